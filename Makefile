@@ -1,0 +1,57 @@
+# The project from a clean clone: every target installs what it needs, and installs nothing twice.
+#   make demo   the main job on real data        make test    the whole suite, lint first
+#   make lint   ruff, mypy, import-linter         make bench   figures beside the peers
+# PYTHON=python3.12 make test   uses another interpreter (3.10 or newer) for new environments.
+
+PYTHON ?= python3
+VENV := .venv
+VENV40 := .venv-spark40
+RUN := $(VENV)/bin
+
+.PHONY: demo test test-fast test-spark40 lint format bench wheel clean install install-spark40 system
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help:
+	@sed -n '1,4s/^# \{0,1\}//p' Makefile
+
+system:
+	@scripts/install.sh system
+
+install: system
+	@PYTHON=$(PYTHON) scripts/install.sh venv $(VENV) requirements/dev.txt
+
+install-spark40: system
+	@PYTHON=$(PYTHON) scripts/install.sh venv $(VENV40) requirements/spark40.txt
+
+demo: install
+	@$(RUN)/python scripts/demo.py $(ARGS)
+
+lint: install
+	@scripts/lint.sh $(RUN)
+
+format: install
+	$(RUN)/ruff check --fix --quiet
+	$(RUN)/ruff format --quiet
+
+# All phases, quickest first; a summary of them and the totals stand at the end.
+test: install install-spark40
+	@$(RUN)/python scripts/test.py $(ARGS)
+
+# Lint and the tests without a JVM: the feedback of seconds.
+test-fast: install
+	@$(RUN)/python scripts/test.py lint unit $(ARGS)
+
+test-spark40: install install-spark40
+	@$(RUN)/python scripts/test.py spark40 $(ARGS)
+
+wheel: install
+	@scripts/wheel_check.sh $(RUN)/python
+
+bench: install
+	@$(RUN)/python benchmarks/run.py $(ARGS)
+
+clean:
+	rm -rf $(VENV) $(VENV40) .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache spark-warehouse metastore_db derby.log
+	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs what a target needs; says nothing and takes no time when everything is there.
+#   install.sh system                       Java 17 and Python's venv module, by apt where they are missing
+#   install.sh venv DIR REQUIREMENTS.txt    a virtual environment with pinned packages and this project, editable
+# A stamp inside DIR, named by the hash of its inputs, tells that the environment is up to date.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+python="${PYTHON:-python3}"
+
+say() { printf '\033[2m[install] %s\033[0m\n' "$*" >&2; }
+fail() { printf '[install] %s\n' "$*" >&2; exit 1; }
+
+# Java may be anywhere: JAVA_HOME, the PATH, or where Debian puts it.
+java_works() {
+  local java
+  for java in "${JAVA_HOME:+$JAVA_HOME/bin/java}" java; do
+    [ -n "$java" ] && "$java" -version >/dev/null 2>&1 && java_major "$java" && return 0
+  done
+  return 1
+}
+
+# PySpark 4 needs Java 17 or newer.
+java_major() {
+  local major
+  major=$("$1" -version 2>&1 | sed -n 's/.* version "\([0-9]*\).*/\1/p' | head -n 1)
+  [ "${major:-0}" -ge 17 ]
+}
+
+apt_install() {
+  command -v apt-get >/dev/null || fail "please install $* yourself: there is no apt-get here"
+  local root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || fail "please install $* as root: there is no sudo here"
+    root=(sudo)
+  fi
+  say "apt-get install $*"
+  "${root[@]}" apt-get update -qq </dev/null >/dev/null
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive \
+    apt-get install -y -qq --no-install-recommends "$@" </dev/null >/dev/null
+}
+
+# Debian 12 has Java 17; later releases only newer ones.
+java_package() {
+  apt-cache policy openjdk-17-jre-headless 2>/dev/null | grep -q 'Candidate: [0-9]' &&
+    echo openjdk-17-jre-headless || echo default-jre-headless
+}
+
+install_system() {
+  command -v "$python" >/dev/null || apt_install python3 python3-venv
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    fail "$python is older than 3.10: name a newer one with PYTHON=..."
+  "$python" -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
+  if ! java_works; then
+    [ -d /var/lib/apt/lists ] && [ -n "$(ls /var/lib/apt/lists 2>/dev/null)" ] || apt_install ca-certificates
+    apt_install "$(java_package)"
+    java_works || fail "Java 17 or newer is needed, and apt did not bring it"
+  fi
+}
+
+install_venv() {
+  local dir="$1" requirements="$2" stamp
+  stamp="$dir/.installed-$(cat "$requirements" requirements/core.txt requirements/test.txt pyproject.toml | sha256sum | cut -c1-16)"
+  [ -f "$stamp" ] && return 0
+  say "$dir: packages of $requirements"
+  [ -x "$dir/bin/python" ] || "$python" -m venv "$dir"
+  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" </dev/null
+  # The requirements hold hatchling, so building needs no second download of it.
+  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable . </dev/null
+  rm -f "$dir"/.installed-*
+  touch "$stamp"
+}
+
+case "${1:-}" in
+  system) install_system ;;
+  venv) install_venv "${2:?directory}" "${3:?requirements}" ;;
+  *) fail "usage: install.sh system | venv DIR REQUIREMENTS" ;;
+esac

@@ -1,0 +1,125 @@
+"""The whole test suite in phases, quickest first: test.py [PHASE ...] (`make test`). Runs inside `.venv`.
+
+Every phase runs even if an earlier one failed, so that one run tells everything; the summary and the
+totals of all phases stand at the end. The exit code is 1 if any phase failed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NEWEST = ROOT / ".venv" / "bin"
+OLDEST = ROOT / ".venv-spark40" / "bin"
+
+#: pytest: "no tests were collected", which is no failure of a phase whose tests do not exist.
+NO_TESTS = 5
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One command of the suite.
+
+    Attributes:
+        name: What it is called on the command line and in the summary.
+        command: What runs, from the project's root.
+        is_pytest: Whether its results can be counted by JUnit XML.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    is_pytest: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a phase went; `counts` are passed, failed (errors too), skipped."""
+
+    phase: Phase
+    code: int
+    seconds: float
+    counts: tuple[int, int, int] = (0, 0, 0)
+
+    @property
+    def failed(self) -> bool:
+        return self.code not in (0, NO_TESTS) if self.phase.is_pytest else self.code != 0
+
+
+def pytest_phase(name: str, marks: str, *paths: str, bin: Path = NEWEST) -> Phase:
+    return Phase(name, (str(bin / "python"), "-m", "pytest", "-q", "-m", marks, *paths), is_pytest=True)
+
+
+PHASES = (
+    Phase("lint", ("scripts/lint.sh", str(NEWEST))),
+    pytest_phase("unit", "not spark and not cluster and not interop and not conformance and not slow"),
+    pytest_phase("slow", "slow and not spark and not cluster and not interop and not conformance"),
+    Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
+    pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
+    pytest_phase("cluster", "cluster and not interop and not conformance"),
+    pytest_phase("spark40", "spark and not cluster and not interop and not conformance", bin=OLDEST),
+    pytest_phase("conformance", "conformance", "tests/conformance"),
+    pytest_phase("interop", "interop and not conformance"),
+)
+
+
+def count(report: Path) -> tuple[int, int, int]:
+    """Passed, failed and skipped tests of a JUnit XML report; zeros where pytest wrote none."""
+    if not report.exists():
+        return 0, 0, 0
+    passed = failed = skipped = 0
+    for suite in ET.parse(report).getroot().iter("testsuite"):
+        bad = int(suite.get("failures", "0")) + int(suite.get("errors", "0"))
+        left_out = int(suite.get("skipped", "0"))
+        failed += bad
+        skipped += left_out
+        passed += int(suite.get("tests", "0")) - bad - left_out
+    return passed, failed, skipped
+
+
+def run(phase: Phase, scratch: Path) -> Outcome:
+    print(f"\n=== {phase.name} ===", flush=True)
+    report = scratch / f"{phase.name}.xml"
+    extra = (f"--junitxml={report}",) if phase.is_pytest else ()
+    # A Spark of the machine must not stand in for the one of the environment.
+    env = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "PYTHONPATH")}
+    started = time.monotonic()
+    code = subprocess.run((*phase.command, *extra), cwd=ROOT, env=env, stdin=subprocess.DEVNULL).returncode
+    return Outcome(phase, code, time.monotonic() - started, count(report))
+
+
+def summary(outcomes: Sequence[Outcome]) -> str:
+    lines = ["", "phase         passed  failed  skipped  seconds"]
+    for outcome in outcomes:
+        passed, failed, skipped = outcome.counts
+        numbers = f"{passed:>6}  {failed:>6}  {skipped:>7}" if outcome.phase.is_pytest else " " * 23
+        verdict = "FAILED" if outcome.failed else ""
+        lines.append(f"{outcome.phase.name:<12}  {numbers}  {outcome.seconds:>7.1f}  {verdict}".rstrip())
+    # A phase without a count, or one that died before counting, stands as one result.
+    passed = sum(o.counts[0] or (not o.phase.is_pytest and not o.failed) for o in outcomes)
+    failed = sum(o.counts[1] or o.failed for o in outcomes)
+    skipped = sum(o.counts[2] for o in outcomes)
+    return "\n".join([*lines, "", f"{passed} passed, {failed} failed, {skipped} skipped"])
+
+
+def main(names: Sequence[str]) -> int:
+    known = {phase.name: phase for phase in PHASES}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        print(f"unknown phase: {', '.join(unknown)}; phases: {', '.join(known)}", file=sys.stderr)
+        return 2
+    with tempfile.TemporaryDirectory(prefix="alluvium-test-") as scratch:
+        outcomes = [run(known[name], Path(scratch)) for name in (names or known)]
+    print(summary(outcomes), flush=True)
+    return int(any(outcome.failed for outcome in outcomes))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""Alluvium: Delta Lake and Apache Paimon tables for PySpark without a JAR, and without Spark for small work.
+
+    import alluvium
+
+    t = alluvium.open("/data/flights")                       # no JVM
+    df = alluvium.read(spark, "/data/flights")               # Spark's own Parquet reader
+    alluvium.write(df, "/data/copy", mode="overwrite")
+    alluvium.enable(spark)                                   # then spark.read.format("delta"), df.write.format("delta")
+
+Names are loaded when they are first used: importing the package is quick and imports no pyspark.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from alluvium import errors as errors
+    from alluvium.api.enable import disable as disable
+    from alluvium.api.enable import enable as enable
+    from alluvium.api.explain import explain as explain
+    from alluvium.api.open import open as open
+    from alluvium.api.reader import changes as changes
+    from alluvium.api.reader import read as read
+    from alluvium.api.table import Table as Table
+    from alluvium.api.writer import write as write
+    from alluvium.plan.changes import Committed as Committed
+    from alluvium.plan.retry import RetryPolicy as RetryPolicy
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Committed": "alluvium.plan.changes",
+    "RetryPolicy": "alluvium.plan.retry",
+    "Table": "alluvium.api.table",
+    "changes": "alluvium.api.reader",
+    "disable": "alluvium.api.enable",
+    "enable": "alluvium.api.enable",
+    "explain": "alluvium.api.explain",
+    "open": "alluvium.api.open",
+    "read": "alluvium.api.reader",
+    "write": "alluvium.api.writer",
+}
+
+__all__ = [
+    "Committed",
+    "RetryPolicy",
+    "Table",
+    "changes",
+    "disable",
+    "enable",
+    "errors",
+    "explain",
+    "open",
+    "read",
+    "write",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "errors":
+        return importlib.import_module("alluvium.errors")
+    if name not in _WHERE:
+        raise AttributeError(f"module 'alluvium' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_WHERE[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

@@ -1,0 +1,197 @@
+"""enable(spark): `format("delta")` on `spark.read` and `df.write`, for the sessions that asked for it.
+
+PySpark's reader and writer classes are wrapped once, when the first session is enabled, and unwrapped when the
+last is disabled. The wrappers only remember what was said to a reader or writer; all calls go through to
+PySpark, except `load` and `save` of our formats in an enabled session.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
+
+from alluvium.api.reader import read
+from alluvium.api.writer import write
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.session import ensure_native
+
+FORMATS = ("delta", "paimon")
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a reader or writer was told, beside what it told the JVM."""
+
+    format: str | None = None
+    mode: str = "error"
+    partition_by: tuple[str, ...] = ()
+    schema: bool = False
+    options: dict[str, object] = field(default_factory=dict)
+
+
+_ENABLED: list[SparkSession] = []
+_ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
+
+
+def enable(spark: SparkSession) -> None:
+    """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
+
+    Raises:
+        InvalidRequest: A session without a JVM (Spark Connect).
+    """
+    ensure_native(spark)
+    if not _is_enabled(spark):
+        _ENABLED.append(spark)
+    if not _ORIGINALS:
+        _wrap_all()
+
+
+def disable(spark: SparkSession) -> None:
+    """Undoes `enable`; a session that was not enabled is no error."""
+    _ENABLED[:] = [s for s in _ENABLED if not _same(s, spark)]
+    if not _ENABLED:
+        for (owner, name), original in _ORIGINALS.items():
+            setattr(owner, name, original)
+        _ORIGINALS.clear()
+
+
+def _is_enabled(spark: SparkSession) -> bool:
+    return any(_same(s, spark) for s in _ENABLED)
+
+
+def _same(one: SparkSession, other: SparkSession) -> bool:
+    # Python may hold several wrappers of one JVM session (foreachBatch makes them).
+    return one is other or one._jsparkSession == other._jsparkSession
+
+
+def _said(owner: object) -> _Said:
+    found: _Said = owner.__dict__.setdefault("_alluvium_said", _Said())
+    return found
+
+
+def _wrap_all() -> None:
+    for owner in (DataFrameReader, DataFrameWriter):
+        _wrap(owner, "format", lambda said, source: setattr(said, "format", source))
+        _wrap(owner, "option", lambda said, key, value: said.options.__setitem__(key, value))
+        _wrap(owner, "options", lambda said, **options: said.options.update(options))
+    _wrap(DataFrameReader, "schema", lambda said, schema: setattr(said, "schema", True))
+    _wrap(DataFrameWriter, "mode", _remember_mode)
+    _wrap(DataFrameWriter, "partitionBy", _remember_partitions)
+    _replace(DataFrameReader, "load", _load)
+    _replace(DataFrameWriter, "save", _save)
+    _replace(DataFrameWriter, "saveAsTable", _save_as_table)
+
+
+def _remember_mode(said: _Said, mode: str | None) -> None:
+    # PySpark, too, takes None as "leave it".
+    if mode is not None:
+        said.mode = mode
+
+
+def _remember_partitions(said: _Said, *columns: str | list[str]) -> None:
+    flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
+    said.partition_by = tuple(str(c) for c in flat)
+
+
+def _wrap(owner: type, name: str, remember: Callable[..., object]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(self: object, *args: object, **kwargs: object) -> object:
+        result = original(self, *args, **kwargs)
+        remember(_said(self), *args, **kwargs)
+        return result
+
+    _ORIGINALS[(owner, name)] = original
+    setattr(owner, name, wrapper)
+
+
+def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(self: object, *args: object, **kwargs: object) -> object:
+        return ours(original, self, *args, **kwargs)
+
+    _ORIGINALS[(owner, name)] = original
+    setattr(owner, name, wrapper)
+
+
+def _ours(owner: DataFrameReader | DataFrameWriter, name: str | None) -> bool:
+    source = name or _said(owner).format
+    return source is not None and source.casefold() in FORMATS and _is_enabled(owner._spark)
+
+
+def _load(
+    original: Callable[..., object],
+    self: DataFrameReader,
+    path: str | list[str] | None = None,
+    format: str | None = None,  # noqa: A002  (PySpark's name)
+    schema: object = None,
+    **options: object,
+) -> object:
+    if not _ours(self, format):
+        return original(self, path, format, schema, **options)
+    said = _said(self)
+    merged = {**said.options, **options}
+    if schema is not None or said.schema:
+        raise InvalidRequest(
+            "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
+        )
+    return read(self._spark, _path(path, merged), **merged)  # type: ignore[arg-type]
+
+
+def _save(
+    original: Callable[..., object],
+    self: DataFrameWriter,
+    path: str | None = None,
+    format: str | None = None,  # noqa: A002  (PySpark's name)
+    mode: str | None = None,
+    partitionBy: str | list[str] | None = None,  # noqa: N803  (PySpark's name)
+    **options: object,
+) -> object:
+    if not _ours(self, format):
+        return original(self, path, format, mode, partitionBy, **options)
+    said = _said(self)
+    merged = {**said.options, **options}
+    write(
+        self._df,
+        _path(path, merged),
+        mode=mode or said.mode,
+        format=str(format or said.format),
+        partition_by=said.partition_by if partitionBy is None else partitionBy,
+        **merged,  # type: ignore[arg-type]
+    )
+    return None
+
+
+def _save_as_table(
+    original: Callable[..., object],
+    self: DataFrameWriter,
+    name: str,
+    format: str | None = None,  # noqa: A002  (PySpark's name)
+    mode: str | None = None,
+    partitionBy: str | list[str] | None = None,  # noqa: N803  (PySpark's name)
+    **options: object,
+) -> object:
+    if not _ours(self, format):
+        return original(self, name, format, mode, partitionBy, **options)
+    raise UnsupportedFeature(
+        f"saveAsTable({name!r}): tables of the catalog are not implemented yet",
+        code="unsupported-catalog",
+        hint="use .save(path)",
+    )
+
+
+def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:
+    found = path if path is not None else options.get("path")
+    if isinstance(found, (list, tuple)) and len(found) == 1:
+        found = found[0]
+    if not isinstance(found, str):
+        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .save("/data/table")')
+    return found
+
+

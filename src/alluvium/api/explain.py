@@ -1,0 +1,111 @@
+"""explain: which lane reads a table, which files it touches, and why the others are left out."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from alluvium.api.open import open_snapshot, storage_for
+from alluvium.delta.actions import total
+from alluvium.delta.scan import select_files
+from alluvium.errors import InvalidRequest
+from alluvium.expr.parse import parse_predicate
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a read will be carried out.
+
+    Attributes:
+        lane: `"native"` (Spark's own Parquet reader) or `"portable"` (without Spark).
+        why: Why this lane.
+        url: The table.
+        version: The version read.
+        files: Files that will be read.
+        size_bytes: Their total size.
+        skipped: Files left out, by reason: `"partition"`, `"statistics"`.
+        filters: The predicates that did it, as the engine handed them over.
+    """
+
+    lane: str
+    why: str
+    url: str
+    version: str
+    files: int
+    size_bytes: int
+    skipped: Mapping[str, int]
+    filters: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        total = self.files + sum(self.skipped.values())
+        lines = [
+            f"{self.url} at version {self.version}",
+            f"  lane     {self.lane}: {self.why}",
+            f"  reads    {self.files} of {total} files, {self.size_bytes:,} bytes",
+        ]
+        lines += [f"  skips    {count} files by {reason}" for reason, count in self.skipped.items() if count]
+        lines += [f"  filter   {text}" for text in self.filters]
+        return "\n".join(lines)
+
+
+def explain(df_or_url: DataFrame | str, where: str | None = None) -> Explanation | tuple[Explanation, ...]:
+    """Explains how a table, or each table under a DataFrame, will be read. Nothing of it is read.
+
+    Args:
+        df_or_url: A DataFrame over tables read by Alluvium, or the URL of a table.
+        where: With a URL: the predicate to read it with.
+
+    Returns:
+        One explanation for a URL; for a DataFrame one a scan in its plan.
+
+    Raises:
+        InvalidRequest: The DataFrame reads no table of ours, or `where` was given with a DataFrame.
+
+    Example:
+        >>> print(alluvium.explain("/data/flights", "month = 1"))
+    """
+    if isinstance(df_or_url, str):
+        return _explain_url(df_or_url, where)
+    if where is not None:
+        raise InvalidRequest("where goes with a URL", code="explain-where", hint="explain(df.where(...))")
+    # A DataFrame is here, so pyspark is loaded already; without one this module must not need it.
+    scans = importlib.import_module("alluvium.spark.scan.describe").describe_scans(df_or_url)
+    if not scans:
+        raise InvalidRequest("the DataFrame reads no table through alluvium", code="nothing-to-explain")
+    return tuple(
+        Explanation(
+            lane="native",
+            why="a classic session: Spark's own Parquet reader on the files that the log names",
+            url=s.identity[0],
+            version=s.identity[1],
+            files=s.files,
+            size_bytes=s.size_bytes,
+            skipped=dict(s.skipped),
+            filters=s.filters,
+        )
+        for s in scans
+    )
+
+
+def _explain_url(url: str, where: str | None) -> Explanation:
+    snapshot = open_snapshot(storage_for(url, None, None))
+    predicate = None if where is None else parse_predicate(where, snapshot.config.schema)
+    selection = select_files(snapshot, predicate)
+    sizes = selection.files.column("size")
+    return Explanation(
+        lane="portable",
+        why="a URL alone: pyarrow reads it in this process"
+        + ("" if "pyspark" not in sys.modules else "; read(spark, url) takes the native lane"),
+        url=snapshot.store.url,
+        version=str(snapshot.version),
+        files=selection.files.num_rows,
+        size_bytes=total(sizes),
+        skipped={"partition": selection.by_partition, "statistics": selection.by_statistics},
+        filters=() if where is None else (where,),
+    )

@@ -1,0 +1,71 @@
+"""The one function that finds out what lies at a URL, and the front door without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+
+from alluvium.api.options import as_of
+from alluvium.api.table import Table
+from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.storage.hadoop import HadoopAccess
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+
+def open(  # noqa: A001  (the front door's name)
+    url: str,
+    version: int | None = None,
+    timestamp: dt.datetime | dt.date | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Table:
+    """Opens a table without Spark.
+
+    Args:
+        url: A local path, `file:`, `s3://`, `s3a://`, `gs://`, `abfss://` or `memory:` URL.
+        version: This version instead of the newest.
+        timestamp: The newest version committed at or before this time (naive: UTC), or ISO text.
+        storage_options: Credentials and settings of the object store.
+
+    Returns:
+        An immutable view of one version.
+
+    Raises:
+        NotFound: There is no table, or not that version; the error says which versions exist.
+        UnsupportedFeature: The table needs something that is not implemented.
+        CorruptTable: The log breaks the specification.
+
+    Example:
+        >>> t = alluvium.open("/data/flights")
+        >>> t.to_arrow(columns=["carrier"], where="month = 1 and dep_delay > 60")
+    """
+    at_version, at_ms = as_of(version, timestamp)
+    store = open_store(str(url), dict(storage_options or {}))
+    return Table(open_snapshot(store, at_version, at_ms), dict(storage_options or {}))
+
+
+def open_snapshot(
+    store: Store, version: int | None = None, timestamp_ms: int | None = None, time_zone: str = "UTC"
+) -> Snapshot:
+    """The snapshot of the table in a store, whatever its format; today every table is Delta's.
+
+    Raises:
+        NotFound: Nothing at the URL is a table; says what there is instead.
+        UnsupportedFeature: It is a Paimon table.
+    """
+    try:
+        return load_snapshot(store, version, timestamp_ms, time_zone)
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        if store.list_from("schema", "schema-"):
+            raise UnsupportedFeature(
+                "it is a Paimon table: reading those is not implemented yet", features=("paimon",), url=store.url
+            ) from None
+        raise
+
+
+def storage_for(url: str, storage_options: Mapping[str, str] | None, hadoop: HadoopAccess | None) -> Store:
+    """The store of a URL, over the session's Hadoop file systems where nothing else knows the scheme."""
+    return open_store(str(url), dict(storage_options or {}), hadoop)

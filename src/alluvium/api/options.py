@@ -1,0 +1,124 @@
+"""Reader and writer options by name: case ignored as in Spark, unknown ones refused with the nearest known."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+
+#: Options of Spark's Parquet source that pass through to its reader or writer.
+PARQUET_WRITE = ("compression", "maxRecordsPerFile")
+
+READ = ("versionAsOf", "timestampAsOf", "path")
+READ_LATER = ("readChangeFeed", "readChangeData", "startingVersion", "endingVersion", "startingTimestamp",
+              "endingTimestamp", "ignoreDeletes", "ignoreChanges", "skipChangeCommits")  # fmt: skip
+
+WRITE = ("replaceWhere", "partitionOverwriteMode", "userMetadata", "txnAppId", "txnVersion", "path", *PARQUET_WRITE)
+WRITE_LATER = ("mergeSchema", "overwriteSchema", "dataChange", "optimizeWrite", "clusterBy")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Options under their canonical names.
+
+    Attributes:
+        known: Options that Alluvium acts on.
+        engine: Options with a dot in the name (`parquet.block.size`, `fs.s3a...`): the engine's or Hadoop's.
+        properties: Options `delta.*`: properties of a table to create.
+    """
+
+    known: Mapping[str, str]
+    engine: Mapping[str, str]
+    properties: Mapping[str, str]
+
+    def get(self, name: str) -> str | None:
+        return self.known.get(name)
+
+
+def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later: tuple[str, ...]) -> Options:
+    """Sorts options.
+
+    Raises:
+        InvalidRequest: An option that nobody knows, or one given twice in different case.
+        UnsupportedFeature: An option of Delta's that is not implemented yet.
+    """
+    names = {name.casefold(): name for name in (*supported, *later)}
+    known: dict[str, str] = {}
+    engine: dict[str, str] = {}
+    properties: dict[str, str] = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        canonical = names.get(key.casefold())
+        if canonical in later:
+            # Saying no to something is the same as not asking for it.
+            if text.casefold() != "false":
+                raise UnsupportedFeature(
+                    f"the option {canonical!r} is not implemented yet", code="unsupported-option", features=(canonical,)
+                )
+        elif canonical is not None:
+            known[canonical] = text
+        elif key.casefold().startswith("delta."):
+            properties[key] = text
+        elif "." in key:
+            engine[key] = text
+        else:
+            raise InvalidRequest(
+                f"unknown option {key!r}", code="unknown-option", hint=suggest(key, names.values())
+            )
+    return Options(known, engine, properties)
+
+
+def parse_version(value: object, name: str = "version") -> int:
+    """A table version given as a number or as text."""
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        version = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        raise InvalidRequest(f"{name} must be a whole number, not {value!r}", code="invalid-version") from None
+    if version < 0:
+        raise InvalidRequest(f"{name} must not be negative: {version}", code="invalid-version")
+    return int(version)
+
+
+def parse_timestamp_ms(value: object, name: str = "timestamp") -> int:
+    """Milliseconds since 1970 UTC of a `datetime` (naive: UTC), a `date`, or ISO text.
+
+    Raises:
+        InvalidRequest: It is none of these.
+    """
+    if isinstance(value, str):
+        try:
+            value = dt.datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+        except ValueError:
+            raise InvalidRequest(
+                f"{name} {value!r} is not an ISO time",
+                code="invalid-timestamp",
+                hint="write it as 2024-01-31 or 2024-01-31T12:00:00Z",
+            ) from None
+    if isinstance(value, dt.datetime):
+        moment = value if value.tzinfo else value.replace(tzinfo=dt.timezone.utc)
+    elif isinstance(value, dt.date):
+        moment = dt.datetime(value.year, value.month, value.day, tzinfo=dt.timezone.utc)
+    else:
+        raise InvalidRequest(f"{name} must be a datetime or ISO text, not {value!r}", code="invalid-timestamp")
+    since = moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
+    return since // dt.timedelta(milliseconds=1)
+
+
+def as_of(version: object, timestamp: object) -> tuple[int | None, int | None]:
+    """The one point in time that was asked for: a version, a time (ms since 1970 UTC), or neither.
+
+    Raises:
+        InvalidRequest: Both were given.
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidRequest("give a version or a timestamp, not both", code="version-and-timestamp")
+    return (
+        None if version is None else parse_version(version),
+        None if timestamp is None else parse_timestamp_ms(timestamp),
+    )

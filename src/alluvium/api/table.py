@@ -1,0 +1,190 @@
+"""Table: an immutable view of one version, without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from alluvium.api.history_view import History
+from alluvium.api.schema_view import Schema
+from alluvium.delta.history import read_history
+from alluvium.delta.scan import plan_scan, select_files
+from alluvium.delta.snapshot import Snapshot, refresh
+from alluvium.delta.spec import Metadata, Protocol
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.parse import parse_predicate
+from alluvium.expr.tree import Expression
+from alluvium.portable.reader import read_batches
+from alluvium.storage.open import open_store
+from alluvium.storage.paths import decode_uri_paths
+from alluvium.storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One version of a table, read without Spark; made by `alluvium.open`.
+
+    Every member reads from the same version, however many commits follow; `refresh()` gives the newest.
+    Predicates (`where`) are Spark SQL text such as `"day >= '2024-01-01' and n in (1, 2)"`.
+    """
+
+    _snapshot: Snapshot
+    _storage_options: Mapping[str, str]
+
+    @property
+    def format(self) -> str:
+        """`"delta"`."""
+        return "delta"
+
+    @property
+    def url(self) -> str:
+        """Where the table is, in canonical form."""
+        return self._snapshot.store.url
+
+    @property
+    def version(self) -> int:
+        """The version of this view."""
+        return self._snapshot.version
+
+    @property
+    def timestamp(self) -> dt.datetime:
+        """When the version was committed, in UTC."""
+        return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=self._snapshot.timestamp_ms)
+
+    @property
+    def schema(self) -> Schema:
+        """The logical schema: `.to_arrow()`, `.to_spark()`, `str()` is a tree."""
+        return Schema(self._snapshot.config.schema)
+
+    @property
+    def protocol(self) -> Protocol:
+        """What a client must implement: versions and features."""
+        return self._snapshot.config.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        """The table's description as the log has it."""
+        return self._snapshot.config.metadata
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Table properties by name."""
+        return dict(self._snapshot.config.metadata.configuration)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Columns that have one value a file, in partition order."""
+        return self._snapshot.config.partition_columns
+
+    @property
+    def txns(self) -> Mapping[str, int]:
+        """How far each application has come: id to version. Specification: "Transaction Identifiers"."""
+        return {app_id: txn.version for app_id, txn in self._snapshot.state.txns.items()}
+
+    @property
+    def domains(self) -> Mapping[str, str]:
+        """Metadata domains: name to configuration. Specification: "Domain Metadata"."""
+        return {name: d.configuration for name, d in self._snapshot.state.domains.items()}
+
+    def files(self, where: str | None = None) -> pa.Table:
+        """The live files, those skipped that cannot hold a row for which `where` is true.
+
+        Returns:
+            A row a file: `path` (decoded, relative to the table), `size` (bytes), `num_rows` (null where
+            unknown), `partition` (map of column to text), `modification_time`.
+
+        Raises:
+            InvalidRequest: `where` does not parse or names no column.
+        """
+        kept = select_files(self._snapshot, self._parse(where)).files
+        return pa.table(
+            {
+                "path": decode_uri_paths(kept.column("path")),
+                "size": kept.column("size"),
+                "num_rows": self._snapshot.statistics(kept).num_rows(),
+                "partition": kept.column("partitionValues"),
+                "modification_time": kept.column("modificationTime").cast(pa.timestamp("ms", tz="UTC")),
+            }
+        )
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, where: str | None = None, batch_size: int = 65_536
+    ) -> pa.RecordBatchReader:
+        """The rows as a stream that never holds the whole table.
+
+        Args:
+            columns: Names of columns; `"*"` stands for all, and `"_file"` may be named beside it.
+            where: Only rows for which this is true.
+            batch_size: Rows a batch, at most.
+
+        Raises:
+            InvalidRequest: Unknown columns, or a predicate that needs Spark to evaluate.
+            NotFound: A data file is gone.
+        """
+        predicate = self._parse(where)
+        plan = plan_scan(self._snapshot, predicate)
+        names = None if columns is None else self._expand(columns)
+        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        """The rows as one `pyarrow.Table`; arguments and errors as for `to_batches`."""
+        return self.to_batches(columns, where).read_all()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; arguments and errors as for `to_batches`."""
+        try:
+            return self.to_arrow(columns, where).to_pandas()
+        except ModuleNotFoundError as error:
+            raise InvalidRequest(
+                f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
+            ) from None
+
+    def history(self, limit: int | None = None) -> History:
+        """The commits up to this version, newest first, in the columns of `DESCRIBE HISTORY`."""
+        if limit is not None and limit < 0:
+            raise InvalidRequest(f"limit must not be negative: {limit}", code="invalid-limit")
+        return History(read_history(self._snapshot, limit))
+
+    def changes(self, start: object, end: object = None) -> pa.Table:
+        """Delta's change data feed; not implemented yet."""
+        raise UnsupportedFeature(
+            "reading the change data feed is not implemented yet", features=("changeDataFeed",), url=self.url
+        )
+
+    def system(self, name: str) -> pa.Table:
+        """Paimon's system tables; a Delta table has none."""
+        raise InvalidRequest(
+            f"a Delta table has no system table {name!r}",
+            code="no-system-tables",
+            url=self.url,
+            hint="use .history(), .files(), .properties",
+        )
+
+    def refresh(self) -> Table:
+        """The newest version, reading only the log entries that came since."""
+        newer = refresh(self._snapshot)
+        return self if newer is self._snapshot else Table(newer, self._storage_options)
+
+    def __repr__(self) -> str:
+        return f"Table({self.url!r}, format='delta', version={self.version})"
+
+    def _parse(self, where: str | None) -> Expression | None:
+        return None if where is None else parse_predicate(where, self._snapshot.config.schema)
+
+    def _expand(self, columns: Sequence[str]) -> list[str]:
+        if isinstance(columns, str):
+            raise InvalidRequest("columns must be a list of names", code="invalid-columns", hint=f"[{columns!r}]")
+        expanded: list[str] = []
+        for name in columns:
+            expanded.extend(self.schema.names if name == "*" else [name])
+        return expanded
+
+    def _open_store(self, url: str) -> Store:
+        return open_store(url, dict(self._storage_options))

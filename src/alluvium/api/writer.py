@@ -1,0 +1,200 @@
+"""Writing with Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import alluvium
+from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options, parse_version
+from alluvium.commands.write import WriteRequest, write_rows
+from alluvium.delta.create import new_config, resolve_partition_columns
+from alluvium.delta.target import DeltaTarget
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest
+from alluvium.expr.parse import parse_predicate
+from alluvium.plan.changes import Committed, Operation, Replace
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.types import Struct
+from alluvium.spark.session import ensure_native, hadoop_access, time_zone
+from alluvium.spark.types import from_spark
+from alluvium.storage.store import Store
+
+#: Save modes, and how the history names them.
+_MODES = {
+    "error": "ErrorIfExists",
+    "errorifexists": "ErrorIfExists",
+    "default": "ErrorIfExists",
+    "append": "Append",
+    "overwrite": "Overwrite",
+    "ignore": "Ignore",
+}
+
+
+def write(
+    df: DataFrame,
+    url: str,
+    mode: str = "error",
+    format: str = "delta",  # noqa: A002  (PySpark's name)
+    partition_by: Sequence[str] | str = (),
+    retry: RetryPolicy = DEFAULT_RETRY,
+    storage_options: Mapping[str, str] | None = None,
+    **options: object,
+) -> Committed:
+    """Writes the rows of a DataFrame by Spark's own writer and commits them.
+
+    Args:
+        df: The rows. Columns are matched by name without regard to case; nullable ones may be missing.
+        url: A local path or URL.
+        mode: `"error"` (there must be no table), `"append"`, `"overwrite"` or `"ignore"`.
+        format: `"delta"`.
+        partition_by: Partition columns of a table to create; for an existing one they must be its own.
+        retry: How often a commit that lost a race is tried again, where the rules allow it.
+        storage_options: Credentials for writing the log; data files are written by Spark's file systems.
+        **options: `replaceWhere`, `partitionOverwriteMode`, `userMetadata`, `txnAppId` and `txnVersion`,
+            `compression`, `maxRecordsPerFile`; `delta.*` properties of a table to create; options of Hadoop.
+
+    Returns:
+        The version, the files added, metrics, and how many attempts the commit took.
+
+    Raises:
+        InvalidRequest: The rows or arguments do not fit; the table is as it was.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CommitConflict: Another writer won.
+        CommitUnknown: The store did not say whether the commit stands.
+
+    Example:
+        >>> alluvium.write(df, "/data/flights", partition_by=["month"])
+    """
+    spark = df.sparkSession
+    ensure_native(spark)
+    save_mode = _parse_mode(mode)
+    _ensure_format(format)
+    parsed = parse_options(options, WRITE, WRITE_LATER)
+    names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
+    store = storage_for(url, storage_options, hadoop_access(spark))
+    target = _target(df, store, names, parsed, retry)
+    if target.snapshot is not None:
+        if save_mode == "ErrorIfExists":
+            raise InvalidRequest(
+                "there is a table already",
+                code="table-exists",
+                url=store.url,
+                version=target.snapshot.version,
+                hint='say mode="append" or mode="overwrite"',
+            )
+        if save_mode == "Ignore":
+            return _nothing_done(target.snapshot.version)
+    txn = _parse_txn(parsed)
+    if txn is not None and target.snapshot is not None:
+        seen = target.snapshot.state.txns.get(txn[0])
+        if seen is not None and seen.version >= txn[1]:
+            # "If this value is greater than or equal to the batch being written, then this data has already been
+            # added to the table and processing can skip to the next batch."
+            return _nothing_done(target.snapshot.version)
+    replace = _parse_replace(parsed, save_mode, target, time_zone(spark))
+    request = WriteRequest(replace, _operation(spark, save_mode, names, parsed, replace), txn, _engine_options(parsed))
+    return write_rows(df, target, request)
+
+
+def _nothing_done(version: int) -> Committed:
+    return Committed(version, pa.table({"path": pa.array([], pa.string())}), {}, 0)
+
+
+def _parse_mode(mode: str) -> str:
+    if str(mode).casefold() not in _MODES:
+        raise InvalidRequest(f"unknown mode {mode!r}", code="unknown-mode", hint=suggest(str(mode), _MODES))
+    return _MODES[mode.casefold()]
+
+
+def _ensure_format(name: str) -> None:
+    if name.casefold() == "paimon":
+        raise UnsupportedFeature("writing Paimon tables is not implemented yet", features=("paimon",))
+    if name.casefold() != "delta":
+        raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, ["delta", "paimon"]))
+
+
+def _target(df: DataFrame, store: Store, names: Sequence[str], parsed: Options, retry: RetryPolicy) -> DeltaTarget:
+    try:
+        snapshot = open_snapshot(store)
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        schema = from_spark(df.schema)
+        assert isinstance(schema, Struct)
+        return DeltaTarget(store, new_config(schema, names, parsed.properties), None, retry)
+    if parsed.properties:
+        raise UnsupportedFeature(
+            f"changing table properties while writing: {', '.join(parsed.properties)}",
+            code="unsupported-option",
+            hint="they can be given when the table is created",
+        )
+    own = snapshot.config.partition_columns
+    if names and resolve_partition_columns(snapshot.config.schema, names) != own:
+        raise InvalidRequest(
+            f"the table is partitioned by {', '.join(own) or 'nothing'}, not by {', '.join(names)}",
+            code="partition-mismatch",
+            url=store.url,
+            version=snapshot.version,
+            hint="leave partitionBy out, or write to a new table",
+        )
+    return DeltaTarget(store, snapshot.config, snapshot, retry)
+
+
+def _parse_replace(parsed: Options, save_mode: str, target: DeltaTarget, zone: str) -> Replace | None:
+    where = parsed.get("replaceWhere")
+    dynamic = _parse_overwrite_mode(parsed.get("partitionOverwriteMode"))
+    if save_mode != "Overwrite":
+        if where is not None:
+            raise InvalidRequest("replaceWhere needs mode overwrite", code="replace-where-mode", hint='mode="overwrite"')
+        return None
+    if where is not None and dynamic:
+        raise InvalidRequest(
+            "replaceWhere and dynamic partition overwrite exclude each other",
+            code="contradicting-options",
+            hint="replaceWhere names what is replaced; leave partitionOverwriteMode out",
+        )
+    if where is None:
+        return Replace(dynamic=dynamic and bool(target.config.partition_columns))
+    return Replace(parse_predicate(where, target.schema, zone), where)
+
+
+def _parse_overwrite_mode(text: str | None) -> bool:
+    if text is None or text.casefold() == "static":
+        return False
+    if text.casefold() != "dynamic":
+        raise InvalidRequest(
+            f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option"
+        )
+    return True
+
+
+def _parse_txn(parsed: Options) -> tuple[str, int] | None:
+    app_id, version = parsed.get("txnAppId"), parsed.get("txnVersion")
+    if (app_id is None) != (version is None):
+        raise InvalidRequest("txnAppId and txnVersion go together", code="contradicting-options")
+    return None if app_id is None else (app_id, parse_version(version, "txnVersion"))
+
+
+def _engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:
+    own = {name: parsed.known[name] for name in ("compression", "maxRecordsPerFile") if name in parsed.known}
+    return tuple({**parsed.engine, **own}.items())
+
+
+def _operation(
+    spark: SparkSession, save_mode: str, names: Sequence[str], parsed: Options, replace: Replace | None
+) -> Operation:
+    parameters = {"mode": save_mode, "partitionBy": msgspec.json.encode(list(names)).decode()}
+    if replace is not None and replace.sql is not None:
+        parameters["predicate"] = replace.sql
+    if replace is not None and replace.dynamic:
+        parameters["isDynamicPartitionOverwrite"] = "true"
+    return Operation(
+        name="WRITE",
+        parameters=parameters,
+        engine=f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}",
+        user_metadata=parsed.get("userMetadata"),
+    )

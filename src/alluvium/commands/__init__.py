@@ -1,0 +1,1 @@
+"""Verbs over rows: where an engine and a format meet."""

@@ -1,0 +1,1 @@
+"""The one optimistic-concurrency loop and its retry policy. Knows no format."""

@@ -1,0 +1,147 @@
+"""Optimistic concurrency: assemble on a base, publish if nobody did, else look who won and rebase.
+
+The loop knows no format. A `CommitPort` supplies the five verbs; the loop owns their order, the retries
+and the one hard question: whose entry is it, when the store's answer is lost or says "exists"?
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.storage.store import PutOutcome
+
+DraftT = TypeVar("DraftT", contravariant=True)
+BaseT = TypeVar("BaseT")
+WinnerT = TypeVar("WinnerT")
+
+#: Publications of one and the same entry before an unanswering store is given up on.
+_MAX_UNKNOWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A log entry ready to publish.
+
+    Attributes:
+        version: The version that it would create.
+        path: Where it goes, relative to the table.
+        data: Its bytes; unique to this writer, so that reading them back proves who wrote them.
+    """
+
+    version: int
+    path: str
+    data: bytes
+
+
+class CommitPort(Protocol[DraftT, BaseT, WinnerT]):
+    """What a format tells the loop. `assemble` and `conflicts` are pure; the others touch storage."""
+
+    @property
+    def url(self) -> str: ...
+
+    def assemble(self, draft: DraftT, base: BaseT) -> Entry:
+        """The entry that carries the draft onto the base. Called anew for every base: that is the rebase."""
+
+    def publish(self, entry: Entry) -> PutOutcome:
+        """Puts the entry if its place is free."""
+
+    def landed(self, entry: Entry) -> bool | None:
+        """Reads the place back: True it is ours, False it is somebody else's, None nothing is there."""
+
+    def refresh(self, base: BaseT) -> tuple[BaseT, tuple[WinnerT, ...]]:
+        """The newest base, and who committed since the old one."""
+
+    def conflicts(self, draft: DraftT, base: BaseT, winner: WinnerT) -> tuple[Conflict, ...]:
+        """Why the draft may not follow the winner; () if it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Published(Generic[BaseT]):
+    """A commit that stands: its entry, the base it was assembled on, and how many attempts it took."""
+
+    entry: Entry
+    base: BaseT
+    attempts: int
+
+
+def commit(
+    port: CommitPort[DraftT, BaseT, WinnerT],
+    draft: DraftT,
+    base: BaseT,
+    policy: RetryPolicy = DEFAULT_RETRY,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Published[BaseT]:
+    """Commits a draft, rebasing it over winners that it does not conflict with.
+
+    Args:
+        port: The format's verbs.
+        draft: What is to be committed, independent of any base.
+        base: The version that the draft was made on.
+        policy: How often to try.
+        sleep: Waits between attempts (seconds).
+
+    Raises:
+        CommitConflict: A winner's commit forbids ours, or attempts are exhausted. Nothing of ours stands.
+        CommitUnknown: The store would not say. Our entry may or may not stand.
+    """
+    delays = policy.delays_s()
+    attempts = 0
+    while True:
+        attempts += 1
+        entry = port.assemble(draft, base)
+        if _publish(port, entry):
+            return Published(entry, base, attempts)
+        base = _rebase(port, draft, base, entry)
+        delay = next(delays, None)
+        if delay is None:
+            raise CommitConflict(
+                f"gave up after {attempts} attempts: other writers were faster each time",
+                conflicts=[Conflict("attempts-exhausted", entry.version, None, "lost every race")],
+                code="attempts-exhausted",
+                url=port.url,
+                version=entry.version,
+                hint="retry later, or allow more attempts with retry=RetryPolicy(max_attempts=...)",
+            )
+        sleep(delay)
+
+
+def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
+    """True: the entry stands and is ours. False: its place is taken by another."""
+    for _ in range(_MAX_UNKNOWN):
+        if port.publish(entry) is PutOutcome.DONE:
+            return True
+        # EXISTS does not prove that we lost: a store's client may have retried a put whose first
+        # answer was lost. Only the bytes tell.
+        landed = port.landed(entry)
+        if landed is not None:
+            return landed
+    raise CommitUnknown(
+        f"the store does not say whether version {entry.version} was committed",
+        url=port.url,
+        version=entry.version,
+        path=entry.path,
+        hint="open the table and look at its history before writing again; the data files were kept",
+    )
+
+
+def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, entry: Entry) -> BaseT:
+    newer, winners = port.refresh(base)
+    found = [c for winner in winners for c in port.conflicts(draft, base, winner)]
+    if found:
+        first = found[0]
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        by = f" by {first.operation}" if first.operation else ""
+        raise CommitConflict(
+            f"version {first.version}{by} was committed first: {first.message}{more}",
+            conflicts=found,
+            code=first.rule,
+            url=port.url,
+            version=entry.version,
+            hint="read the table again and repeat the operation",
+        )
+    return newer

@@ -1,0 +1,49 @@
+"""Draft plus base to log entry. Called anew for each base, so that whatever depends on it follows."""
+
+from __future__ import annotations
+
+from alluvium.commit.loop import Entry
+from alluvium.delta.actions import format_entry
+from alluvium.delta.config import TableConfig
+from alluvium.delta.draft import Draft
+from alluvium.delta.features.registry import COMMIT_PASSES
+from alluvium.delta.log.names import commit_path
+from alluvium.schema.types import JsonValue
+
+
+def assemble(draft: Draft, config: TableConfig, base_version: int, now_ms: int) -> Entry:
+    """The entry for the version after the base.
+
+    Args:
+        draft: What to commit.
+        config: Of the base, or of the table to be created.
+        base_version: -1 when there is no table yet.
+        now_ms: The commit's time, milliseconds since 1970 UTC.
+
+    Raises:
+        InvalidRequest: A feature of the table forbids the actions.
+    """
+    for check in COMMIT_PASSES:
+        check(draft.actions, config)
+    version = base_version + 1
+    return Entry(version, commit_path(version), format_entry(_commit_info(draft, now_ms), draft.actions))
+
+
+def _commit_info(draft: Draft, now_ms: int) -> dict[str, JsonValue]:
+    """Provenance in the field order and with the spellings of the reference implementation."""
+    operation = draft.operation
+    info: dict[str, JsonValue] = {
+        "timestamp": now_ms,
+        "operation": operation.name,
+        "operationParameters": dict(operation.parameters),
+    }
+    if draft.read_version >= 0:
+        info["readVersion"] = draft.read_version
+    info["isolationLevel"] = "Serializable"
+    info["isBlindAppend"] = draft.is_blind_append
+    info["operationMetrics"] = dict(operation.metrics)
+    if operation.user_metadata is not None:
+        info["userMetadata"] = operation.user_metadata
+    info["engineInfo"] = operation.engine
+    info["txnId"] = draft.txn_id
+    return info

@@ -1,0 +1,155 @@
+"""May a draft still be committed after a winner? One check a rule, each pure; conflicts are values.
+
+Specification: "Creation of New Log Entries", "Domain Metadata"; where the text is silent, the reference
+implementation's rules for the isolation level Serializable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.actions import Actions
+from alluvium.delta.config import TableConfig
+from alluvium.delta.draft import Draft
+from alluvium.delta.properties import parse_properties
+from alluvium.delta.stats import AddStatistics
+from alluvium.errors import Conflict
+from alluvium.expr.literals import format_sql
+from alluvium.expr.prune import prune
+
+#: Paths shown in a conflict.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A commit that was published while a draft was in the making."""
+
+    version: int
+    actions: Actions
+    timestamp_ms: int | None = None
+    operation: str | None = None
+    engine: str | None = None
+    is_blind_append: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contest:
+    """A draft, the base that it was assembled on, and one winner."""
+
+    draft: Draft
+    config: TableConfig
+    files: pa.Table
+    winner: Winner
+
+    def conflict(self, rule: str, message: str, paths: pa.ChunkedArray | None = None) -> Conflict:
+        shown = tuple(paths.slice(0, _SHOWN).to_pylist()) if paths is not None else ()
+        winner = self.winner
+        return Conflict(rule, winner.version, winner.operation, message, shown, winner.engine, winner.timestamp_ms)
+
+    def touched(self, files: pa.Table) -> pa.Table:
+        """Those of the files that may hold rows which the draft has read."""
+        if self.draft.read.where is None:
+            return files
+        statistics = AddStatistics(files, self.config.schema, self.config.partition_columns)
+        return files.filter(prune(self.draft.read.where, statistics))
+
+    def scope(self) -> str:
+        where = self.draft.read.where
+        return "the table" if where is None else f"rows where {format_sql(where)}"
+
+
+def protocol_changed(contest: Contest) -> Conflict | None:
+    """What we assembled obeys the old protocol, perhaps not the new one."""
+    if contest.winner.actions.protocol is None:
+        return None
+    return contest.conflict("protocol-changed", "it changed the table's protocol, or created the table")
+
+
+def metadata_changed(contest: Contest) -> Conflict | None:
+    """ "Any column that exists in a data file present in the table MUST also be present in the metadata": our files
+    were written under the old metadata.
+    """
+    if contest.winner.actions.metadata is None:
+        return None
+    return contest.conflict("metadata-changed", "it changed the table's schema, partitioning or properties")
+
+
+def concurrent_append(contest: Contest) -> Conflict | None:
+    """The winner added rows that we would have read."""
+    if contest.draft.read.blind:
+        return None
+    isolation = parse_properties(contest.config.metadata.configuration).isolation_level
+    if isolation == "WriteSerializable" and contest.winner.is_blind_append:
+        # The append may be ordered after us, for it read nothing.
+        return None
+    added = contest.winner.actions.added
+    added = contest.touched(added.filter(added.column("dataChange")))
+    if added.num_rows == 0:
+        return None
+    message = f"it added {added.num_rows} files to {contest.scope()}, which this operation has read"
+    return contest.conflict("concurrent-append", message, added.column("path"))
+
+
+def concurrent_delete_read(contest: Contest) -> Conflict | None:
+    """The winner removed rows that we have read."""
+    removed = contest.winner.actions.removed
+    if contest.draft.read.blind or removed.num_rows == 0:
+        return None
+    removed = removed.filter(removed.column("dataChange"))
+    files = contest.files
+    read = contest.touched(files.filter(pc.is_in(files.column("path"), value_set=removed.column("path"))))
+    if read.num_rows == 0:
+        return None
+    message = f"it removed {read.num_rows} files of {contest.scope()}, which this operation has read"
+    return contest.conflict("concurrent-delete-read", message, read.column("path"))
+
+
+def concurrent_delete_delete(contest: Contest) -> Conflict | None:
+    """Both remove the same file: its rows would be replaced twice."""
+    ours, theirs = contest.draft.actions.removed, contest.winner.actions.removed
+    if ours.num_rows == 0 or theirs.num_rows == 0:
+        return None
+    paths = ours.column("path").filter(pc.is_in(ours.column("path"), value_set=theirs.column("path")))
+    if len(paths) == 0:
+        return None
+    return contest.conflict("concurrent-delete-delete", f"it removed {len(paths)} files that we remove", paths)
+
+
+def concurrent_transaction(contest: Contest) -> Conflict | None:
+    """The winner moved a transaction identifier that we looked up: perhaps it is our own earlier attempt."""
+    both = sorted({t.app_id for t in contest.winner.actions.txns} & set(contest.draft.read.app_ids))
+    if not both:
+        return None
+    return contest.conflict("concurrent-transaction", f"it committed a transaction of the application {both[0]!r}")
+
+
+def concurrent_domain(contest: Contest) -> Conflict | None:
+    """ "Two overlapping transactions conflict if they both contain a domain metadata action for the same metadata
+    domain."
+    """
+    theirs = {d.domain for d in contest.winner.actions.domains}
+    both = sorted(theirs & {d.domain for d in contest.draft.actions.domains})
+    if not both:
+        return None
+    return contest.conflict("concurrent-domain", f"it changed the metadata domain {both[0]!r}")
+
+
+CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (
+    protocol_changed,
+    metadata_changed,
+    concurrent_append,
+    concurrent_delete_read,
+    concurrent_delete_delete,
+    concurrent_transaction,
+    concurrent_domain,
+)
+
+
+def conflicts(contest: Contest) -> tuple[Conflict, ...]:
+    """Every rule that the winner broke for the draft, in the order of CHECKS."""
+    return tuple(found for check in CHECKS if (found := check(contest)) is not None)

@@ -1,0 +1,38 @@
+"""Draft: what a commit wants, independent of the version that it will land on."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, field
+
+from alluvium.delta.actions import Actions
+from alluvium.plan.changes import Operation, ReadScope
+
+
+def _new_id() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A commit in the making.
+
+    Attributes:
+        actions: What it does.
+        read: What its outcome depends on.
+        operation: Provenance.
+        read_version: The version it was made on; -1 when it creates the table.
+        txn_id: Unique to this draft: reading it back proves that a log entry is ours.
+    """
+
+    actions: Actions
+    read: ReadScope
+    operation: Operation
+    read_version: int
+    txn_id: str = field(default_factory=_new_id)
+
+    @property
+    def is_blind_append(self) -> bool:
+        """Only adds, having read nothing; any number of such commits go together."""
+        actions = self.actions
+        return self.read.blind and actions.removed.num_rows == 0

@@ -1,0 +1,1 @@
+"""One module a protocol feature; registry.py holds them in order."""

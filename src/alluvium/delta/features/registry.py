@@ -1,0 +1,162 @@
+"""All features that the protocol names, in order, and the gate that keeps us off tables that we would misread.
+
+Adding a feature: one module, one line in FEATURES (and its place in the pass tuples is its place there), one test
+file, one docs page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+
+from alluvium.delta.config import TableConfig
+from alluvium.delta.features import append_only, invariants, timestamp_ntz
+from alluvium.delta.features.feature import Feature
+from alluvium.delta.spec import Protocol
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema.types import Array, DataType, Field, Map, Struct
+
+#: Highest versions that the specification defines.
+MAX_READER_VERSION = 3
+MAX_WRITER_VERSION = 7
+
+
+def _any_field(data_type: DataType, test: Callable[[Field], bool]) -> bool:
+    if isinstance(data_type, Struct):
+        return any(test(f) or _any_field(f.type, test) for f in data_type.fields)
+    if isinstance(data_type, Array):
+        return _any_field(data_type.element, test)
+    if isinstance(data_type, Map):
+        return _any_field(data_type.key, test) or _any_field(data_type.value, test)
+    return False
+
+
+def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
+    return lambda config: config.metadata.configuration.get(name, idle[0]).casefold() not in idle
+
+
+def _has_field_key(prefix: str) -> Callable[[TableConfig], bool]:
+    return lambda config: _any_field(config.schema, lambda f: any(key.startswith(prefix) for key in f.metadata))
+
+
+def _has_constraints(config: TableConfig) -> bool:
+    return any(key.startswith("delta.constraints.") for key in config.metadata.configuration)
+
+
+def _missing(name: str, reader: bool, **legacy: object) -> Feature:
+    return Feature(name=name, reader=reader, spec=name, implemented=False, **legacy)  # type: ignore[arg-type]
+
+
+#: Implied by legacy versions, not implemented yet: a table of that version is served as long as it does not use them.
+_LEGACY_MISSING = (
+    _missing("checkConstraints", False, legacy_writer=3, is_used=_has_constraints),
+    _missing(
+        "changeDataFeed", False, legacy_writer=4, is_used=_property_is("delta.enableChangeDataFeed", "false")
+    ),
+    _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
+    _missing(
+        "columnMapping",
+        True,
+        legacy_reader=2,
+        legacy_writer=5,
+        is_used=_property_is("delta.columnMapping.mode", "none"),
+    ),
+    _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
+)
+
+#: Every feature with a record, in the order in which their passes run.
+FEATURES: tuple[Feature, ...] = (append_only.FEATURE, invariants.FEATURE, timestamp_ntz.FEATURE, *_LEGACY_MISSING)
+
+BY_NAME: Mapping[str, Feature] = {name: f for f in FEATURES for name in (f.name, *f.aliases)}
+
+WRITE_PASSES = tuple(f.on_write for f in FEATURES if f.on_write is not None)
+COMMIT_PASSES = tuple(f.on_commit for f in FEATURES if f.on_commit is not None)
+
+
+def ensure_readable_protocol(protocol: Protocol) -> None:
+    """The first gate, on the protocol action alone, before anything else of the log is interpreted.
+
+    Raises:
+        UnsupportedFeature: The table needs a reader that we are not; names every missing feature.
+        CorruptTable: Versions and feature lists contradict each other.
+    """
+    reader, listed = protocol.min_reader_version, protocol.reader_features
+    if reader > MAX_READER_VERSION:
+        raise _unsupported(f"the table needs reader version {reader}; the specification ends at 3", ())
+    if reader < 1 or protocol.min_writer_version < 1:
+        raise CorruptTable("protocol versions start at 1", code="invalid-protocol")
+    if reader == MAX_READER_VERSION:
+        # "When the table's Reader Version is 3, `readerFeatures` must exist in the `protocol` action"
+        if listed is None:
+            raise CorruptTable("reader version 3 without a list of reader features", code="invalid-protocol")
+        # "Creating a table with a Reader Version 3 and Writer Version less than 7 is not allowed."
+        if protocol.min_writer_version != MAX_WRITER_VERSION:
+            raise CorruptTable("reader version 3 requires writer version 7", code="invalid-protocol")
+        _ensure_listed_for_writers(listed, protocol.writer_features)
+    _ensure_implemented(listed or (), "read")
+
+
+def _ensure_listed_for_writers(reader_features: Iterable[str], writer_features: Iterable[str] | None) -> None:
+    """ "It is not allowed to add features only to `readerFeatures` but not to `writerFeatures`." """
+    if writer_features is None:
+        raise CorruptTable("writer version 7 without a list of writer features", code="invalid-protocol")
+    orphans = sorted(set(reader_features) - set(writer_features))
+    if orphans:
+        raise CorruptTable(
+            f"reader features are missing among the writer features: {', '.join(orphans)}", code="invalid-protocol"
+        )
+
+
+def ensure_readable(config: TableConfig) -> None:
+    """The second gate: legacy versions imply features without listing them; what the metadata uses decides.
+
+    Raises:
+        UnsupportedFeature: The table uses a feature that we do not implement.
+    """
+    ensure_readable_protocol(config.protocol)
+    # "The table property should only be honored if the table's protocol has reader and writer versions and/or table
+    # features that support the `columnMapping` table feature."
+    used = [f.name for f in FEATURES if _implied(f, config, writing=False) and not f.implemented and f.is_used(config)]
+    if used:
+        raise _unsupported(f"the table uses {', '.join(used)}", used)
+
+
+def ensure_writable(config: TableConfig) -> None:
+    """The gate for writers: everything that readers need, and every writer feature.
+
+    Raises:
+        UnsupportedFeature: Names every feature that we do not implement.
+        CorruptTable: Versions and feature lists contradict each other.
+    """
+    ensure_readable(config)
+    writer, listed = config.protocol.min_writer_version, config.protocol.writer_features
+    if writer > MAX_WRITER_VERSION:
+        raise _unsupported(f"the table needs writer version {writer}; the specification ends at 7", ())
+    if writer == MAX_WRITER_VERSION:
+        if listed is None:
+            raise CorruptTable("writer version 7 without a list of writer features", code="invalid-protocol")
+        _ensure_implemented(listed, "written")
+    used = [f.name for f in FEATURES if _implied(f, config, writing=True) and not f.implemented and f.is_used(config)]
+    if used:
+        raise _unsupported(f"writing the table needs {', '.join(used)}", used)
+
+
+def _implied(f: Feature, config: TableConfig, *, writing: bool) -> bool:
+    """Whether the protocol's legacy versions imply the feature."""
+    version = config.protocol.min_writer_version if writing else config.protocol.min_reader_version
+    first = f.legacy_writer if writing else f.legacy_reader
+    last = MAX_WRITER_VERSION if writing else MAX_READER_VERSION
+    return first is not None and first <= version < last
+
+
+def _ensure_implemented(names: Iterable[str], verb: str) -> None:
+    missing = sorted(name for name in names if name not in BY_NAME or not BY_NAME[name].implemented)
+    if missing:
+        raise _unsupported(f"the table cannot be {verb} without its features {', '.join(missing)}", missing)
+
+
+def _unsupported(message: str, features: Iterable[str]) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        message,
+        features=features,
+        hint="this version of alluvium does not implement that; see docs/features for what it does",
+    )

@@ -1,0 +1,66 @@
+"""The history of a table: one row a commit, in the columns of `DESCRIBE HISTORY`."""
+
+from __future__ import annotations
+
+import msgspec
+import pyarrow as pa
+
+from alluvium.delta.log.timeline import read_commit_infos
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.spec import STRING_MAP, CommitInfo
+
+HISTORY = pa.schema(
+    [
+        pa.field("version", pa.int64(), nullable=False),
+        pa.field("timestamp", pa.timestamp("ms", tz="UTC"), nullable=False),
+        pa.field("userId", pa.string()),
+        pa.field("userName", pa.string()),
+        pa.field("operation", pa.string()),
+        pa.field("operationParameters", STRING_MAP),
+        pa.field("job", pa.string()),
+        pa.field("notebook", pa.string()),
+        pa.field("clusterId", pa.string()),
+        pa.field("readVersion", pa.int64()),
+        pa.field("isolationLevel", pa.string()),
+        pa.field("isBlindAppend", pa.bool_()),
+        pa.field("operationMetrics", STRING_MAP),
+        pa.field("userMetadata", pa.string()),
+        pa.field("engineInfo", pa.string()),
+    ]
+)
+
+
+def read_history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:
+    """The commits up to the snapshot's version whose log entries still exist, newest first.
+
+    Args:
+        snapshot: The newest version to show.
+        limit: At most so many rows.
+    """
+    with locating(snapshot.store, snapshot.version):
+        found = read_commit_infos(snapshot.store, snapshot.version, limit)
+    return pa.Table.from_pylist([_row(v, ms, info) for v, info, ms in found], schema=HISTORY)
+
+
+def _row(version: int, timestamp_ms: int, info: CommitInfo | None) -> dict[str, object]:
+    row: dict[str, object] = {"version": version, "timestamp": timestamp_ms}
+    if info is None:
+        return row
+    for f in HISTORY:
+        if f.name not in row and f.name in info.content:
+            row[f.name] = _value(info.content[f.name], f.type)
+    return row
+
+
+def _value(value: object, data_type: pa.DataType) -> object:
+    """commitInfo is free-form: what has not the usual type is shown as text, or not at all."""
+    if pa.types.is_map(data_type):
+        return [(k, _text(v)) for k, v in value.items()] if isinstance(value, dict) else None
+    if pa.types.is_string(data_type):
+        return _text(value)
+    fits = isinstance(value, bool) if pa.types.is_boolean(data_type) else type(value) is int
+    return value if fits else None
+
+
+def _text(value: object) -> str | None:
+    return value if value is None or isinstance(value, str) else msgspec.json.encode(value).decode()

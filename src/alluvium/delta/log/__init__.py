@@ -1,0 +1,1 @@
+"""The log as files: names, listing, reading, reconciliation, checkpoints."""

@@ -1,0 +1,314 @@
+"""Commits to actions: files as Arrow batches, the few others as structs.
+
+Specification: "Delta Log Entries".
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Optional, TypeVar
+
+import msgspec
+import pyarrow as pa
+
+from alluvium.delta.log.columns import Nulls, boolean_column, deletion_vector_column, long_column, map_column, string_column
+from alluvium.delta.log.names import CommitName, parse_name
+from alluvium.delta.spec import (
+    DECODE_ERRORS,
+    FILES,
+    STRING_MAP,
+    TOMBSTONES,
+    Add,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    Remove,
+    RowIdHighWaterMark,
+    Txn,
+    Wire,
+)
+from alluvium.errors import CorruptTable
+from alluvium.storage.store import ObjectInfo, Store
+
+#: Position of an action in the log, beside the columns of `FILES` and `TOMBSTONES` until files are reconciled.
+ORDER = pa.field("order", pa.int64(), nullable=False)
+
+# JSON decoded at once, in bytes: small, as everything that lies between the file and the columns is waste.
+_BLOCK = 1 << 19
+_READERS = 8
+_T = TypeVar("_T")
+
+
+class _Line(Wire, frozen=True):
+    """What of a line matters for the state. `cdc` and `commitInfo` do not: they are skipped undecoded."""
+
+    add: Optional[Add] = None
+    remove: Optional[Remove] = None
+    txn: Optional[Txn] = None
+    domain_metadata: Optional[DomainMetadata] = None
+    protocol: Optional[Protocol] = None
+    meta_data: Optional[Metadata] = None
+    row_id_high_water_mark: Optional[RowIdHighWaterMark] = None
+
+
+class _ProtocolLine(Wire, frozen=True):
+    protocol: Optional[Protocol] = None
+
+
+_LINES = msgspec.json.Decoder(_Line)
+_PROTOCOL_LINES = msgspec.json.Decoder(_ProtocolLine)
+
+
+@dataclass(slots=True)
+class CommitActions:
+    """What a run of commits says; of actions that replace each other the newest.
+
+    Attributes:
+        adds: Batches of `FILES` and `ORDER`.
+        removes: Batches of `TOMBSTONES` and `ORDER`.
+        protocol: The newest protocol, if there is one.
+        metadata: The newest metadata, if there is one.
+        txns: By application.
+        domains: By domain; removed ones too, which hide earlier ones.
+        row_id_high_water_mark: The newest, if there is one.
+        damage: The first damage that was met. It is not raised at once, as the newest protocol is to be judged first:
+            a table of a protocol that we do not know may well look damaged to us.
+    """
+
+    adds: list[pa.RecordBatch] = field(default_factory=list)
+    removes: list[pa.RecordBatch] = field(default_factory=list)
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    txns: dict[str, Txn] = field(default_factory=dict)
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+    row_id_high_water_mark: RowIdHighWaterMark | None = None
+    damage: CorruptTable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """Whole lines of a commit."""
+
+    commit: ObjectInfo
+    first_line: int
+    data: bytes
+
+
+def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
+    """Reads commits in ascending order."""
+    actions = CommitActions()
+    order = 0
+    nulls = Nulls()
+    for pieces in _blocks(_pieces(store, commits)):
+        if actions.damage is None:
+            try:
+                lines = _decode(pieces)
+            except CorruptTable as damage:
+                actions.damage = damage
+            else:
+                _collect(actions, lines, order, nulls)
+                order += len(lines)
+                continue
+        actions.protocol = _find_protocol(pieces) or actions.protocol
+    return actions
+
+
+def commit_version(commit: ObjectInfo) -> int:
+    """The version of a commit by its file name."""
+    name = parse_name(commit.path.rpartition("/")[2])
+    if not isinstance(name, CommitName):
+        raise CorruptTable("not the name of a commit", code="invalid-name", path=commit.path)
+    return name.version
+
+
+def read_each(store: Store, objects: Sequence[ObjectInfo], limit_bytes: int) -> Iterator[tuple[ObjectInfo, bytes]]:
+    """Objects in order, the next ones being fetched meanwhile.
+
+    Args:
+        store: Where they are.
+        objects: What to read.
+        limit_bytes: How much may be fetched ahead.
+    """
+    if len(objects) < 2:
+        yield from ((info, store.get(info.path)) for info in objects)
+        return
+    with ThreadPoolExecutor(_READERS) as pool:
+        ahead: deque[tuple[ObjectInfo, Future[bytes]]] = deque()
+        waiting = 0
+        for info in objects:
+            ahead.append((info, pool.submit(store.get, info.path)))
+            waiting += info.size
+            while ahead and (waiting > limit_bytes or len(ahead) > 4 * _READERS):
+                first, data = ahead.popleft()
+                waiting -= first.size
+                yield first, data.result()
+        while ahead:
+            first, data = ahead.popleft()
+            yield first, data.result()
+
+
+def _pieces(store: Store, commits: Sequence[ObjectInfo]) -> Iterator[_Piece]:
+    small: list[ObjectInfo] = []
+    for commit in commits:
+        if commit.size <= _BLOCK:
+            small.append(commit)
+            continue
+        yield from (_Piece(info, 1, data) for info, data in read_each(store, small, 4 * _BLOCK))
+        small = []
+        yield from _stream(store, commit)
+    yield from (_Piece(info, 1, data) for info, data in read_each(store, small, 4 * _BLOCK))
+
+
+def _stream(store: Store, commit: ObjectInfo) -> Iterator[_Piece]:
+    """A large commit in pieces that end where lines end."""
+    rest, first_line = b"", 1
+    with store.open_input(commit.path) as source:
+        while data := source.read(_BLOCK):
+            end = data.rfind(b"\n") + 1
+            if end == 0:
+                rest += data
+                continue
+            piece = _Piece(commit, first_line, rest + data[:end])
+            rest = data[end:]
+            first_line += piece.data.count(b"\n")
+            yield piece
+    if rest:
+        yield _Piece(commit, first_line, rest)
+
+
+def _blocks(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
+    """Pieces of small commits together, so that a batch is never a handful of rows."""
+    block: list[_Piece] = []
+    size = 0
+    for piece in pieces:
+        block.append(piece)
+        size += len(piece.data)
+        if size >= _BLOCK:
+            yield block
+            block, size = [], 0
+    if block:
+        yield block
+
+
+def _decode(pieces: list[_Piece]) -> list[_Line]:
+    if any(not piece.data for piece in pieces):
+        empty = next(piece for piece in pieces if not piece.data)
+        raise CorruptTable(
+            "the log entry is empty",
+            code="empty-commit",
+            path=empty.commit.path,
+            version=commit_version(empty.commit),
+            hint="a writer died or the file was cut off; restore it from a copy",
+        )
+    data = pieces[0].data if len(pieces) == 1 else b"\n".join(piece.data for piece in pieces)
+    try:
+        lines = _LINES.decode_lines(data)
+    except DECODE_ERRORS as error:
+        raise _damage(pieces, error) from None
+    # The decoder takes a line break for white space: two documents in a line, or one over two lines, pass it.
+    if len(lines) != data.count(b"\n") + (not data.endswith(b"\n")):
+        if len(lines) != sum(1 for text in data.split(b"\n") if text.strip()):
+            raise _damage(pieces, None)
+    return lines
+
+
+def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
+    """Finds the line: only now, as blocks that are right need not be looked at line by line."""
+    for piece in pieces:
+        for number, text in enumerate(piece.data.split(b"\n"), piece.first_line):
+            try:
+                if text.strip():
+                    _LINES.decode(text)
+            except DECODE_ERRORS as problem:
+                return CorruptTable(
+                    f"line {number} of the log entry is damaged: {problem}",
+                    code="damaged-line",
+                    path=piece.commit.path,
+                    version=commit_version(piece.commit),
+                    hint="read a version before it, or restore the file from a copy",
+                )
+    first = pieces[0].commit
+    return CorruptTable(
+        f"the log entry is damaged: {error or 'its lines are not one document each'}",
+        code="damaged-line", path=first.path, version=commit_version(first),
+    )  # fmt: skip
+
+
+def _find_protocol(pieces: list[_Piece]) -> Protocol | None:
+    """The newest protocol in lines of which some are damaged."""
+    found = None
+    for piece in pieces:
+        for text in piece.data.split(b"\n"):
+            if b'"protocol"' in text:
+                try:
+                    found = _PROTOCOL_LINES.decode(text).protocol or found
+                except DECODE_ERRORS:
+                    continue
+    return found
+
+
+def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Nulls) -> None:
+    adds = [(n, line.add) for n, line in enumerate(lines, order) if line.add is not None]
+    removes = [(n, line.remove) for n, line in enumerate(lines, order) if line.remove is not None]
+    if adds:
+        actions.adds.append(_add_batch([n for n, _ in adds], [add for _, add in adds], nulls))
+    if removes:
+        actions.removes.append(_remove_batch([n for n, _ in removes], [remove for _, remove in removes], nulls))
+    if len(adds) + len(removes) == len(lines):
+        return
+    for line in lines:
+        # "The latest `protocol` action seen wins. The latest `metaData` action seen wins."
+        actions.protocol = line.protocol or actions.protocol
+        actions.metadata = line.meta_data or actions.metadata
+        actions.row_id_high_water_mark = line.row_id_high_water_mark or actions.row_id_high_water_mark
+        # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
+        # "it would be valid for the `version` to decrease".
+        if line.txn is not None:
+            actions.txns[line.txn.app_id] = line.txn
+        if line.domain_metadata is not None:
+            actions.domains[line.domain_metadata.domain] = line.domain_metadata
+
+
+def _add_batch(order: list[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:
+    def optional(values: Sequence[_T], data_type: pa.DataType, build: Callable[[Sequence[_T]], pa.Array]) -> pa.Array:
+        return nulls.take(len(values), data_type) if values.count(None) == len(values) else build(values)
+
+    columns = [
+        string_column([a.path for a in adds]),
+        map_column([a.partition_values for a in adds]),
+        long_column([a.size for a in adds]),
+        long_column([a.modification_time for a in adds]),
+        boolean_column([a.data_change for a in adds]),
+        optional([a.stats for a in adds], pa.string(), string_column),
+        optional([a.tags for a in adds], STRING_MAP, map_column),
+        optional([a.deletion_vector for a in adds], FILES.field("deletionVector").type, deletion_vector_column),
+        optional([a.base_row_id for a in adds], pa.int64(), long_column),
+        optional([a.default_row_commit_version for a in adds], pa.int64(), long_column),
+        optional([a.clustering_provider for a in adds], pa.string(), string_column),
+        long_column(order),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=FILES.append(ORDER))
+
+
+def _remove_batch(order: list[int], removes: list[Remove], nulls: Nulls) -> pa.RecordBatch:
+    def optional(values: Sequence[_T], data_type: pa.DataType, build: Callable[[Sequence[_T]], pa.Array]) -> pa.Array:
+        return nulls.take(len(values), data_type) if values.count(None) == len(values) else build(values)
+
+    columns = [
+        string_column([r.path for r in removes]),
+        optional([r.deletion_timestamp for r in removes], pa.int64(), long_column),
+        boolean_column([r.data_change for r in removes]),
+        optional([r.extended_file_metadata for r in removes], pa.bool_(), boolean_column),
+        optional([r.partition_values for r in removes], STRING_MAP, map_column),
+        optional([r.size for r in removes], pa.int64(), long_column),
+        optional([r.tags for r in removes], STRING_MAP, map_column),
+        optional([r.deletion_vector for r in removes], TOMBSTONES.field("deletionVector").type, deletion_vector_column),
+        optional([r.base_row_id for r in removes], pa.int64(), long_column),
+        optional([r.default_row_commit_version for r in removes], pa.int64(), long_column),
+        long_column(order),
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=TOMBSTONES.append(ORDER))
+

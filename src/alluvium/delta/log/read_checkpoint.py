@@ -1,0 +1,249 @@
+"""Classic checkpoints (Parquet) to actions: files as Arrow batches, the few others as structs.
+
+Specification: "Checkpoints", "Checkpoint Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from alluvium.delta.log.columns import Nulls, conform
+from alluvium.delta.log.names import CheckpointName, parse_name
+from alluvium.delta.spec import (
+    FILES,
+    TOMBSTONES,
+    DomainMetadata,
+    Metadata,
+    Protocol,
+    RowIdHighWaterMark,
+    Txn,
+    Wire,
+    parse_actions,
+)
+from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.storage.store import ObjectInfo, Store
+
+_ROWS = 32_768
+_BUFFER = 1 << 20
+_T = TypeVar("_T", bound=Wire)
+
+_HEAD: dict[str, type[Wire]] = {
+    "protocol": Protocol,
+    "metaData": Metadata,
+    "txn": Txn,
+    "domainMetadata": DomainMetadata,
+    "rowIdHighWaterMark": RowIdHighWaterMark,
+}
+
+
+@dataclass(slots=True)
+class CheckpointHead:
+    """What a checkpoint holds beside files.
+
+    Attributes:
+        protocol: The protocol of its version.
+        metadata: The metadata of its version.
+        txns: By application.
+        domains: By domain.
+        row_id_high_water_mark: If there is one.
+        has_sidecars: Whether files are listed elsewhere (feature `v2Checkpoint`).
+    """
+
+    protocol: Protocol | None = None
+    metadata: Metadata | None = None
+    txns: dict[str, Txn] = field(default_factory=dict)
+    domains: dict[str, DomainMetadata] = field(default_factory=dict)
+    row_id_high_water_mark: RowIdHighWaterMark | None = None
+    has_sidecars: bool = False
+
+
+def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> CheckpointHead:
+    """Reads all but the files.
+
+    Raises:
+        CorruptTable: A file is damaged, or protocol or metadata are missing (`damaged-checkpoint`).
+    """
+    head = CheckpointHead()
+    for info in checkpoint:
+        with _reporting_damage(info):
+            name = parse_name(info.path.rpartition("/")[2])
+            if isinstance(name, CheckpointName) and name.uuid is not None:
+                head.has_sidecars = True
+            if info.path.endswith(".json"):
+                _take(head, parse_actions(store.get(info.path), path=info.path))
+            else:
+                _read_head(store, info, head)
+    if checkpoint and (head.protocol is None or head.metadata is None):
+        missing = "protocol" if head.protocol is None else "metaData"
+        raise _damaged(checkpoint[0], f"it holds no {missing} action")
+    return head
+
+
+def read_checkpoint_files(
+    store: Store, checkpoint: Sequence[ObjectInfo]
+) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """Reads the files: batches of `FILES` and of `TOMBSTONES`.
+
+    The first have a column `stats_parsed` too, where a file's statistics stand in that form only.
+
+    Raises:
+        CorruptTable: A file is damaged (`damaged-checkpoint`).
+    """
+    adds: list[pa.RecordBatch] = []
+    removes: list[pa.RecordBatch] = []
+    nulls = Nulls()
+    for info in checkpoint:
+        with _reporting_damage(info), _open(store, info) as source:
+            adds += _file_actions(source, "add", FILES, nulls)
+            removes += _file_actions(source, "remove", TOMBSTONES, nulls)
+    return _unified(adds), removes
+
+
+def ensure_no_sidecars(head: CheckpointHead, checkpoint: Sequence[ObjectInfo]) -> None:
+    """Refuses checkpoints of the second kind.
+
+    Raises:
+        UnsupportedFeature: The checkpoint lists its files elsewhere.
+    """
+    if head.has_sidecars:
+        raise UnsupportedFeature(
+            "the table's checkpoint is of the second kind, which cannot be read yet",
+            features=("v2Checkpoint",),
+            path=checkpoint[0].path,
+            hint="read it with an engine that knows the table feature v2Checkpoint",
+        )
+
+
+def _damaged(info: ObjectInfo, problem: object) -> CorruptTable:
+    return CorruptTable(
+        f"the checkpoint is damaged: {problem}",
+        code="damaged-checkpoint",
+        path=info.path,
+        hint="delete it if all commits before it are there, or restore it from a copy",
+    )
+
+
+@contextmanager
+def _reporting_damage(info: ObjectInfo) -> Iterator[None]:
+    try:
+        yield
+    # What pyarrow raises on damaged files is not one kind; a file that is gone since it was listed is as bad.
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, msgspec.MsgspecError, NotFound) as error:
+        raise _damaged(info, error) from None
+
+
+@contextmanager
+def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
+    with store.open_input(info.path) as source:
+        # Buffered, not pre-buffered: the columns that are read may be large, and are wanted piece by piece.
+        yield pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
+
+
+def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
+    with _open(store, info) as source:
+        names = [name for name in (*_HEAD, "sidecar") if name in source.schema_arrow.names]
+        for batch in source.iter_batches(_ROWS, columns=names):
+            for name in names:
+                column = batch.column(name)
+                if column.null_count == len(column):
+                    continue
+                if name == "sidecar":
+                    head.has_sidecars = True
+                else:
+                    rows = column.filter(column.is_valid()).to_pylist()
+                    _take(head, (_convert(row, _HEAD[name]) for row in rows))
+
+
+def _convert(row: dict[str, object], kind: type[_T]) -> _T:
+    """A row of a struct column as the struct of the log: Arrow gives maps as lists of pairs."""
+    return msgspec.convert(_without_pairs(row), kind)
+
+
+def _without_pairs(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: _without_pairs(member) for name, member in value.items() if member is not None}
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        return dict(value)
+    return value
+
+
+def _take(head: CheckpointHead, actions: object) -> None:
+    for action in actions:  # type: ignore[attr-defined]  # any iterable of actions; foreign ones are passed over
+        if isinstance(action, Protocol):
+            head.protocol = action
+        elif isinstance(action, Metadata):
+            head.metadata = action
+        elif isinstance(action, Txn):
+            head.txns[action.app_id] = action
+        elif isinstance(action, DomainMetadata):
+            head.domains[action.domain] = action
+        elif isinstance(action, RowIdHighWaterMark):
+            head.row_id_high_water_mark = action
+
+
+def _file_actions(source: pq.ParquetFile, kind: str, schema: pa.Schema, nulls: Nulls) -> Iterator[pa.RecordBatch]:
+    if kind not in source.schema_arrow.names:
+        return
+    there = {f.name for f in source.schema_arrow.field(kind).type}
+    names = [f.name for f in schema if f.name in there]
+    parsed = "stats_parsed" if kind == "add" and "stats_parsed" in there and _lacks_stats(source, there) else None
+    wanted = [f"{kind}.{name}" for name in (*names, *([parsed] if parsed else []))]
+    for batch in source.iter_batches(_ROWS, columns=wanted):
+        rows = batch.column(kind)
+        valid = rows.filter(rows.is_valid()) if rows.null_count else rows
+        if len(valid):
+            yield _batch(valid, schema, parsed, nulls)
+
+
+def _lacks_stats(source: pq.ParquetFile, there: set[str]) -> bool:
+    """Whether a file has no statistics as JSON, so that those in columns are worth reading."""
+    if "stats" not in there:
+        return True
+    for batch in source.iter_batches(_ROWS, columns=["add.path", "add.stats"]):
+        path, stats = batch.column("add").flatten()
+        if stats.null_count > path.null_count:
+            return True
+    return False
+
+
+def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: Nulls) -> pa.RecordBatch:
+    members = dict(zip((f.name for f in rows.type), rows.flatten()))
+    if members["path"].null_count:
+        raise ValueError("a file has no path")
+    columns = [
+        nulls.share(conform(members[f.name], f.type)) if f.name in members else nulls.take(len(rows), f.type)
+        for f in schema
+    ]
+    if parsed is None:
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(
+        [*columns, members[parsed]], schema=schema.append(pa.field(parsed, members[parsed].type))
+    )
+
+
+def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """All batches with the same columns: a part of a checkpoint may have `stats_parsed` where another has not."""
+    schema = next((batch.schema for batch in batches if batch.num_columns > len(FILES)), None)
+    if schema is None:
+        return batches
+    last = schema.field(len(FILES))
+    return [
+        pa.RecordBatch.from_arrays(
+            [
+                *batch.columns[: len(FILES)],
+                conform(batch.column(last.name), last.type)
+                if batch.num_columns > len(FILES)
+                else pa.nulls(batch.num_rows, last.type),
+            ],
+            schema=schema,
+        )
+        for batch in batches
+    ]

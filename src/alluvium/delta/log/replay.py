@@ -1,0 +1,177 @@
+"""Reconciliation of file actions, on Arrow. Pure.
+
+Specification: "Action Reconciliation".
+"""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.log.columns import long_column
+from alluvium.delta.log.read import ORDER
+from alluvium.delta.spec import FILES, TOMBSTONES
+
+# Batches smaller than this are merged where they pile up, as they do when a table is refreshed commit by commit.
+_SMALL_ROWS = 512
+_MANY_BATCHES = 64
+
+
+def reconcile(
+    files: list[pa.RecordBatch],
+    tombstones: list[pa.RecordBatch],
+    adds: list[pa.RecordBatch],
+    removes: list[pa.RecordBatch],
+) -> tuple[pa.Table, pa.Table]:
+    """ "To replay the log, scan all file actions and keep only the newest reference for each logical file."
+
+    The lists are used up: their batches are let go as soon as they are filtered, to keep memory low.
+
+    Args:
+        files: Live files of the version before; schema `FILES`, perhaps more columns.
+        tombstones: Tombstones of the version before; schema `TOMBSTONES`.
+        adds: Newer adds; schema `FILES` and `ORDER`.
+        removes: Newer removes; schema `TOMBSTONES` and `ORDER`.
+
+    Returns:
+        Live files and tombstones.
+    """
+    file_schema = files[0].schema if files else FILES
+    keys = pa.chunked_array([logical_file_keys(batch) for batch in (*adds, *removes)], pa.string())
+    order = pa.chunked_array([batch.column(ORDER.name) for batch in (*adds, *removes)], pa.int64())
+    keep = _newest(keys, order)
+    add_count = sum(batch.num_rows for batch in adds)
+    if len(keys):
+        for older in (files, tombstones):
+            if older:
+                older_keys = pa.chunked_array([logical_file_keys(batch) for batch in older], pa.string())
+                _filter(older, pc.invert(pc.is_in(older_keys, value_set=keys)))
+    if keep is not None:
+        _filter(adds, keep.slice(0, add_count))
+        _filter(removes, keep.slice(add_count))
+    return _table(files, adds, file_schema), _table(tombstones, removes, TOMBSTONES)
+
+
+def logical_file_keys(batch: pa.RecordBatch) -> pa.Array:
+    """The primary key of each row's logical file as one text.
+
+    "Logical files in a table are identified by their `(path, deletionVector.uniqueId)` primary key."
+    """
+    paths = canonical_paths(batch.column("path"))
+    vectors = batch.column("deletionVector")
+    if vectors.null_count == len(vectors):
+        return paths
+    members = dict(zip((f.name for f in vectors.type), vectors.flatten()))
+    # "If `offset` is `None` then `<storageType><pathOrInlineDv>`. Otherwise `<storageType><pathOrInlineDv>@<offset>`."
+    name = pc.binary_join_element_wise(members["storageType"], members["pathOrInlineDv"], "")
+    offset = pc.cast(members["offset"], pa.string())
+    unique_id = pc.coalesce(pc.binary_join_element_wise(name, offset, "@"), name)
+    return pc.coalesce(pc.binary_join_element_wise(paths, unique_id, "\0"), paths)
+
+
+def canonical_paths(paths: pa.Array) -> pa.Array:
+    """Paths so that two spellings of one file are equal: unescaped, local ones without a scheme.
+
+    "The path is a URI as specified by RFC 2396 [...] which needs to be decoded to get the data file path."
+    """
+    special = pc.or_(
+        pc.match_substring(paths, "%"), pc.or_(pc.starts_with(paths, "file:"), pc.starts_with(paths, "//"))
+    )
+    if not pc.any(special).as_py():
+        return paths
+    odd = paths.filter(special)
+    # Directories are few and file names hold escapes rarely, so that nearly nothing is decoded one by one.
+    directories = _decoded(pc.replace_substring_regex(odd, "[^/]*$", ""))
+    names = pc.replace_substring_regex(odd, "^.*/", "")
+    if pc.any(pc.match_substring(names, "%")).as_py():
+        names = _decoded(names)
+    return pc.replace_with_mask(paths, special, pc.binary_join_element_wise(directories, names, ""))
+
+
+def _decoded(texts: pa.Array) -> pa.Array:
+    encoded = texts.dictionary_encode()
+    return pa.array([_decode(text) for text in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+
+
+def _decode(text: str) -> str:
+    decoded = unquote(text, errors="surrogatepass") if "%" in text else text
+    if not decoded.isprintable():
+        # Escapes of bytes that are no UTF-8 stay as they are: any text does for a comparison.
+        decoded = decoded.encode("utf-8", "backslashreplace").decode()
+    for prefix in ("file:///", "file://localhost/", "file:/", "//"):
+        if decoded.startswith(prefix):
+            return "/" + decoded[len(prefix) :].lstrip("/")
+    return decoded
+
+
+def _newest(keys: pa.ChunkedArray, order: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Which references are the newest of their key; None if all are.
+
+    Grouping by the keys themselves would copy them all. Nearly always every key stands once, which their hashes
+    prove; only where two hashes are equal the keys are compared.
+    """
+    hashes = pa.chunked_array([_hashes(chunk) for chunk in keys.chunks], pa.int64())
+    # Sorting takes a fraction of the memory of a hash table.
+    ascending = pc.take(hashes, pc.sort_indices(hashes)).combine_chunks()
+    repeated = ascending[1:].filter(pc.equal(ascending[1:], ascending[:-1]))
+    if not len(repeated):
+        return None
+    doubtful = pc.is_in(hashes, value_set=repeated)
+    candidates = pa.table({"key": keys.filter(doubtful), "order": order.filter(doubtful)})
+    newest = candidates.group_by("key", use_threads=False).aggregate([("order", "max")]).column("order_max")
+    return pc.or_(pc.invert(doubtful), pc.is_in(order, value_set=newest))
+
+
+def _hashes(keys: pa.Array) -> pa.Array:
+    return long_column([hash(key) for key in keys.to_pylist()])
+
+
+def _filter(batches: list[pa.RecordBatch], keep: pa.ChunkedArray) -> None:
+    """Filters in place; a batch that is kept whole is not copied."""
+    mask = keep.combine_chunks() if isinstance(keep, pa.ChunkedArray) else keep
+    start = 0
+    for index, batch in enumerate(batches):
+        part = mask.slice(start, batch.num_rows)
+        start += batch.num_rows
+        if part.true_count < len(part):
+            batches[index] = batch.filter(part)
+
+
+def _table(older: list[pa.RecordBatch], newer: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    batches = [*older, *(_aligned(batch, schema) for batch in newer)]
+    older.clear()
+    newer.clear()
+    return pa.Table.from_batches(_merged([batch for batch in batches if batch.num_rows]), schema)
+
+
+def _aligned(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    names = set(batch.schema.names)
+    columns = [batch.column(f.name) if f.name in names else pa.nulls(batch.num_rows, f.type) for f in schema]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _merged(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Runs of small batches as one, once there are many."""
+    if len(batches) <= _MANY_BATCHES:
+        return batches
+    merged: list[pa.RecordBatch] = []
+    run: list[pa.RecordBatch] = []
+    for batch in batches:
+        if batch.num_rows >= _SMALL_ROWS:
+            merged += _joined(run)
+            run = []
+            merged.append(batch)
+        else:
+            run.append(batch)
+            if sum(b.num_rows for b in run) >= _SMALL_ROWS:
+                merged += _joined(run)
+                run = []
+    return merged + _joined(run)
+
+
+def _joined(run: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    if len(run) < 2:
+        return list(run)
+    return list(pa.Table.from_batches(run).combine_chunks().to_batches())

@@ -1,0 +1,191 @@
+"""Which files make up a version: a listing of `_delta_log` becomes a LogSegment.
+
+Specification: "Delta Log Entries", "Checkpoints", "Last Checkpoint File".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from alluvium.delta.log.names import (
+    LAST_CHECKPOINT_PATH,
+    LOG_DIRECTORY,
+    MAX_VERSION,
+    CheckpointName,
+    CommitName,
+    commit_path,
+    parse_name,
+    version_prefix,
+)
+from alluvium.delta.spec import DECODE_ERRORS, LastCheckpoint
+from alluvium.errors import CorruptTable, NotFound
+from alluvium.storage.store import ObjectInfo, Store
+
+_HINT = msgspec.json.Decoder(LastCheckpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class LogSegment:
+    """The log files that a version is read from.
+
+    Attributes:
+        version: The version.
+        checkpoint_version: The version of the checkpoint; None where the log is read from its beginning.
+        checkpoint: All files of the checkpoint, in order of their parts.
+        commits: The commits after the checkpoint, ascending, without a gap, up to `version`.
+        timestamp_ms: Time of the last commit's file (of the checkpoint's, where the commit itself is gone).
+    """
+
+    version: int
+    checkpoint_version: int | None
+    checkpoint: tuple[ObjectInfo, ...]
+    commits: tuple[ObjectInfo, ...]
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of the log that count, by version.
+
+    Attributes:
+        commits: Commits, ascending.
+        checkpoints: The best complete checkpoint of each version, ascending; its files in order.
+    """
+
+    commits: Mapping[int, ObjectInfo]
+    checkpoints: Mapping[int, tuple[ObjectInfo, ...]]
+
+    @property
+    def latest(self) -> int:
+        """The newest version; -1 for an empty log."""
+        return max(max(self.commits, default=-1), max(self.checkpoints, default=-1))
+
+    @property
+    def earliest(self) -> int | None:
+        """The oldest version that can be read."""
+        return 0 if 0 in self.commits else min(self.checkpoints, default=None)
+
+
+def parse_listing(objects: Iterable[ObjectInfo], without: Collection[str] = ()) -> Listing:
+    """Sorts the files of the log directory; litter is ignored.
+
+    Args:
+        objects: What lies in the directory.
+        without: Paths of checkpoint files known to be damaged.
+    """
+    commits: dict[int, ObjectInfo] = {}
+    groups: dict[tuple[int, int, str], dict[int, ObjectInfo]] = {}
+    for info in objects:
+        name = parse_name(info.path.rpartition("/")[2])
+        if isinstance(name, CommitName):
+            commits[name.version] = info
+        # A checkpoint without a byte is what a writer left that died; it can hold nothing.
+        elif isinstance(name, CheckpointName) and info.size > 0 and info.path not in without:
+            groups.setdefault((name.version, name.parts, name.uuid or ""), {})[name.part] = info
+    checkpoints: dict[int, tuple[ObjectInfo, ...]] = {}
+    # Sorted so that of one version's checkpoints a classic one wins over one of the second kind, then fewer parts.
+    for (version, parts, _), files in sorted(groups.items(), key=lambda group: (group[0][0], bool(group[0][2]), group[0])):
+        # "readers must only use a complete checkpoint, wherein all fragments are present"
+        if len(files) == parts:
+            checkpoints.setdefault(version, tuple(files[part] for part in sorted(files)))
+    return Listing(dict(sorted(commits.items())), checkpoints)
+
+
+def list_log(store: Store, start: int = 0, without: Collection[str] = ()) -> Listing:
+    """Lists the log from a version on."""
+    return parse_listing(store.list_from(LOG_DIRECTORY, version_prefix(start)), without)
+
+
+def list_segment(store: Store, version: int | None = None, without: Collection[str] = ()) -> LogSegment:
+    """Finds the files to read for a version.
+
+    Args:
+        store: The table's objects.
+        version: The version; None for the newest.
+        without: Paths of checkpoint files that turned out to be damaged; another way is then looked for.
+
+    Raises:
+        NotFound: There is no table (`not-a-table`), or not this version (`missing-version`).
+        CorruptTable: A commit between the checkpoint and the version is missing (`gap-in-log`).
+    """
+    if version is not None and not 0 <= version <= MAX_VERSION:
+        raise _missing_version(version, list_log(store))
+    hint = read_last_checkpoint(store)
+    # The file is a hint only. A listing from there saves time, and it is used if it alone leads to the version.
+    if hint is not None and 0 < hint.version <= (MAX_VERSION if version is None else version):
+        listing = list_log(store, hint.version, without)
+        if hint.version in listing.checkpoints and listing.latest >= (version or 0):
+            return _segment(listing, version)
+    return _segment(list_log(store, 0, without), version)
+
+
+def list_commits_after(store: Store, version: int) -> tuple[ObjectInfo, ...]:
+    """The commits after a version, ascending.
+
+    Raises:
+        CorruptTable: They do not follow each other (`gap-in-log`).
+    """
+    commits = list_log(store, version + 1).commits
+    _ensure_contiguous(commits, version + 1, max(commits, default=version))
+    return tuple(commits.values())
+
+
+def read_last_checkpoint(store: Store) -> LastCheckpoint | None:
+    """The hint where to begin listing; None if it is missing or makes no sense."""
+    try:
+        hint = _HINT.decode(store.get(LAST_CHECKPOINT_PATH))
+    except NotFound:
+        return None
+    except DECODE_ERRORS:
+        return None
+    return hint if 0 <= hint.version <= MAX_VERSION else None
+
+
+def _segment(listing: Listing, version: int | None) -> LogSegment:
+    if listing.latest < 0:
+        raise NotFound(
+            "there is no Delta table here: _delta_log holds no commit and no checkpoint",
+            code="not-a-table",
+            hint="check the path; a table is the directory that holds _delta_log",
+        )
+    wanted = listing.latest if version is None else version
+    checkpoint = max((v for v in listing.checkpoints if v <= wanted), default=None)
+    if wanted > listing.latest or (version is not None and checkpoint is None and 0 not in listing.commits):
+        raise _missing_version(wanted, listing)
+    _ensure_contiguous(listing.commits, 0 if checkpoint is None else checkpoint + 1, wanted)
+    files = () if checkpoint is None else listing.checkpoints[checkpoint]
+    commits = tuple(info for v, info in listing.commits.items() if (-1 if checkpoint is None else checkpoint) < v <= wanted)
+    last = listing.commits.get(wanted) or files[-1]
+    return LogSegment(wanted, checkpoint, files, commits, last.modified_ms)
+
+
+def _ensure_contiguous(commits: Mapping[int, ObjectInfo], first: int, last: int) -> None:
+    """ "A table has a single serial history of atomic versions, which are named using contiguous [...] integers." """
+    missing = next((v for v in range(first, last + 1) if v not in commits), None)
+    if missing is None:
+        return
+    raise CorruptTable(
+        f"commit {missing} is missing from the log, needed for version {last}"
+        + (f"; the first commit there is {min(commits)}" if commits and missing < min(commits) else ""),
+        code="gap-in-log",
+        version=missing,
+        path=commit_path(missing),
+        hint="restore the file from a copy, or read a version before the gap",
+    )
+
+
+def _missing_version(version: int, listing: Listing) -> NotFound:
+    if listing.latest < 0:
+        return NotFound("there is no Delta table here: _delta_log holds no commit and no checkpoint", code="not-a-table")
+    earliest = listing.earliest
+    if earliest is None:
+        return NotFound(f"version {version} does not exist, and no version can be read", code="missing-version")
+    return NotFound(
+        f"version {version} does not exist: the table has versions {earliest} to {listing.latest}",
+        code="missing-version",
+        version=version,
+        hint=f"ask for a version from {earliest} to {listing.latest}",
+    )

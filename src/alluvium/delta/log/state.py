@@ -1,0 +1,190 @@
+"""The state of a version: a LogSegment read and reconciled.
+
+Specification: "Action Reconciliation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+
+from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.read import CommitActions, commit_version, read_commits
+from alluvium.delta.log.read_checkpoint import (
+    CheckpointHead,
+    ensure_no_sidecars,
+    read_checkpoint_files,
+    read_checkpoint_head,
+)
+from alluvium.delta.log.replay import reconcile
+from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
+from alluvium.delta.spec import DomainMetadata, Metadata, Protocol, RowIdHighWaterMark, Txn
+from alluvium.errors import CorruptTable, NotFound
+from alluvium.storage.store import ObjectInfo, Store
+
+#: Raises `UnsupportedFeature` or `CorruptTable` for a protocol that we cannot read.
+Gate = Callable[[Protocol], None]
+
+
+@dataclass(frozen=True, slots=True)
+class LogState:
+    """All that the log says of one version.
+
+    Attributes:
+        segment: The files of the log that it was read from.
+        protocol: The latest protocol.
+        metadata: The latest metadata.
+        files: The live files; schema `FILES`, and `stats_parsed` where a checkpoint has statistics only in that form.
+        tombstones: Removed files not yet forgotten; schema `TOMBSTONES`.
+        txns: The latest transaction of each application.
+        domains: The latest configuration of each domain, without removed ones.
+        row_id_high_water_mark: The latest, if there is one (draft of 2023).
+    """
+
+    segment: LogSegment
+    protocol: Protocol
+    metadata: Metadata
+    files: pa.Table
+    tombstones: pa.Table
+    txns: Mapping[str, Txn]
+    domains: Mapping[str, DomainMetadata]
+    row_id_high_water_mark: RowIdHighWaterMark | None
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self.segment.version
+
+
+def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
+    """Reads a version.
+
+    A checkpoint that turns out to be damaged is passed over, if an older one or the commits alone lead to the version;
+    the state's segment then differs from the one given.
+
+    Args:
+        store: The table's objects.
+        segment: What to read.
+        ensure_readable: Called with the newest protocol before files are interpreted.
+
+    Raises:
+        CorruptTable: The log is damaged, or has no protocol or metadata (`no-protocol`, `no-metadata`).
+        UnsupportedFeature: From `ensure_readable`.
+    """
+    damaged: set[str] = set()
+    current = segment
+    while True:
+        try:
+            return _load(store, current, ensure_readable)
+        except CorruptTable as error:
+            if error.code != "damaged-checkpoint":
+                raise
+            damaged |= {info.path for info in current.checkpoint}
+            try:
+                current = list_segment(store, segment.version, damaged)
+            except (CorruptTable, NotFound):
+                raise error from None
+
+
+def advance(
+    store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate
+) -> tuple[LogSegment, LogState]:
+    """The newest state, of which only the commits after `state` are read; the same objects if there are none.
+
+    Raises:
+        CorruptTable: The new commits have a gap or are damaged.
+        UnsupportedFeature: From `ensure_readable`.
+    """
+    commits = list_commits_after(store, state.version)
+    if not commits:
+        return segment, state
+    newer = apply_commits(state, store, commits, ensure_readable)
+    return newer.segment, newer
+
+
+def apply_commits(
+    state: LogState, store: Store, commits: Sequence[ObjectInfo], ensure_readable: Gate
+) -> LogState:
+    """The state after some commits more.
+
+    Args:
+        state: Where to begin.
+        store: The table's objects.
+        commits: The commits that follow, ascending, without a gap.
+        ensure_readable: Called with a new protocol before files are interpreted.
+
+    Raises:
+        CorruptTable: The commits do not follow the state (`gap-in-log`), or are damaged.
+        UnsupportedFeature: From `ensure_readable`.
+    """
+    if not commits:
+        return state
+    for expected, commit in enumerate(commits, state.version + 1):
+        if commit_version(commit) != expected:
+            raise CorruptTable(
+                f"commit {expected} is missing from the log", code="gap-in-log", version=expected,
+                path=commit_path(expected),
+            )  # fmt: skip
+    actions = read_commits(store, commits)
+    head = CheckpointHead(
+        state.protocol, state.metadata, dict(state.txns), dict(state.domains), state.row_id_high_water_mark
+    )
+    segment = replace(
+        state.segment,
+        version=state.version + len(commits),
+        commits=(*state.segment.commits, *commits),
+        timestamp_ms=commits[-1].modified_ms,
+    )
+    _judge(segment, head, actions, ensure_readable)
+    return _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
+
+
+def _load(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
+    head = read_checkpoint_head(store, segment.checkpoint)
+    actions = read_commits(store, segment.commits)
+    _judge(segment, head, actions, ensure_readable)
+    ensure_no_sidecars(head, segment.checkpoint)
+    return _merge(segment, head, actions, read_checkpoint_files(store, segment.checkpoint))
+
+
+def _judge(segment: LogSegment, head: CheckpointHead, actions: CommitActions, ensure_readable: Gate) -> None:
+    """The protocol first: what follows may mean something else, or look damaged, under one that we do not know."""
+    protocol = actions.protocol or head.protocol
+    if protocol is not None:
+        ensure_readable(protocol)
+    if actions.damage is not None:
+        raise actions.damage
+    for name, found in (("protocol", protocol), ("metaData", actions.metadata or head.metadata)):
+        if found is None:
+            raise CorruptTable(
+                f"the log up to version {segment.version} holds no {name} action",
+                code="no-protocol" if name == "protocol" else "no-metadata",
+                version=segment.version,
+                hint="the first version of a table must hold both; restore the log from a copy",
+            )
+
+
+def _merge(
+    segment: LogSegment,
+    head: CheckpointHead,
+    actions: CommitActions,
+    older: tuple[list[pa.RecordBatch], list[pa.RecordBatch]],
+) -> LogState:
+    protocol, metadata = actions.protocol or head.protocol, actions.metadata or head.metadata
+    if protocol is None or metadata is None:
+        raise CorruptTable("the log holds no protocol or no metaData action", code="no-protocol")
+    files, tombstones = reconcile(*older, actions.adds, actions.removes)
+    domains = {**head.domains, **actions.domains}
+    return LogState(
+        segment=segment,
+        protocol=protocol,
+        metadata=metadata,
+        files=files,
+        tombstones=tombstones,
+        txns={**head.txns, **actions.txns},
+        # "Snapshot reads do _not_ return removed `domainMetadata` actions."
+        domains={name: domain for name, domain in domains.items() if not domain.removed},
+        row_id_high_water_mark=actions.row_id_high_water_mark or head.row_id_high_water_mark,
+    )

@@ -1,0 +1,63 @@
+"""The commit loop's five verbs for the Delta log."""
+
+from __future__ import annotations
+
+import time
+
+from alluvium.commit.loop import Entry
+from alluvium.delta.assemble import assemble
+from alluvium.delta.config import TableConfig
+from alluvium.delta.conflicts import Contest, Winner, conflicts
+from alluvium.delta.draft import Draft
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.winners import read_winners
+from alluvium.delta.snapshot import Snapshot, load_snapshot, locating, refresh
+from alluvium.delta.spec import FILES
+from alluvium.errors import Conflict, NotFound
+from alluvium.storage.store import PutOutcome, Store
+
+
+class DeltaPort:
+    """Publishes `N.json` by put-if-absent. The base is a snapshot, or None while the table does not exist.
+
+    Args:
+        store: The table's objects.
+        created: The configuration of a table that the draft creates.
+    """
+
+    def __init__(self, store: Store, created: TableConfig | None = None) -> None:
+        self._store = store
+        self._created = created
+
+    @property
+    def url(self) -> str:
+        return self._store.url
+
+    def assemble(self, draft: Draft, base: Snapshot | None) -> Entry:
+        config = base.config if base is not None else self._created
+        assert config is not None, "a draft without a base creates its table"
+        now_ms = int(time.time() * 1000)
+        with locating(self._store, None):
+            return assemble(draft, config, -1 if base is None else base.version, now_ms)
+
+    def publish(self, entry: Entry) -> PutOutcome:
+        """ "Writers MUST never overwrite an existing log entry." """
+        return self._store.put_if_absent(entry.path, entry.data)
+
+    def landed(self, entry: Entry) -> bool | None:
+        try:
+            return self._store.get(entry.path) == entry.data
+        except NotFound:
+            return None
+
+    def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:
+        newer = load_snapshot(self._store) if base is None else refresh(base)
+        ensure_writable(newer.config)
+        first = 0 if base is None else base.version + 1
+        return newer, read_winners(self._store, first, newer.version)
+
+    def conflicts(self, draft: Draft, base: Snapshot | None, winner: Winner) -> tuple[Conflict, ...]:
+        config = base.config if base is not None else self._created
+        assert config is not None, "a draft without a base creates its table"
+        files = base.files if base is not None else FILES.empty_table()
+        return conflicts(Contest(draft, config, files, winner))

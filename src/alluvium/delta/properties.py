@@ -1,0 +1,200 @@
+"""Table properties (`metaData.configuration`) as one typed record.
+
+Names and defaults are those of the Delta protocol and its reference implementation. What is stored is
+untrusted: a value that does not parse raises where it is needed, and names the property.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+from alluvium.errors import InvalidRequest, suggest
+
+T = TypeVar("T")
+
+_DAY_MS = 86_400_000
+_UNIT_MS = {
+    "microsecond": 0.001,
+    "millisecond": 1,
+    "second": 1_000,
+    "minute": 60_000,
+    "hour": 3_600_000,
+    "day": _DAY_MS,
+    "week": 7 * _DAY_MS,
+}
+_INTERVAL_PART = re.compile(r"\s*(-?\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TableProperties:
+    """The `delta.*` properties that Alluvium acts on; times in milliseconds.
+
+    Attributes:
+        append_only: `delta.appendOnly`: rows may be added, never changed or removed.
+        checkpoint_interval: `delta.checkpointInterval`: commits from checkpoint to checkpoint.
+        num_indexed_cols: `delta.dataSkippingNumIndexedCols`: leading leaves with statistics; -1 is all.
+        stats_columns: `delta.dataSkippingStatsColumns`: the leaves with statistics, instead of the leading ones.
+        deleted_file_retention_ms: `delta.deletedFileRetentionDuration`: how long tombstones stay.
+        log_retention_ms: `delta.logRetentionDuration`: how long old log entries stay.
+        txn_retention_ms: `delta.setTransactionRetentionDuration`: how long transaction identifiers stay, if not forever.
+        write_stats_as_json: `delta.checkpoint.writeStatsAsJson`.
+        write_stats_as_struct: `delta.checkpoint.writeStatsAsStruct`.
+        isolation_level: `delta.isolationLevel`: `"WriteSerializable"` or `"Serializable"`.
+    """
+
+    append_only: bool = False
+    checkpoint_interval: int = 10
+    num_indexed_cols: int = 32
+    stats_columns: tuple[str, ...] | None = None
+    deleted_file_retention_ms: int = 7 * _DAY_MS
+    log_retention_ms: int = 30 * _DAY_MS
+    txn_retention_ms: int | None = None
+    write_stats_as_json: bool = True
+    write_stats_as_struct: bool = False
+    isolation_level: str = "Serializable"
+
+
+def parse_boolean(text: str) -> bool:
+    folded = text.strip().casefold()
+    if folded not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return folded == "true"
+
+
+def parse_interval_ms(text: str) -> int:
+    """`"interval 1 week"`, `"7 days"`, `"2 hours 30 minutes"` as milliseconds (months and years have no length)."""
+    body = re.sub(r"^\s*interval\b", "", text, flags=re.IGNORECASE)
+    total, end = 0.0, 0
+    while match := _INTERVAL_PART.match(body, end):
+        unit = match[2].casefold()
+        if unit not in _UNIT_MS:
+            raise ValueError(f"unknown unit {match[2]!r}; use weeks, days, hours, minutes, seconds")
+        total += int(match[1]) * _UNIT_MS[unit]
+        end = match.end()
+    if end == 0 or body[end:].strip():
+        raise ValueError("expected an interval such as 'interval 7 days'")
+    if total < 0:
+        raise ValueError("an interval must not be negative")
+    return int(total)
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise ValueError("must be at least 1")
+    return value
+
+
+def _indexed_columns(text: str) -> int:
+    value = int(text)
+    if value < -1:
+        raise ValueError("must be -1 (all columns) or more")
+    return value
+
+
+def _isolation_level(text: str) -> str:
+    known = {"serializable": "Serializable", "writeserializable": "WriteSerializable"}
+    if text.strip().casefold() not in known:
+        raise ValueError("expected Serializable or WriteSerializable")
+    return known[text.strip().casefold()]
+
+
+def _column_list(text: str) -> tuple[str, ...]:
+    # A comma inside backticks belongs to the name.
+    return tuple(part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text) if part.strip())
+
+
+_PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
+    "delta.appendOnly": ("append_only", parse_boolean),
+    "delta.checkpointInterval": ("checkpoint_interval", _positive),
+    "delta.dataSkippingNumIndexedCols": ("num_indexed_cols", _indexed_columns),
+    "delta.dataSkippingStatsColumns": ("stats_columns", _column_list),
+    "delta.deletedFileRetentionDuration": ("deleted_file_retention_ms", parse_interval_ms),
+    "delta.logRetentionDuration": ("log_retention_ms", parse_interval_ms),
+    "delta.setTransactionRetentionDuration": ("txn_retention_ms", parse_interval_ms),
+    "delta.checkpoint.writeStatsAsJson": ("write_stats_as_json", parse_boolean),
+    "delta.checkpoint.writeStatsAsStruct": ("write_stats_as_struct", parse_boolean),
+    "delta.isolationLevel": ("isolation_level", _isolation_level),
+}
+assert {name for name, _ in _PARSERS.values()} == {f.name for f in fields(TableProperties)}
+
+#: Known to the reference implementation, but part of features that have their own module (or will have one).
+OTHER_PROPERTIES = frozenset(
+    f"delta.{name}"
+    for name in (
+        "autoOptimize",
+        "autoOptimize.autoCompact",
+        "autoOptimize.optimizeWrite",
+        "checkpointPolicy",
+        "columnMapping.maxColumnId",
+        "columnMapping.mode",
+        "compatibility.symlinkFormatManifest.enabled",
+        "enableChangeDataFeed",
+        "enableDeletionVectors",
+        "enableExpiredLogCleanup",
+        "enableFullRetentionRollback",
+        "enableIcebergCompatV1",
+        "enableIcebergCompatV2",
+        "enableInCommitTimestamps",
+        "enableRowTracking",
+        "enableTypeWidening",
+        "enableVariantShredding",
+        "minReaderVersion",
+        "minWriterVersion",
+        "parquet.compression.codec",
+        "randomPrefixLength",
+        "randomizeFilePrefixes",
+        "sampling.enabled",
+        "targetFileSize",
+        "tuneFileSizesForRewrites",
+        "universalFormat.enabledFormats",
+    )
+)
+
+_FOLDED = {name.casefold(): name for name in (*_PARSERS, *OTHER_PROPERTIES)}
+
+
+def parse_properties(configuration: Mapping[str, str]) -> TableProperties:
+    """The typed record of a table's configuration.
+
+    Raises:
+        InvalidRequest: A value does not parse; code `"invalid-property"`, names the property.
+    """
+    values: dict[str, object] = {}
+    for key, text in configuration.items():
+        canonical = _FOLDED.get(key.casefold())
+        if canonical is not None and canonical in _PARSERS:
+            attribute, parse = _PARSERS[canonical]
+            values[attribute] = _parse_value(canonical, text, parse)
+    return TableProperties(**values)  # type: ignore[arg-type]  # each parser gives its attribute's type
+
+
+def _parse_value(name: str, text: str, parse: Callable[[str], T]) -> T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise InvalidRequest(
+            f"table property {name} = {text!r} is not valid: {error}",
+            code="invalid-property",
+            hint="set the property to a valid value",
+        ) from None
+
+
+def canonical_property(name: str) -> str:
+    """The spelling of a `delta.*` property as the reference writes it; other names as they are.
+
+    Raises:
+        InvalidRequest: A `delta.*` name that nobody knows; the nearest one is suggested.
+    """
+    if not name.casefold().startswith("delta."):
+        return name
+    if known := _FOLDED.get(name.casefold()):
+        return known
+    if name.casefold().startswith("delta.constraints."):
+        return name
+    raise InvalidRequest(
+        f"unknown table property {name!r}", code="unknown-property", hint=suggest(name, _FOLDED.values())
+    )

@@ -1,0 +1,113 @@
+"""Snapshot: one version of a table, immutable, readable from birth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from alluvium.delta.config import TableConfig, parse_config
+from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
+from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.state import LogState, advance, load_state
+from alluvium.delta.log.timeline import version_at
+from alluvium.delta.stats import AddStatistics
+from alluvium.errors import AlluviumError
+from alluvium.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version of a table.
+
+    Attributes:
+        store: The table's objects.
+        state: What its log files reconcile to.
+        config: Protocol, metadata and schema, parsed.
+        time_zone: In which partition values without a zone are read.
+    """
+
+    store: Store
+    state: LogState
+    config: TableConfig
+    time_zone: str = "UTC"
+    _statistics: list[AddStatistics] = field(default_factory=list, repr=False, compare=False)
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    @property
+    def timestamp_ms(self) -> int:
+        """When the version was committed, milliseconds since 1970 UTC."""
+        return self.state.segment.timestamp_ms
+
+    @property
+    def files(self) -> pa.Table:
+        """The live files, schema `FILES`."""
+        return self.state.files
+
+    def statistics(self, files: pa.Table) -> AddStatistics:
+        """Statistics of some of the live files; those of all of them are decoded once."""
+        if files is not self.files:
+            return self._decode(files)
+        if not self._statistics:
+            self._statistics.append(self._decode(files))
+        return self._statistics[0]
+
+    def _decode(self, files: pa.Table) -> AddStatistics:
+        return AddStatistics(files, self.config.schema, self.config.partition_columns, time_zone=self.time_zone)
+
+
+def load_snapshot(
+    store: Store, version: int | None = None, timestamp_ms: int | None = None, time_zone: str = "UTC"
+) -> Snapshot:
+    """Reads a version of the table at the store's root.
+
+    Args:
+        store: The table's objects.
+        version: The version; None: the newest, or the one at `timestamp_ms`.
+        timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
+        time_zone: In which partition values without a zone are read.
+
+    Raises:
+        NotFound: There is no table, or not that version.
+        UnsupportedFeature: The table needs a reader that we are not.
+        CorruptTable: The log breaks the specification.
+    """
+    with locating(store, version):
+        if timestamp_ms is not None:
+            version = version_at(store, timestamp_ms)
+        segment = list_segment(store, version)
+        return _snapshot(store, load_state(store, segment, ensure_readable_protocol), time_zone)
+
+
+def refresh(snapshot: Snapshot) -> Snapshot:
+    """The newest version, reading only the log entries that came since."""
+    with locating(snapshot.store, None):
+        _, state = advance(snapshot.store, snapshot.state.segment, snapshot.state, ensure_readable_protocol)
+        if state.version == snapshot.version:
+            return snapshot
+        return _snapshot(snapshot.store, state, snapshot.time_zone)
+
+
+def _snapshot(store: Store, state: LogState, time_zone: str) -> Snapshot:
+    config = parse_config(state.protocol, state.metadata)
+    ensure_readable(config)
+    return Snapshot(store, state, config, time_zone)
+
+
+class locating:  # noqa: N801  (reads as a statement: `with locating(store, version):`)
+    """Adds the table, and the version where known, to errors that pass."""
+
+    def __init__(self, store: Store, version: int | None) -> None:
+        self._url = store.url
+        self._version = version
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, AlluviumError):
+            error.url = error.url or self._url
+            error.version = self._version if error.version is None else error.version

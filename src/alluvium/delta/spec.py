@@ -1,0 +1,400 @@
+"""Delta's wire documents, one struct an action, under the names that the protocol gives them.
+
+Attributes are the protocol's words in snake_case (`minReaderVersion` is `min_reader_version`). A field that the
+protocol requires has no default. "Clients must ignore such unrecognized fields": unknown ones are dropped, except in
+`CommitInfo`, whose content is free.
+
+Whatever has a row per file stays out of these structs on hot paths: see the Arrow schemas `FILES` and `TOMBSTONES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Optional, TypeAlias, Union
+
+import msgspec
+import pyarrow as pa
+
+from alluvium.errors import CorruptTable
+from alluvium.schema.types import JsonValue
+
+
+#: The protocol's Long and Int. Bounded, so that a number that Arrow cannot hold is found with its line.
+Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
+class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
+    """A document of the log: camelCase outside, absent where it is None."""
+
+
+class Format(Wire, frozen=True, kw_only=True, omit_defaults=False):
+    """Encoding of the data files. Specification: "Format Specification"."""
+
+    provider: str
+    # Tables converted by other engines leave it out; an empty map is what it then means.
+    options: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Protocol(Wire, frozen=True, kw_only=True):
+    """What a client must implement. Specification: "Protocol Evolution"."""
+
+    min_reader_version: Int
+    min_writer_version: Int
+    reader_features: Optional[tuple[str, ...]] = None
+    writer_features: Optional[tuple[str, ...]] = None
+
+
+class Metadata(Wire, frozen=True, kw_only=True):
+    """The table's description. Specification: "Change Metadata"."""
+
+    id: str
+    name: Optional[str] = None
+    description: Optional[str] = None
+    format: Format
+    schema_string: str
+    partition_columns: tuple[str, ...]
+    configuration: dict[str, str]
+    created_time: Optional[Long] = None
+
+
+class DeletionVector(Wire, frozen=True, kw_only=True):
+    """Where the deleted rows of a file are listed. Specification: "Deletion Vector Descriptor Schema"."""
+
+    storage_type: str
+    path_or_inline_dv: str
+    offset: Optional[Int] = None
+    size_in_bytes: Int
+    cardinality: Long
+
+    @property
+    def unique_id(self) -> str:
+        """Tells apart the versions of one file. Specification: "Derived Fields"."""
+        # "If `offset` is `None` then `<storageType><pathOrInlineDv>`. Otherwise [...]@<offset>"
+        name = self.storage_type + self.path_or_inline_dv
+        return name if self.offset is None else f"{name}@{self.offset}"
+
+
+class Add(Wire, frozen=True, kw_only=True):
+    """A logical file enters the table. Specification: "Add File and Remove File"."""
+
+    path: str
+    partition_values: dict[str, Optional[str]]
+    size: Long
+    modification_time: Long
+    data_change: bool
+    stats: Optional[str] = None
+    tags: Optional[dict[str, Optional[str]]] = None
+    deletion_vector: Optional[DeletionVector] = None
+    base_row_id: Optional[Long] = None
+    default_row_commit_version: Optional[Long] = None
+    clustering_provider: Optional[str] = None
+
+
+class Remove(Wire, frozen=True, kw_only=True):
+    """A logical file leaves the table. Specification: "Add File and Remove File"."""
+
+    path: str
+    deletion_timestamp: Optional[Long] = None
+    data_change: bool
+    extended_file_metadata: Optional[bool] = None
+    partition_values: Optional[dict[str, Optional[str]]] = None
+    size: Optional[Long] = None
+    tags: Optional[dict[str, Optional[str]]] = None
+    deletion_vector: Optional[DeletionVector] = None
+    base_row_id: Optional[Long] = None
+    default_row_commit_version: Optional[Long] = None
+
+
+class Cdc(Wire, frozen=True, kw_only=True):
+    """A file of change data. Specification: "Add CDC File"."""
+
+    path: str
+    partition_values: dict[str, Optional[str]]
+    size: Long
+    data_change: bool
+    tags: Optional[dict[str, Optional[str]]] = None
+
+
+class Txn(Wire, frozen=True, kw_only=True):
+    """How far an application has come. Specification: "Transaction Identifiers"."""
+
+    app_id: str
+    version: Long
+    last_updated: Optional[Long] = None
+
+
+class DomainMetadata(Wire, frozen=True, kw_only=True):
+    """Configuration of a named domain, or its end. Specification: "Domain Metadata".
+
+    The draft of 2023 calls `configuration` a map; every writer stores text, and so does the final protocol.
+    """
+
+    domain: str
+    configuration: str
+    removed: bool
+
+
+class RowIdHighWaterMark(Wire, frozen=True, kw_only=True):
+    """The largest row id given so far (draft of 2023). Specification: "Increase Row ID High-water Mark"."""
+
+    high_water_mark: Long
+    preserved_row_ids: Optional[bool] = None
+
+
+class Sidecar(Wire, frozen=True, kw_only=True):
+    """A file with file actions of a checkpoint of the second kind."""
+
+    path: str
+    size_in_bytes: Long
+    modification_time: Long
+    tags: Optional[dict[str, Optional[str]]] = None
+
+
+class CheckpointMetadata(Wire, frozen=True, kw_only=True):
+    """Marks a checkpoint of the second kind."""
+
+    version: Long
+    tags: Optional[dict[str, Optional[str]]] = None
+
+
+class LastCheckpoint(Wire, frozen=True, kw_only=True):
+    """Content of `_last_checkpoint`: a hint, never to be trusted. Specification: "Last Checkpoint File"."""
+
+    version: Long
+    size: Long
+    parts: Optional[Int] = None
+    size_in_bytes: Optional[Long] = None
+    num_of_add_files: Optional[Long] = None
+
+
+class CommitInfo(msgspec.Struct, frozen=True):
+    """Provenance of a commit; "Implementations are free to store any valid JSON-formatted data".
+
+    Attributes:
+        content: The whole object as it is in the log. The properties give the well-known fields where they have the
+            usual type, and None where they have not.
+    """
+
+    content: Mapping[str, JsonValue]
+
+    @property
+    def timestamp(self) -> int | None:
+        """When the commit was prepared, milliseconds since 1970 UTC, by the writer's clock."""
+        return self._integer("timestamp")
+
+    @property
+    def in_commit_timestamp(self) -> int | None:
+        """The commit's time in tables with in-commit timestamps, milliseconds since 1970 UTC."""
+        return self._integer("inCommitTimestamp")
+
+    @property
+    def read_version(self) -> int | None:
+        """The version that the commit was based on."""
+        return self._integer("readVersion")
+
+    @property
+    def operation(self) -> str | None:
+        """`"WRITE"`, `"MERGE"`, ..."""
+        return self._text("operation")
+
+    @property
+    def engine_info(self) -> str | None:
+        """Which engine wrote the commit."""
+        return self._text("engineInfo")
+
+    @property
+    def isolation_level(self) -> str | None:
+        """`"Serializable"`, `"WriteSerializable"` or `"SnapshotIsolation"`."""
+        return self._text("isolationLevel")
+
+    @property
+    def txn_id(self) -> str | None:
+        """The writer's unique name for the attempt."""
+        return self._text("txnId")
+
+    @property
+    def user_metadata(self) -> str | None:
+        """What the user had to say."""
+        return self._text("userMetadata")
+
+    @property
+    def is_blind_append(self) -> bool | None:
+        """Whether the commit only added rows and read none."""
+        value = self.content.get("isBlindAppend")
+        return value if isinstance(value, bool) else None
+
+    @property
+    def operation_parameters(self) -> Mapping[str, JsonValue]:
+        """Arguments of the operation; values are mostly text."""
+        return self._object("operationParameters")
+
+    @property
+    def operation_metrics(self) -> Mapping[str, JsonValue]:
+        """What the operation did, in figures as text."""
+        return self._object("operationMetrics")
+
+    def _integer(self, name: str) -> int | None:
+        value = self.content.get(name)
+        return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+    def _text(self, name: str) -> str | None:
+        value = self.content.get(name)
+        return value if isinstance(value, str) else None
+
+    def _object(self, name: str) -> Mapping[str, JsonValue]:
+        value = self.content.get(name)
+        return value if isinstance(value, dict) else {}
+
+
+Action: TypeAlias = Union[
+    Add, Remove, Cdc, Txn, DomainMetadata, Protocol, Metadata, CommitInfo, RowIdHighWaterMark, Sidecar,
+    CheckpointMetadata,
+]  # fmt: skip
+
+
+class Line(Wire, frozen=True, kw_only=True):
+    """One line of a log file: an object with one key, the kind of the action."""
+
+    add: Optional[Add] = None
+    remove: Optional[Remove] = None
+    cdc: Optional[Cdc] = None
+    txn: Optional[Txn] = None
+    domain_metadata: Optional[DomainMetadata] = None
+    protocol: Optional[Protocol] = None
+    meta_data: Optional[Metadata] = None
+    commit_info: Optional[msgspec.Raw] = None
+    row_id_high_water_mark: Optional[RowIdHighWaterMark] = None
+    sidecar: Optional[Sidecar] = None
+    checkpoint_metadata: Optional[CheckpointMetadata] = None
+
+
+_KEYS: Mapping[type, str] = {
+    Add: "add",
+    Remove: "remove",
+    Cdc: "cdc",
+    Txn: "txn",
+    DomainMetadata: "domainMetadata",
+    Protocol: "protocol",
+    Metadata: "metaData",
+    RowIdHighWaterMark: "rowIdHighWaterMark",
+    Sidecar: "sidecar",
+    CheckpointMetadata: "checkpointMetadata",
+}
+
+_LINES = msgspec.json.Decoder(Line)
+_ENCODER = msgspec.json.Encoder()
+
+#: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
+DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+def parse_actions(data: bytes, *, path: str | None = None, version: int | None = None) -> list[Action]:
+    """Reads a log entry. Specification: "Delta Log Entries".
+
+    Unknown actions and empty lines are left out: "clients can assume that unrecognized actions, fields, and/or
+    metadata domains are never required in order to correctly interpret the transaction log".
+
+    Args:
+        data: New-line delimited JSON.
+        path: The file, for errors.
+        version: Its version, for errors.
+
+    Raises:
+        CorruptTable: A line is not an action; the message names the line, counted from 1.
+    """
+    actions: list[Action] = []
+    for number, text in enumerate(data.split(b"\n"), 1):
+        if text.strip():
+            actions.extend(_actions_of(parse_line(text, number, path=path, version=version)))
+    return actions
+
+
+def parse_line(text: bytes, number: int, *, path: str | None = None, version: int | None = None) -> Line:
+    """One line of a log entry; arguments and errors as for `parse_actions`."""
+    try:
+        return _LINES.decode(text)
+    except DECODE_ERRORS as error:
+        raise CorruptTable(
+            f"line {number} of the log entry is damaged: {error}",
+            code="damaged-line",
+            path=path,
+            version=version,
+            hint="read a version before it, or restore the file from a copy",
+        ) from None
+
+
+def parse_commit_info(raw: bytes | msgspec.Raw) -> CommitInfo:
+    """The value of a `commitInfo` action. What is not an object has no content for us."""
+    content = msgspec.json.decode(raw)
+    return CommitInfo(content if isinstance(content, dict) else {})
+
+
+def _actions_of(line: Line) -> Iterable[Action]:
+    if line.commit_info is not None:
+        yield parse_commit_info(line.commit_info)
+    for action in (
+        line.add, line.remove, line.cdc, line.txn, line.domain_metadata, line.protocol, line.meta_data,
+        line.row_id_high_water_mark, line.sidecar, line.checkpoint_metadata,
+    ):  # fmt: skip
+        if action is not None:
+            yield action
+
+
+def format_actions(actions: Iterable[Action]) -> bytes:
+    """A log entry: "every action is stored as a single line JSON document", compact, without nulls."""
+    return b"".join(_ENCODER.encode(_document(action)) + b"\n" for action in actions)
+
+
+def _document(action: Action) -> dict[str, object]:
+    if isinstance(action, CommitInfo):
+        return {"commitInfo": action.content}
+    return {_KEYS[type(action)]: action}
+
+
+STRING_MAP = pa.map_(pa.string(), pa.string())
+
+#: Arrow form of `DeletionVector`.
+DELETION_VECTOR = pa.struct(
+    [
+        pa.field("storageType", pa.string()),
+        pa.field("pathOrInlineDv", pa.string()),
+        pa.field("offset", pa.int32()),
+        pa.field("sizeInBytes", pa.int32()),
+        pa.field("cardinality", pa.int64()),
+    ]
+)
+
+#: One row an `add`: the live files of a version, under the protocol's names. `path` is as in the log (a URI).
+#: A table may carry one more column, `stats_parsed`, where a checkpoint has statistics only in that form.
+FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("partitionValues", STRING_MAP, nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modificationTime", pa.int64(), nullable=False),
+        pa.field("dataChange", pa.bool_(), nullable=False),
+        pa.field("stats", pa.string()),
+        pa.field("tags", STRING_MAP),
+        pa.field("deletionVector", DELETION_VECTOR),
+        pa.field("baseRowId", pa.int64()),
+        pa.field("defaultRowCommitVersion", pa.int64()),
+        pa.field("clusteringProvider", pa.string()),
+    ]
+)
+
+#: One row a `remove`.
+TOMBSTONES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("deletionTimestamp", pa.int64()),
+        pa.field("dataChange", pa.bool_(), nullable=False),
+        pa.field("extendedFileMetadata", pa.bool_()),
+        pa.field("partitionValues", STRING_MAP),
+        pa.field("size", pa.int64()),
+        pa.field("tags", STRING_MAP),
+        pa.field("deletionVector", DELETION_VECTOR),
+        pa.field("baseRowId", pa.int64()),
+        pa.field("defaultRowCommitVersion", pa.int64()),
+    ]
+)

@@ -1,0 +1,448 @@
+"""Per-file statistics: bounds and null counts out of `add.stats`, and the text that goes there.
+
+Specification: Delta protocol, "Per-file Statistics". The text that is written is that of delta-spark 4.4.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timezone, tzinfo
+from decimal import Decimal
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
+from alluvium.codecs.temporal_text import format_date, format_instant, parse_date, parse_timestamp, parse_zone
+from alluvium.delta.partition_values import parse_partition_values, partition_column
+from alluvium.delta.stats_json import LeafTexts, Path, decode_stats
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.plan.write import FooterColumn
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.types import Decimal as DecimalType
+
+# "Timestamp columns are truncated down to milliseconds."
+_LOST_BY_TRUNCATION_US = 999
+# Years that Arrow and Python can print; bounds beyond are taken as unknown.
+_MIN_DAYS, _MAX_DAYS = -719_162, 2_932_896
+_PREFIX_LENGTH = 32
+_HIGHEST = "\U0010ffff"
+_NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    lower: pa.Array
+    upper: pa.Array
+    null_count: pa.Array
+
+
+class AddStatistics:
+    """Bounds and null counts of files, as the pruner asks for them; implements `expr.prune.FileStatistics`.
+
+    The JSON is decoded when a column is first asked for, for all columns announced by `prepare` at once, and each
+    column once. What a file does not tell, or tells wrongly, is null.
+
+    Args:
+        files: `add` actions, schema `delta.spec.FILES`; `stats_parsed` is used where `stats` is null.
+        schema: The table's logical schema.
+        partition_columns: Logical names.
+        physical: Physical path of each logical path that differs from it.
+        time_zone: Zone of timestamps whose text names none.
+    """
+
+    def __init__(
+        self,
+        files: pa.Table,
+        schema: Struct,
+        partition_columns: Iterable[str],
+        physical: Mapping[Path, Path] | None = None,
+        time_zone: str = "UTC",
+    ) -> None:
+        self._files = files
+        self._schema = schema
+        self._partition_columns = frozenset(partition_columns)
+        self._physical = physical or {}
+        self._time_zone = time_zone
+        self._leaves: dict[Path, _Leaf] = {}
+        self._exact: dict[Path, pa.Array] = {}
+        self._num_rows: pa.Array | None = None
+        self._wide: pa.Array | None = None
+
+    @property
+    def num_files(self) -> int:
+        count: int = self._files.num_rows
+        return count
+
+    def prepare(self, paths: Iterable[Path]) -> None:
+        """Decodes the statistics of all these columns in one pass; a later question costs nothing."""
+        asked = [path for path in dict.fromkeys(paths) if path not in self._leaves and self._type_of(path) is not None]
+        if asked or self._num_rows is None:
+            self._decode(asked)
+
+    def exact(self, path: Path) -> pa.Array | None:
+        """Each file's one value of a partition column; None for other columns."""
+        if len(path) != 1 or path[0] not in self._partition_columns:
+            return None
+        if path not in self._exact:
+            found = self._schema.find_path(path)
+            if found is None:
+                return None
+            texts = partition_column(self._files, self._physical.get(path, path)[0])
+            self._exact[path] = parse_partition_values(texts, found.type, self._time_zone, path[0])
+        return self._exact[path]
+
+    def lower(self, path: Path) -> pa.Array | None:
+        """A value that no value of the column is less than, one a file."""
+        leaf = self._leaf(path)
+        return None if leaf is None else leaf.lower
+
+    def upper(self, path: Path) -> pa.Array | None:
+        """A value that no value of the column is greater than, one a file."""
+        leaf = self._leaf(path)
+        return None if leaf is None else leaf.upper
+
+    def null_count(self, path: Path) -> pa.Array | None:
+        """Rows that are null, one count a file: exact, or 0 or all of `num_rows` where rows are masked."""
+        leaf = self._leaf(path)
+        return None if leaf is None else leaf.null_count
+
+    def num_rows(self) -> pa.Array:
+        """Rows of each data file, those that a deletion vector masks included; null where it is unknown."""
+        if self._num_rows is None:
+            self._decode([])
+        return self._num_rows
+
+    def _leaf(self, path: Path) -> _Leaf | None:
+        if self._type_of(path) is None:
+            return None
+        self.prepare([path])
+        return self._leaves[path]
+
+    def _type_of(self, path: Path) -> DataType | None:
+        found = self._schema.find_path(path)
+        if found is None or isinstance(found.type, Struct) or path[0] in self._partition_columns:
+            return None
+        return found.type
+
+    def _decode(self, paths: Sequence[Path]) -> None:
+        texts = _whole(self._files["stats"].cast(pa.string()))
+        parsed = _whole(self._files["stats_parsed"]) if "stats_parsed" in self._files.column_names else None
+        fields = {path: f for path in paths if (f := self._schema.find_path(path)) is not None}
+        asked = {self._physical.get(path, path): f.type for path, f in fields.items()}
+        decoded = decode_stats(texts, asked)
+        in_text = texts.is_valid()
+        if self._num_rows is None:
+            num_rows = _integers(decoded.num_records)
+            tight = pa.array([value is not False for value in decoded.tight_bounds], pa.bool_())
+            if parsed is not None:
+                num_rows = _prefer(in_text, num_rows, _member(parsed, ("numRecords",), pa.int64()))
+                tight = _prefer(in_text, tight, pc.fill_null(_member(parsed, ("tightBounds",), pa.bool_()), True))
+            self._num_rows = num_rows
+            self._wide = pc.or_(pc.invert(tight), self._masked())
+        for path, f in fields.items():
+            physical = self._physical.get(path, path)
+            leaf = self._typed(decoded.leaves[physical], f.type)
+            if parsed is not None:
+                leaf = _merge(in_text, leaf, _from_struct(parsed, physical, f.type))
+            self._leaves[path] = self._cautious(leaf, f)
+
+    def _masked(self) -> pa.Array:
+        if "deletionVector" not in self._files.column_names:
+            return pa.repeat(False, self.num_files)
+        return _whole(self._files["deletionVector"].is_valid())
+
+    def _typed(self, raw: LeafTexts, data_type: DataType) -> _Leaf:
+        zone = parse_zone(self._time_zone)
+        return _Leaf(_bounds(raw.low, data_type, zone), _bounds(raw.high, data_type, zone), _integers(raw.null_count))
+
+    def _cautious(self, leaf: _Leaf, f: Field) -> _Leaf:
+        """Widens bounds by what writers cut off, and drops null counts that tell nothing."""
+        lower, upper, nulls = leaf.lower, leaf.upper, leaf.null_count
+        if f.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+            upper = pc.add(upper.cast(pa.int64()), _LOST_BY_TRUNCATION_US).cast(upper.type)
+        if f.type == t.DOUBLE and "delta.typeChanges" in f.metadata:
+            # Older files have floats; `0.1` then stands for the float next to it, which may lie on either side.
+            lower = pc.min_element_wise(lower, _through_float(lower), skip_nulls=False)
+            upper = pc.max_element_wise(upper, _through_float(upper), skip_nulls=False)
+        # "If the `nullCount` for a column is any value other than these two special cases [0 and numRecords], the
+        # value carries no information and should be treated as if absent."
+        useless = pc.and_(self._wide, pc.and_(pc.not_equal(nulls, 0), pc.not_equal(nulls, self._num_rows)))
+        nulls = pc.if_else(pc.fill_null(useless, self._wide), pa.scalar(None, pa.int64()), nulls)
+        return _Leaf(lower, upper, nulls)
+
+
+def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _prefer(condition: pa.Array, first: pa.Array, second: pa.Array) -> pa.Array:
+    return pc.if_else(condition, first, second)
+
+
+def _merge(in_text: pa.Array, text: _Leaf, struct: _Leaf) -> _Leaf:
+    return _Leaf(
+        _prefer(in_text, text.lower, struct.lower),
+        _prefer(in_text, text.upper, struct.upper),
+        _prefer(in_text, text.null_count, struct.null_count),
+    )
+
+
+def _through_float(values: pa.Array) -> pa.Array:
+    return values.cast(pa.float32(), safe=False).cast(pa.float64())
+
+
+def _from_struct(parsed: pa.StructArray, path: Path, data_type: DataType) -> _Leaf:
+    arrow_type = _bound_type(data_type)
+    return _Leaf(
+        _member(parsed, ("minValues", *path), arrow_type),
+        _member(parsed, ("maxValues", *path), arrow_type),
+        _member(parsed, ("nullCount", *path), pa.int64()),
+    )
+
+
+def _member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.Array:
+    """A leaf of nested structs under the type asked; nulls where it is not there, or not of such a type."""
+    for name in path:
+        if not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
+            return pa.nulls(len(values), arrow_type)
+        values = pc.struct_field(values, [name])
+    try:
+        return values.cast(arrow_type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(values), arrow_type)
+
+
+def _bound_type(data_type: DataType) -> pa.DataType:
+    # Nothing has bounds under an order of its own: the type must still be one that null arrays can take part in.
+    return pa.null() if isinstance(data_type, (Array, Map)) else to_arrow(data_type)
+
+
+def _integers(values: list[object]) -> pa.Array:
+    try:
+        return pa.array(values, pa.int64())
+    except (pa.ArrowException, TypeError, OverflowError):
+        return pa.array([_integer(value, 64) for value in values], pa.int64())
+
+
+def _bounds(values: list[object], data_type: DataType, zone: tzinfo) -> pa.Array:
+    """JSON values as the column's type; null where one is not of that type."""
+    arrow_type = _bound_type(data_type)
+    if data_type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return _temporal_bounds(values, data_type, arrow_type, zone)
+    parse = _PARSERS.get(data_type)
+    if isinstance(data_type, DecimalType):
+        parse = _decimal_parser(data_type)
+    if parse is None:
+        return pa.nulls(len(values), arrow_type)
+    try:
+        return pa.array(values, arrow_type)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return pa.array([parse(value) for value in values], arrow_type)
+
+
+def _temporal_bounds(values: list[object], data_type: DataType, arrow_type: pa.DataType, zone: tzinfo) -> pa.Array:
+    try:
+        return pa.array(values, pa.string()).cast(arrow_type)
+    except (pa.ArrowException, TypeError):
+        distinct = {value for value in values if isinstance(value, str)}
+    if data_type == t.DATE:
+        days = {text: _printable(parse_date(text), 1) for text in distinct}
+        return pa.array([_known(days, value) for value in values], pa.int32()).cast(arrow_type)
+    # A wall clock that is written with an offset is meant in UTC: writers print both types alike.
+    zone = zone if data_type == t.TIMESTAMP else timezone.utc
+    micros = {text: _printable(parse_timestamp(text, zone), 86_400_000_000) for text in distinct}
+    return pa.array([_known(micros, value) for value in values], pa.int64()).cast(arrow_type)
+
+
+def _known(parsed: Mapping[str, int | None], value: object) -> int | None:
+    return parsed[value] if isinstance(value, str) else None
+
+
+def _printable(value: int | None, per_day: int) -> int | None:
+    return value if value is not None and _MIN_DAYS <= value // per_day <= _MAX_DAYS else None
+
+
+def _integer(value: object, bits: int) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
+        return None
+    whole = int(value)
+    return whole if whole == value and -(1 << bits - 1) <= whole < 1 << bits - 1 else None
+
+
+def _real(value: object) -> float | None:
+    if isinstance(value, str):
+        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
+
+
+def _decimal_parser(data_type: DecimalType) -> Callable[[object], Decimal | None]:
+    arrow_type = to_arrow(data_type)
+
+    def parse(value: object) -> Decimal | None:
+        if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
+            return None
+        try:
+            exact: Decimal = pa.scalar(Decimal(value), arrow_type).as_py()
+        except (pa.ArrowException, ValueError):
+            return None
+        return exact
+
+    return parse
+
+
+_PARSERS: Mapping[DataType, Callable[[object], object]] = {
+    t.BYTE: lambda value: _integer(value, 8),
+    t.SHORT: lambda value: _integer(value, 16),
+    t.INTEGER: lambda value: _integer(value, 32),
+    t.LONG: lambda value: _integer(value, 64),
+    t.FLOAT: _real,
+    t.DOUBLE: _real,
+    t.STRING: lambda value: value if isinstance(value, str) else None,
+    t.BOOLEAN: lambda value: value if isinstance(value, bool) else None,
+}
+
+
+def stats_columns(
+    schema: Struct,
+    partition_columns: Iterable[str],
+    num_indexed_cols: int = 32,
+    explicit: Sequence[str] | None = None,
+) -> tuple[FooterColumn, ...]:
+    """The leaves that files get statistics of, in schema order.
+
+    Args:
+        schema: The table's schema.
+        partition_columns: They have no statistics, and do not count.
+        num_indexed_cols: `delta.dataSkippingNumIndexedCols`: leading leaves; members of structs count one each, as do
+            arrays and maps; -1 is all.
+        explicit: `delta.dataSkippingStatsColumns`: names (dotted, parts in backticks where needed) that replace the
+            leading ones; a struct stands for all its members.
+
+    Raises:
+        InvalidRequest: An explicit name is no column.
+    """
+    partitions = {name.casefold() for name in partition_columns}
+    leaves = [FooterColumn(path, f.type) for path, f in schema.leaves() if path[0].casefold() not in partitions]
+    if explicit is None:
+        return tuple(leaves if num_indexed_cols < 0 else leaves[:num_indexed_cols])
+    chosen = [_resolved(schema, _split_name(name), name) for name in explicit]
+    return tuple(leaf for leaf in leaves if any(leaf.path[: len(path)] == path for path in chosen))
+
+
+def _split_name(name: str) -> Path:
+    return tuple(quoted.replace("``", "`") or plain.strip() for quoted, plain in _NAME_PART.findall(name.strip()))
+
+
+def _resolved(schema: Struct, path: Path, name: str) -> Path:
+    """The path in the schema's own spelling: names match without regard to case."""
+    exact: list[str] = []
+    for part in path:
+        found = schema.find_path((*exact, part))
+        if found is None:
+            raise InvalidRequest(
+                f"delta.dataSkippingStatsColumns names {name!r}, which is no column",
+                code="unknown-column",
+                column=name,
+                hint=suggest(name, (".".join(leaf) for leaf, _ in schema.leaves())),
+            )
+        exact.append(found.name)
+    return tuple(exact)
+
+
+def format_stats(footers: Iterable[FileFooter], tight_bounds: bool | None = None) -> pa.Array:
+    """The `stats` of new files as JSON text.
+
+    Args:
+        footers: One a file.
+        tight_bounds: Value of `tightBounds`; None leaves it out, as writers do unless the table has deletion vectors.
+    """
+    return pa.array([_format_file(footer, tight_bounds) for footer in footers], pa.string())
+
+
+def _format_file(footer: FileFooter, tight_bounds: bool | None) -> str:
+    low: dict[str, object] = {}
+    high: dict[str, object] = {}
+    nulls: dict[str, object] = {}
+    for path, column in footer.columns.items():
+        _put(low, path, _format_bound(column, column.min, _truncated_min))
+        _put(high, path, _format_bound(column, column.max, truncated_max))
+        _put(nulls, path, column.null_count)
+    document: dict[str, object] = {"numRecords": footer.num_rows}
+    if footer.columns:
+        document.update(minValues=low, maxValues=high, nullCount=nulls)
+    if tight_bounds is not None:
+        document["tightBounds"] = tight_bounds
+    return msgspec.json.encode(document).decode()
+
+
+def _put(document: dict[str, object], path: Path, value: object) -> None:
+    if value is None:
+        return
+    for name in path[:-1]:
+        below = document.setdefault(name, {})
+        assert isinstance(below, dict), "a leaf cannot also be a struct"
+        document = below
+    document[path[-1]] = value
+
+
+def _format_bound(
+    column: ColumnStats, value: object, truncated: Callable[[str], str | None]
+) -> JsonValue | msgspec.Raw:
+    """A bound as JSON; None (none is written) for types that have no order worth skipping by."""
+    if value is None or column.type in (t.BOOLEAN, t.BINARY):
+        return None
+    if isinstance(value, str):
+        return truncated(value)
+    if isinstance(value, Decimal):
+        return msgspec.Raw(format(value, "f").encode())
+    if isinstance(value, int) and column.type == t.DATE:
+        return format_date(value)
+    if isinstance(value, int) and column.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        seconds, fraction = format_instant(value, "T")
+        return f"{seconds}.{fraction[:3]}{'Z' if column.type == t.TIMESTAMP else ''}"
+    if isinstance(value, float) and not math.isfinite(value):
+        # JSON has no such numbers.
+        return "Infinity" if value > 0 else "-Infinity"
+    return value if isinstance(value, (int, float)) else None
+
+
+def _truncated_min(value: str) -> str:
+    return value[:_PREFIX_LENGTH]
+
+
+def truncated_max(value: str) -> str | None:
+    """A short string that is not less than `value`: a prefix and a character that is greater than what was cut off.
+
+    None where no such character exists within twice the prefix. Lengths are UTF-16 units, as in the JVM.
+    """
+    if len(value) <= _PREFIX_LENGTH and _units(value) <= _PREFIX_LENGTH:
+        return value
+    end = units = 0
+    while units < _PREFIX_LENGTH:
+        units += _units(value[end])
+        end += 1
+    # No character is greater than the highest one: it must stay.
+    while end < len(value) and value[end] == _HIGHEST:
+        if units >= 2 * _PREFIX_LENGTH:
+            return None
+        units += 2
+        end += 1
+    if end == len(value):
+        return value
+    return value[:end] + ("\x7f" if value[end] < "\x7f" else _HIGHEST)
+
+
+def _units(text: str) -> int:
+    return len(text) + sum(character > "\uffff" for character in text)

@@ -1,0 +1,159 @@
+"""DeltaTarget: a Delta table as the place that rows are written to."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.commit.loop import commit
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.delta.actions import Actions, tombstones_of, total
+from alluvium.delta.config import TableConfig
+from alluvium.delta.draft import Draft
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.upkeep.checkpoints import checkpoint_if_due
+from alluvium.delta.partitions import partition_keys, partitions_predicate
+from alluvium.delta.port import DeltaPort
+from alluvium.delta.scan import select_files
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.spec import FILES, Txn
+from alluvium.delta.write import added_files, partition_maps, plan_write
+from alluvium.errors import UnsupportedFeature
+from alluvium.expr.tree import column_paths
+from alluvium.plan.changes import Committed, FileChanges, Operation, ReadScope, Replace
+from alluvium.plan.write import Check, WritePlan
+from alluvium.schema.types import Struct
+from alluvium.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaTarget:
+    """A table at the version it was opened at, or one about to be created.
+
+    Attributes:
+        store: The table's objects.
+        config: Of the opened version, or of the table to create.
+        snapshot: None for a table to create.
+        retry: How often a lost commit is tried again.
+    """
+
+    store: Store
+    config: TableConfig
+    snapshot: Snapshot | None
+    retry: RetryPolicy = DEFAULT_RETRY
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    @property
+    def schema(self) -> Struct:
+        return self.config.schema
+
+    @property
+    def exists(self) -> bool:
+        return self.snapshot is not None
+
+    def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
+        with locating(self.store, self.snapshot.version if self.snapshot else None):
+            ensure_writable(self.config)
+            checks = self._replace_checks(replace)
+            return plan_write(self.config, self.store.url, checks, options)
+
+    def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
+        """New rows must lie in what they replace, or they would stand beside it."""
+        if replace is None or replace.where is None or replace.sql is None:
+            return ()
+        partitions = {(name,) for name in self.config.partition_columns}
+        others = sorted(".".join(path) for path in column_paths(replace.where) - partitions)
+        if others:
+            raise UnsupportedFeature(
+                f"replaceWhere on columns that are not partition columns: {', '.join(others)}",
+                code="replace-where-data",
+                column=others[0],
+                hint=f"partition columns: {', '.join(self.config.partition_columns) or 'none'}",
+            )
+        return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in column_paths(replace.where))),)
+
+    def commit(self, changes: FileChanges) -> Committed:
+        added = added_files(self.config, changes.written, changes.footers, changes.data_change)
+        removed = self._replaced(changes.replace, added)
+        metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}
+        operation = Operation(
+            changes.operation.name,
+            changes.operation.parameters,
+            metrics,
+            changes.operation.engine,
+            changes.operation.user_metadata,
+        )
+        if self._is_idle(added, removed, changes):
+            assert self.snapshot is not None
+            return Committed(self.snapshot.version, written_files(self.config, changes.written), metrics, 0)
+        draft = self._draft(added, removed, changes, operation)
+        port = DeltaPort(self.store, self.config if self.snapshot is None else None)
+        published = commit(port, draft, self.snapshot, self.retry)
+        checkpoint_if_due(self.store, published.entry, published.base)
+        return Committed(
+            published.entry.version, written_files(self.config, changes.written), metrics, published.attempts
+        )
+
+    def _is_idle(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> bool:
+        """Whether there is nothing to say: like the reference, an append of no rows makes no commit."""
+        nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
+        return nothing and self.snapshot is not None and changes.replace is None
+
+    def _replaced(self, replace: Replace | None, added: pa.Table) -> pa.Table:
+        """The live files that an overwrite removes."""
+        if replace is None or self.snapshot is None:
+            return FILES.empty_table()
+        files = self.snapshot.files
+        if replace.dynamic:
+            written = partition_keys(added, self.config)
+            return files.filter(pc.is_in(partition_keys(files, self.config), value_set=written))
+        return files if replace.where is None else select_files(self.snapshot, replace.where).files
+
+    def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
+        now_ms = int(time.time() * 1000)
+        replace = changes.replace
+        creates = self.snapshot is None
+        app_ids = (changes.txn[0],) if changes.txn else ()
+        where = replace.where if replace else None
+        if replace and replace.dynamic:
+            where = partitions_predicate(added, self.config)
+        return Draft(
+            actions=Actions(
+                protocol=self.config.protocol if creates else None,
+                metadata=self.config.metadata if creates else None,
+                added=added,
+                removed=tombstones_of(removed, now_ms, changes.data_change),
+                txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),
+            ),
+            read=ReadScope(blind=replace is None or creates, where=where, app_ids=app_ids),
+            operation=operation,
+            read_version=-1 if self.snapshot is None else self.snapshot.version,
+        )
+
+    def _metrics(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> dict[str, str]:
+        """Under the names, and in the presence, that the reference gives them."""
+        metrics = {"numFiles": str(added.num_rows)}
+        if changes.replace is not None and self.snapshot is not None:
+            metrics["numRemovedFiles"] = str(removed.num_rows)
+            metrics["numRemovedBytes"] = str(total(removed.column("size")))
+        metrics["numOutputRows"] = str(total(changes.written.column("num_rows")))
+        metrics["numOutputBytes"] = str(total(changes.written.column("size")))
+        return metrics
+
+
+def written_files(config: TableConfig, written: pa.Table) -> pa.Table:
+    """What a caller is told of the files: `path`, `size`, `num_rows`, and `partition`, a map of column to text."""
+    return pa.table(
+        {
+            "path": written.column("path"),
+            "size": written.column("size"),
+            "num_rows": written.column("num_rows"),
+            "partition": partition_maps(config, written.column("partition")),
+        }
+    )

@@ -1,0 +1,162 @@
+"""What is wrong with a table: the log, its checkpoints, its files and their statistics looked at without changing any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import msgspec
+import pyarrow as pa
+
+from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, LOG_DIRECTORY, CheckpointName, CommitName, parse_name
+from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
+from alluvium.delta.log.segment import list_log, read_last_checkpoint
+from alluvium.delta.scan import decoded_paths
+from alluvium.delta.snapshot import Snapshot
+from alluvium.errors import AlluviumError, NotFound
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import is_absolute
+from alluvium.storage.store import Store
+
+Level = Literal["error", "warning"]
+
+#: Findings of one kind that are shown one by one; the rest is summed up.
+_SHOWN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong with a table.
+
+    Attributes:
+        level: `"error"`: rows or versions are lost, or cannot be read; `"warning"`: it can be read all the same.
+        check: Which check found it: `"log"`, `"checkpoint"`, `"files"` or `"statistics"`.
+        message: What is wrong.
+        path: The object concerned, if it is one.
+    """
+
+    level: Level
+    check: str
+    message: str
+    path: str | None = None
+
+
+class _Statistics(msgspec.Struct):
+    """The parts of `stats` whose form is fixed. Specification: "Per-file Statistics"."""
+
+    num_records: int | None = msgspec.field(name="numRecords", default=None)
+    min_values: dict[str, msgspec.Raw] | None = msgspec.field(name="minValues", default=None)
+    max_values: dict[str, msgspec.Raw] | None = msgspec.field(name="maxValues", default=None)
+    null_count: dict[str, msgspec.Raw] | None = msgspec.field(name="nullCount", default=None)
+
+
+_STATISTICS = msgspec.json.Decoder(_Statistics)
+
+
+def check_log(store: Store) -> tuple[Finding, ...]:
+    """Whether the log's commits follow each other, and its checkpoints are whole and readable."""
+    return (*_check_commits(store), *_check_hint(store), *_check_checkpoints(store))
+
+
+def check_snapshot(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """Whether the live files are there with the size that the log gives, and their statistics parse."""
+    return (*_check_files(snapshot), *_check_statistics(snapshot.files))
+
+
+def _check_commits(store: Store) -> Iterator[Finding]:
+    """ "A table has a single serial history of atomic versions, which are named using contiguous [...] integers." """
+    versions = list(list_log(store).commits)
+    for before, after in zip(versions, versions[1:], strict=False):
+        if after != before + 1:
+            missing = str(before + 1) if after == before + 2 else f"{before + 1} to {after - 1}"
+            yield Finding("error", "log", f"commits are missing: {missing}")
+
+
+def _check_hint(store: Store) -> Iterator[Finding]:
+    """The hint is never trusted, so a wrong one only costs time."""
+    try:
+        store.head(LAST_CHECKPOINT_PATH)
+    except NotFound:
+        return
+    hint = read_last_checkpoint(store)
+    if hint is None:
+        yield Finding("warning", "checkpoint", "the hint does not parse", LAST_CHECKPOINT_PATH)
+    elif hint.version not in list_log(store).checkpoints:
+        yield Finding(
+            "warning",
+            "checkpoint",
+            f"it names a checkpoint of version {hint.version}, which is not there",
+            LAST_CHECKPOINT_PATH,
+        )
+
+
+def _check_checkpoints(store: Store) -> Iterator[Finding]:
+    whole = list_log(store).checkpoints
+    for path, version in _checkpoint_files(store):
+        if version not in whole:
+            yield Finding("warning", "checkpoint", "parts of the checkpoint are missing, or it is empty", path)
+    for version, files in whole.items():
+        try:
+            head = read_checkpoint_head(store, files)
+            if not head.has_sidecars:
+                read_checkpoint_files(store, files)
+        except AlluviumError as error:
+            yield Finding("error", "checkpoint", f"the checkpoint of version {version} cannot be read: {error.message}",
+                          error.path or files[0].path)  # fmt: skip
+
+
+def _checkpoint_files(store: Store) -> Iterator[tuple[str, int]]:
+    for info in store.list_from(LOG_DIRECTORY):
+        name = parse_name(info.path.rpartition("/")[2])
+        if isinstance(name, CheckpointName) and not isinstance(name, CommitName):
+            yield info.path, name.version
+
+
+def _check_files(snapshot: Snapshot) -> Iterator[Finding]:
+    files = snapshot.files
+    paths: list[str] = decoded_paths(files.column("path")).to_pylist()
+    inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
+              if not is_absolute(path)]  # fmt: skip
+    found = map_parallel(partial(_look_at, snapshot.store), inside)
+    yield from _shown("files", [f for f in found if f is not None])
+    if elsewhere := len(paths) - len(inside):
+        yield Finding("warning", "files", f"{elsewhere} files lie outside of the table's directory: not looked at")
+
+
+def _look_at(store: Store, file: tuple[str, int]) -> Finding | None:
+    path, size = file
+    try:
+        info = store.head(path)
+    except NotFound:
+        return Finding("error", "files", "the data file is gone", path)
+    if info.size == size:
+        return None
+    return Finding("error", "files", f"the data file has {info.size} bytes, the log says {size}", path)
+
+
+def _check_statistics(files: pa.Table) -> Iterator[Finding]:
+    found: list[Finding] = []
+    pairs = zip(files.column("path").to_pylist(), files.column("stats").to_pylist(), strict=True)
+    for path, text in pairs:
+        if text and (problem := _statistics_problem(text)):
+            found.append(Finding("warning", "statistics", problem, path))
+    yield from _shown("statistics", found)
+
+
+def _statistics_problem(text: str) -> str | None:
+    try:
+        statistics = _STATISTICS.decode(text)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        return f"statistics do not parse, so the file is never skipped: {error}"
+    if statistics.num_records is not None and statistics.num_records < 0:
+        return f"the number of rows is negative: {statistics.num_records}"
+    return None
+
+
+def _shown(check: str, findings: Sequence[Finding]) -> Iterator[Finding]:
+    yield from findings[:_SHOWN]
+    if more := len(findings) - _SHOWN:
+        if more > 0:
+            yield Finding(findings[0].level, check, f"and {more} more files like these")

@@ -1,0 +1,86 @@
+"""Rows to files to actions: the write plan of a table, and the add actions of what a job wrote."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.delta.config import TableConfig
+from alluvium.delta.features.registry import WRITE_PASSES
+from alluvium.delta.partition_values import log_partition_text
+from alluvium.delta.properties import parse_properties
+from alluvium.delta.spec import FILES
+from alluvium.delta.stats import format_stats, stats_columns
+from alluvium.plan.write import Check, WritePlan
+from alluvium.storage.paths import encode_uri_paths
+
+
+def plan_write(
+    config: TableConfig, root: str, checks: Sequence[Check] = (), options: Sequence[tuple[str, str]] = ()
+) -> WritePlan:
+    """How rows become files of a table: each feature adds its obligations in turn.
+
+    Args:
+        config: The table.
+        root: Its URL.
+        checks: Conditions of the request itself, beside the table's own.
+        options: For the engine's Parquet writer.
+    """
+    properties = parse_properties(config.metadata.configuration)
+    plan = WritePlan(
+        root=root,
+        # A directory of its own for each job: what the job wrote is one listing, and what a failed job
+        # left can be removed without looking at anybody else's files.
+        directory=str(uuid.uuid4()),
+        schema=config.schema,
+        partition_by=config.partition_columns,
+        checks=tuple(checks),
+        stats_columns=stats_columns(
+            config.schema, config.partition_columns, properties.num_indexed_cols, properties.stats_columns
+        ),
+        options=tuple(options),
+    )
+    for edit in WRITE_PASSES:
+        plan = edit(plan, config)
+    return plan
+
+
+def added_files(
+    config: TableConfig, written: pa.Table, footers: Sequence[FileFooter], data_change: bool = True
+) -> pa.Table:
+    """The add actions (`FILES`) of files that a job wrote (`WRITTEN_FILES`).
+
+    Specification: "Add File and Remove File", "Per-file Statistics", "Partition Value Serialization".
+    """
+    count = written.num_rows
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
+        "path": encode_uri_paths(written.column("path")),
+        "partitionValues": partition_maps(config, written.column("partition")),
+        "size": written.column("size"),
+        "modificationTime": written.column("modification_time_ms"),
+        "dataChange": pa.repeat(pa.scalar(data_change), count),
+        "stats": format_stats(footers),
+    }
+    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FILES]
+    return pa.Table.from_arrays([_one_chunk(a, f.type) for a, f in zip(arrays, FILES, strict=True)], schema=FILES)
+
+
+def _one_chunk(values: pa.Array | pa.ChunkedArray, data_type: pa.DataType) -> pa.Array:
+    array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return array.cast(data_type)
+
+
+def partition_maps(config: TableConfig, partitions: pa.ChunkedArray) -> pa.Array:
+    """The `partitionValues` of each file: column name to text; null where the value is null."""
+    rows = partitions.to_pylist()
+    texts = []
+    for position, name in enumerate(config.partition_columns):
+        found = config.schema.find(name)
+        assert found is not None, "a TableConfig's partition columns are columns of its schema"
+        column = pa.array([row[position] for row in rows], pa.string())
+        texts.append(log_partition_text(column, found.type).to_pylist())
+    maps = [list(zip(config.partition_columns, values, strict=True)) for values in zip(*texts, strict=True)]
+    return pa.array(maps if texts else [[] for _ in rows], FILES.field("partitionValues").type)

@@ -1,0 +1,131 @@
+"""What to read: files, and how each output column comes out of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from alluvium.schema.types import DataType, Struct
+
+#: One row a data file. `path` is decoded (not URI-escaped): relative to the table's root, or absolute (with a scheme,
+#: or from `/`) when the file lies elsewhere. `constants` is a struct of typed per-file values, one field a name that a
+#: `FileConstant` asks for; `mask` a serialised 64-bit roaring bitmap of deleted row positions, or null.
+SCAN_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modification_time_ms", pa.int64(), nullable=False),
+        pa.field("num_rows", pa.int64()),
+        pa.field("constants", pa.struct([])),
+        pa.field("mask", pa.binary()),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Physical:
+    """A column of the data file, by its path of physical names; null where the file lacks it."""
+
+    path: tuple[str, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class FileConstant:
+    """A value that is the same for all rows of a file: a field of `constants`."""
+
+    name: str
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """The same value for all rows of all files."""
+
+    value: object
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class RowPosition:
+    """The row's index in its file, from 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """The first value that is not null."""
+
+    values: tuple[ColumnValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """The sum of integer values; null if one is null."""
+
+    values: tuple[ColumnValue, ...]
+
+
+ColumnValue: TypeAlias = "Physical | FileConstant | Literal | RowPosition | Coalesce | Sum"
+
+
+@dataclass(frozen=True, slots=True)
+class OutputColumn:
+    """One column of the result, under its logical name."""
+
+    name: str
+    type: DataType
+    nullable: bool
+    value: ColumnValue
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMerge:
+    """Rows of overlapping sorted runs that are merged by key while reading."""
+
+    keys: tuple[str, ...]
+    sequence: tuple[str, ...]
+    kind: str
+    rules: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPart:
+    """Files that are read in the same way.
+
+    Attributes:
+        key: Stable name of the part within its table, so that an engine that planned once can ask again
+            with a sharper predicate and find the same part.
+        files: Schema `SCAN_FILES` (with the fields of `constants` filled in).
+        file_format: `"parquet"`, `"orc"` or `"avro"`.
+        read_schema: Physical columns to read from the files.
+        output: The result's columns, in order.
+        merge: How rows of equal keys merge; None where rows are independent.
+    """
+
+    key: str
+    files: pa.Table
+    file_format: str
+    read_schema: Struct
+    output: tuple[OutputColumn, ...]
+    merge: KeyMerge | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPlan:
+    """All that an engine must know to produce the rows of one table version.
+
+    Attributes:
+        root: URL of the table.
+        parts: Disjoint sets of files; the result is their union.
+        schema: Logical schema of the result.
+        partition_columns: Logical names of the columns whose value is one per file.
+        skipped: How many files were left out, by reason (`"partition"`, `"statistics"`).
+    """
+
+    root: str
+    parts: tuple[ScanPart, ...]
+    schema: Struct
+    partition_columns: tuple[str, ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()

@@ -1,0 +1,85 @@
+"""What to write: how rows become files, and what the files are once written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from alluvium.schema.types import DataType, Struct
+
+#: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
+#: the values as text (null: null), in the order of `partition_by`; `footer` is what the file's footer tells of
+#: its columns, see `codecs.parquet_footer`.
+WRITTEN_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modification_time_ms", pa.int64(), nullable=False),
+        pa.field("num_rows", pa.int64(), nullable=False),
+        pa.field("partition", pa.list_(pa.string()), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A condition that every written row must meet.
+
+    Attributes:
+        name: The constraint's name, for the error.
+        sql: Boolean Spark SQL over the plan's columns; a row passes only where it is true (not null).
+        columns: Columns that it names.
+    """
+
+    name: str
+    sql: str
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A column whose value is computed from others where the data does not bring it.
+
+    Attributes:
+        column: Name of the column.
+        sql: Spark SQL over the plan's columns.
+    """
+
+    column: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class FooterColumn:
+    """A leaf whose statistics are taken from the Parquet footers: its path in the file and its type."""
+
+    path: tuple[str, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class WritePlan:
+    """All that an engine must know to write rows of a table as files.
+
+    Attributes:
+        root: URL of the table.
+        directory: Fresh directory of this job, relative to `root`; everything in it is this job's.
+        schema: Columns to write, in order, with the types they must have; partition columns included.
+        partition_by: Names of the partition columns; their values go into directory names, not into files.
+        checks: Conditions on every row, evaluated in the job itself.
+        derived: Columns that are computed where the data does not bring them.
+        stats_columns: Leaves to take statistics of.
+        file_format: `"parquet"`.
+        options: The writer's options (compression, rows per file, ...).
+    """
+
+    root: str
+    directory: str
+    schema: Struct
+    partition_by: tuple[str, ...] = ()
+    checks: tuple[Check, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    stats_columns: tuple[FooterColumn, ...] = ()
+    file_format: str = "parquet"
+    options: tuple[tuple[str, str], ...] = ()

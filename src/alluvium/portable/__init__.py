@@ -1,0 +1,1 @@
+"""The lane without Spark: pyarrow interprets the same scan plans."""

@@ -1,0 +1,160 @@
+"""Columns as a data file has them to columns as the table's schema wants them.
+
+Only conversions that lose nothing and that a table format allows; anything else is an error, never a guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
+
+_is = pa.types
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        _is.is_string(kind) or _is.is_large_string(kind) or _is.is_string_view(kind)
+        or _is.is_binary(kind) or _is.is_large_binary(kind) or _is.is_binary_view(kind)
+        or _is.is_fixed_size_binary(kind)
+    )  # fmt: skip
+
+
+def _is_date_or_timestamp(kind: pa.DataType) -> bool:
+    return bool(_is.is_timestamp(kind) or _is.is_date(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(_is.is_integer(kind) or _is.is_floating(kind))
+
+
+#: What a file may hold for a column of each type: itself, and what it may have been widened from.
+_ALLOWED: dict[DataType, Callable[[pa.DataType], bool]] = {
+    **dict.fromkeys(t.INTEGRAL, _is.is_integer),
+    **dict.fromkeys((t.STRING, t.BINARY), _is_text),
+    t.FLOAT: _is.is_floating,
+    t.DOUBLE: _is_number,
+    t.BOOLEAN: _is.is_boolean,
+    t.DATE: _is.is_date,
+    t.TIMESTAMP: _is.is_timestamp,
+    t.TIMESTAMP_NTZ: _is_date_or_timestamp,
+}
+
+
+def conform(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
+    """The values under the Arrow type of a logical type; struct fields that the file lacks are null.
+
+    Raises:
+        CorruptTable: The file's type is not one that the column can have been written with.
+        UnsupportedFeature: A shredded variant.
+    """
+    if isinstance(values, pa.ExtensionArray):
+        values = values.storage
+    target = to_arrow(data_type)
+    if data_type == t.VARIANT:
+        return _variant(values, target, column)
+    if values.type == target:
+        return values
+    if _is.is_null(values.type):
+        return pa.nulls(len(values), target)
+    if _is.is_dictionary(values.type):
+        return conform(values.dictionary_decode(), data_type, column)
+    if isinstance(data_type, Struct):
+        return _struct(values, data_type, column)
+    if isinstance(data_type, Array):
+        return _list(values, data_type, column)
+    if isinstance(data_type, Map):
+        return _map(values, data_type, column)
+    return _scalar(values, data_type, target, column)
+
+
+def _mismatch(values: pa.Array, data_type: DataType, column: str) -> CorruptTable:
+    return CorruptTable(
+        f"the data file has {values.type} for a column of type {data_type}",
+        code="incompatible-type",
+        column=column,
+        hint="the file was not written for this schema; rewrite it, or restore the table's schema",
+    )
+
+
+def _scalar(values: pa.Array, data_type: DataType, target: pa.DataType, column: str) -> pa.Array:
+    kind = values.type
+    if isinstance(data_type, Decimal):
+        allowed = _is.is_decimal(kind) or _is.is_integer(kind)
+    else:
+        allowed = data_type in _ALLOWED and _ALLOWED[data_type](kind)
+    if not allowed:
+        raise _mismatch(values, data_type, column)
+    if isinstance(data_type, Decimal) and _is.is_integer(kind):
+        # Arrow wants room for the widest value of the integer type before it rescales.
+        values = values.cast(pa.decimal128(38, 0)) if data_type.scale == 0 else values.cast(pa.decimal128(20, 0))
+    try:
+        # Nanoseconds are cut to microseconds, as Spark reads them.
+        return values.cast(target, safe=not _is.is_timestamp(kind))
+    except pa.ArrowException:
+        raise _mismatch(values, data_type, column) from None
+
+
+def _struct(values: pa.Array, data_type: Struct, column: str) -> pa.Array:
+    if not _is.is_struct(values.type):
+        raise _mismatch(values, data_type, column)
+    # flatten() carries the parent's nulls into the members, and honours slices.
+    members = dict(zip((f.name for f in values.type), values.flatten(), strict=True))
+    by_folded = {name.casefold(): name for name in members}
+    arrays = []
+    for f in data_type.fields:
+        name = f.name if f.name in members else by_folded.get(f.name.casefold())
+        target = to_arrow(f.type)
+        found = None if name is None else conform(members[name], f.type, f"{column}.{f.name}")
+        arrays.append(pa.nulls(len(values), target) if found is None else found)
+    fields = list(to_arrow(data_type))
+    return pa.StructArray.from_arrays(arrays, fields=fields, mask=values.is_null())
+
+
+def _variant(values: pa.Array, target: pa.DataType, column: str) -> pa.Array:
+    if _is.is_null(values.type):
+        return pa.nulls(len(values), target)
+    if not _is.is_struct(values.type) or {"metadata", "value"} - {f.name for f in values.type}:
+        raise _mismatch(values, t.VARIANT, column)
+    if values.type.num_fields > 2:
+        raise UnsupportedFeature(
+            "shredded variants cannot be read without Spark",
+            code="shredded-variant",
+            features=["variantShredding"],
+            column=column,
+            hint="read the table through Spark, or name the other columns only",
+        )
+    metadata, value = (pc.struct_field(values, [name]).cast(pa.binary()) for name in ("metadata", "value"))
+    return pa.StructArray.from_arrays(
+        [pc.fill_null(metadata, b""), pc.fill_null(value, b"")], fields=list(target), mask=values.is_null()
+    )
+
+
+def _unsliced(values: pa.Array) -> pa.Array:
+    """The same values from offset 0: Arrow cannot rebuild a list with nulls from a slice."""
+    return values if values.offset == 0 else pa.concat_arrays([values, values.slice(0, 0)])
+
+
+def _list(values: pa.Array, data_type: Array, column: str) -> pa.Array:
+    kind = values.type
+    if _is.is_map(kind) or not (_is.is_list(kind) or _is.is_large_list(kind)):
+        raise _mismatch(values, data_type, column)
+    whole = _unsliced(values)
+    elements = conform(whole.values, data_type.element, f"{column}.element")
+    offsets = whole.offsets.cast(pa.int32())
+    return pa.ListArray.from_arrays(offsets, elements, type=to_arrow(data_type), mask=whole.is_null())
+
+
+def _map(values: pa.Array, data_type: Map, column: str) -> pa.Array:
+    if not _is.is_map(values.type):
+        raise _mismatch(values, data_type, column)
+    whole = _unsliced(values)
+    keys = conform(whole.keys, data_type.key, f"{column}.key")
+    items = conform(whole.items, data_type.value, f"{column}.value")
+    return pa.MapArray.from_arrays(whole.offsets, keys, items, type=to_arrow(data_type), mask=whole.is_null())

@@ -1,0 +1,85 @@
+"""Errors that cross the JVM: ours on their way out of a callback, and Spark's turned into ours.
+
+When Python code that the JVM calls raises, py4j keeps the text only, and the user would see a `Py4JJavaError` with two
+stack traces. So the error is remembered here under a token, the token travels through the JVM, and where py4j makes
+the answer of a call into an exception, the remembered error is raised instead. PySpark hooks the same function
+(`py4j.protocol.get_return_value`) for its own errors; ours is innermost, so that PySpark's may be installed again.
+
+Limits: an error reaches the user as itself only where a call from Python fails because of it. Streaming queries that
+fail in the background report it as text, as they do for all errors.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import py4j.java_gateway
+import py4j.protocol
+from py4j.protocol import Py4JJavaError
+
+from alluvium.spark.gateway import JavaObject
+
+_TOKEN = re.compile(r"alluvium-error-(\d+)!")
+_KEPT = 64
+_DEEPEST_CAUSE = 20
+
+_remembered: OrderedDict[int, Exception] = OrderedDict()
+_numbers = itertools.count(1)
+
+
+class CarriedError(Exception):
+    """Raised inside a callback in place of a remembered error; its text is the token."""
+
+
+def remember(error: Exception) -> CarriedError:
+    """Keeps an error for the caller of the JVM, and returns what to raise inside the callback."""
+    number = next(_numbers)
+    _remembered[number] = error
+    while len(_remembered) > _KEPT:
+        _remembered.popitem(last=False)
+    return CarriedError(f"alluvium-error-{number}! {type(error).__name__}: {error}")
+
+
+def install() -> None:
+    """Makes py4j raise remembered errors; idempotent."""
+    if not hasattr(py4j.protocol.get_return_value, "carries_errors"):
+        py4j.protocol.get_return_value = _carrying(py4j.protocol.get_return_value)
+        # PySpark has put its own wrapper of the former function here, by value.
+        py4j.java_gateway.get_return_value = _carrying(py4j.java_gateway.get_return_value)
+
+
+def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(wrapped)
+    def get_return_value(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return wrapped(*args, **kwargs)
+        except Py4JJavaError as error:
+            # Nothing is remembered in the usual case: other people's errors cost nothing and pass untouched.
+            carried = _find(error.java_exception) if _remembered else None
+            if carried is None:
+                raise
+            raise carried from None
+
+    get_return_value.carries_errors = True  # type: ignore[attr-defined]
+    return get_return_value
+
+
+def _find(java_exception: JavaObject) -> Exception | None:
+    for text in messages(java_exception):
+        if match := _TOKEN.search(text):
+            return _remembered.get(int(match[1]))
+    return None
+
+
+def messages(java_exception: JavaObject) -> Iterator[str]:
+    """The texts of a Java exception and of its causes, outermost first."""
+    for _ in range(_DEEPEST_CAUSE):
+        if java_exception is None:
+            return
+        yield str(java_exception.toString())
+        java_exception = java_exception.getCause()

@@ -1,0 +1,104 @@
+"""The JVM behind a classic session: references to its classes, each looked up once a gateway.
+
+Every attribute in `jvm.org.apache.spark...` is a round trip of 0.1 ms and more, so nothing on a hot path spells
+such a name; it takes a field of `Java`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from weakref import WeakKeyDictionary
+
+from py4j.java_gateway import JavaGateway
+from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import SparkSession
+
+#: An object that lives in the JVM. py4j has no types for them.
+JavaObject: TypeAlias = Any
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """Class references and constants of one gateway."""
+
+    gateway: JavaGateway
+    jvm: JavaObject
+    array_list: JavaObject
+    array_writable: JavaObject
+    arrays: JavaObject
+    byte_array_input: JavaObject
+    data_input: JavaObject
+    inflater_input: JavaObject
+    system: JavaObject
+    pattern: JavaObject
+    file_status: JavaObject
+    file_status_class: JavaObject
+    hadoop_path: JavaObject
+    option: JavaObject
+    python_utils: JavaObject
+    interpreted_predicate: JavaObject
+    bind_references: JavaObject
+    partition_directory: JavaObject
+    empty_row: JavaObject
+    parquet_format: JavaObject
+    hadoop_relation: JavaObject
+    dataset: JavaObject
+    sql_conf: JavaObject
+
+    def seq(self, items: list[JavaObject]) -> JavaObject:
+        """A Scala `Seq` of a few objects (one round trip each)."""
+        values = self.array_list()
+        for item in items:
+            values.add(item)
+        return self.python_utils.toSeq(values)
+
+    def stream(self, data: bytes) -> JavaObject:
+        """A `DataInput` over bytes, which travel deflated: py4j sends them as base64 text."""
+        return self.data_input(self.inflater_input(self.byte_array_input(data)))
+
+
+_known: WeakKeyDictionary[JavaGateway, Java] = WeakKeyDictionary()
+
+
+def java_of(spark: SparkSession) -> Java:
+    """The classes behind a classic session; starts the gateway's callback server, once."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    found = _known.get(gateway)
+    if found is None:
+        # The mechanism of `foreachBatch`: without this server the JVM cannot call Python.
+        ensure_callback_server_started(gateway)
+        found = _known[gateway] = _look_up(gateway)
+    return found
+
+
+def _look_up(gateway: JavaGateway) -> Java:
+    jvm = gateway.jvm
+    hadoop, sql = jvm.org.apache.hadoop, jvm.org.apache.spark.sql
+    catalyst, sources = sql.catalyst, sql.execution.datasources
+    return Java(
+        gateway=gateway,
+        jvm=jvm,
+        array_list=jvm.java.util.ArrayList,
+        array_writable=hadoop.io.ArrayWritable,
+        arrays=jvm.java.util.Arrays,
+        byte_array_input=jvm.java.io.ByteArrayInputStream,
+        data_input=jvm.java.io.DataInputStream,
+        inflater_input=jvm.java.util.zip.InflaterInputStream,
+        system=jvm.java.lang.System,
+        pattern=jvm.java.util.regex.Pattern,
+        file_status=hadoop.fs.FileStatus,
+        file_status_class=jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus"),
+        hadoop_path=hadoop.fs.Path,
+        option=jvm.scala.Option,
+        python_utils=jvm.org.apache.spark.api.python.PythonUtils,
+        interpreted_predicate=catalyst.expressions.InterpretedPredicate,
+        bind_references=catalyst.expressions.BindReferences,
+        partition_directory=sources.PartitionDirectory,
+        empty_row=catalyst.InternalRow.empty(),
+        parquet_format=sources.parquet.ParquetFileFormat,
+        hadoop_relation=sources.HadoopFsRelation,
+        dataset=sql.classic.Dataset,
+        sql_conf=sql.internal.SQLConf,
+    )

@@ -1,0 +1,1 @@
+"""Scan plans as DataFrames, one module a lane."""

@@ -1,0 +1,130 @@
+"""Data files as Hadoop `FileStatus` objects, all of them in one call.
+
+`ArrayWritable(FileStatus).readFields` decodes a count and so many records: 4 bytes of length, big endian, and a
+`FileStatusProto` (hadoop-hdfs' `FSProtos.proto`):
+
+    fileType = 1 enum, path = 2 string, length = 3 uint64, permission = 4 {perm = 1 uint32}, modification_time = 7 uint64,
+    block_replication = 10 uint32, block_size = 11 uint64
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.spark.gateway import Java, JavaObject
+from alluvium.storage import paths
+
+_FILE_TYPE = b"\x08\x02"  # FT_FILE
+_PATH, _LENGTH, _MODIFIED = b"\x12", b"\x18", b"\x38"
+_PERMISSION = b"\x22\x02\x08\x00"
+# Spark splits files by its own conf; the block size only bounds how blocks are looked up, so 128 MiB serves all.
+_BLOCKS = b"\x50\x01\x58\x80\x80\x80\x40"
+_VARINT_BYTES = 8
+#: All of a record but its path: three varints and the tags.
+_FIXED_BYTES = len(_FILE_TYPE + _PATH + _LENGTH + _PERMISSION + _MODIFIED + _BLOCKS) + 3 * _VARINT_BYTES
+
+
+def format_file_statuses(addresses: pa.Array, sizes: pa.Array, modified_ms: pa.Array) -> bytes:
+    """The bytes that `ArrayWritable.readFields` wants.
+
+    Args:
+        addresses: Hadoop path strings, not escaped, as binary.
+        sizes: Bytes.
+        modified_ms: Milliseconds since 1970 UTC.
+    """
+    lengths = pc.binary_length(addresses).cast(pa.int64())
+    record = pc.binary_join_element_wise(
+        _big_endian_32(pc.add(lengths, _FIXED_BYTES)),
+        _constant(_FILE_TYPE + _PATH),
+        _varints(lengths),
+        addresses,
+        _constant(_LENGTH),
+        _varints(sizes),
+        _constant(_PERMISSION + _MODIFIED),
+        _varints(modified_ms),
+        _constant(_BLOCKS),
+        _constant(b""),
+    )
+    return len(addresses).to_bytes(4, "big") + b"".join(_data(chunk) for chunk in _chunks(record))
+
+
+def make_file_statuses(java: Java, root: str, files: pa.Table) -> JavaObject:
+    """A Java `FileStatus[]` of a plan's files, in their order."""
+    addresses = address(root, files["path"])
+    data = format_file_statuses(
+        addresses.cast(pa.large_binary()),
+        _whole(files["size"]),
+        _whole(files["modification_time_ms"]),
+    )
+    writable = java.array_writable(java.file_status_class)
+    writable.readFields(java.stream(zlib.compress(data, 1)))
+    # `ArrayWritable.get()` is a `Writable[]`; Spark wants a `FileStatus[]`.
+    statuses = java.gateway.new_array(java.file_status, files.num_rows)
+    java.system.arraycopy(writable.get(), 0, statuses, 0, files.num_rows)
+    return statuses
+
+
+def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
+    """The files' addresses as Hadoop path strings, not escaped."""
+    whole = _whole(file_paths.cast(pa.large_string()))
+    absolute = pc.match_substring_regex(whole, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:/)")
+    below = pc.binary_join_element_wise(pa.scalar(f"{root.rstrip('/')}/", pa.large_string()), whole, _EMPTY_TEXT)
+    return pc.if_else(absolute, _with_scheme(root, whole), below)
+
+
+_EMPTY_TEXT = pa.scalar("", pa.large_string())
+
+
+def _with_scheme(root: str, absolute: pa.Array) -> pa.Array:
+    """Absolute paths without a scheme lie in the table's own file system, not in the session's default one."""
+    url = paths.split_url(root)
+    prefix = f"{url.scheme}:" + (f"//{url.authority}" if url.authority else "") if url.scheme else ""
+    prefixed = pc.binary_join_element_wise(pa.scalar(prefix, pa.large_string()), absolute, _EMPTY_TEXT)
+    return pc.if_else(pc.starts_with(absolute, "/"), prefixed, absolute)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _constant(data: bytes) -> pa.Scalar:
+    return pa.scalar(data, pa.large_binary())
+
+
+def _chunks(array: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
+    return array.chunks if isinstance(array, pa.ChunkedArray) else [array]
+
+
+def _data(array: pa.Array) -> bytes:
+    """The values of a binary array end to end, which is how Arrow keeps them."""
+    if not len(array):
+        return b""
+    _, offsets, data = array.buffers()
+    first = int.from_bytes(offsets[array.offset * 8 : array.offset * 8 + 8].to_pybytes(), "little")
+    return bytes(data[first : first + pc.sum(pc.binary_length(array)).as_py()].to_pybytes())
+
+
+def _fixed(values: pa.Array, width: int) -> pa.Array:
+    """The little-endian bytes of integers as binary values."""
+    buffers = [None, values.buffers()[1].slice(values.offset * width)]
+    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(values), buffers).cast(pa.large_binary())
+
+
+def _varints(values: pa.Array) -> pa.Array:
+    """Protobuf varints of numbers below 2^56, all 8 bytes wide: a decoder accepts groups of zeros at the end."""
+    word = pc.bit_wise_and(values, 0x7F)
+    for group in range(1, _VARINT_BYTES):
+        bits = pc.bit_wise_and(pc.shift_right(values, 7 * group), 0x7F)
+        word = pc.bit_wise_or(word, pc.shift_left(bits, 8 * group))
+    return _fixed(pc.bit_wise_or(word, 0x0080808080808080), 8)
+
+
+def _big_endian_32(values: pa.Array) -> pa.Array:
+    swapped = pc.bit_wise_and(pc.shift_right(values, 24), 0xFF)
+    for source, target in ((16, 8), (8, 16), (0, 24)):
+        octet = pc.bit_wise_and(pc.shift_right(values, source), 0xFF)
+        swapped = pc.bit_wise_or(swapped, pc.shift_left(octet, target))
+    return _fixed(swapped.cast(pa.uint32(), safe=False), 4)

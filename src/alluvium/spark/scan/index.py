@@ -1,0 +1,227 @@
+"""A Spark `FileIndex` in Python: Spark asks it for files while it plans, with the filters of the query."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.expr.parse import parse_engine_filter
+from alluvium.expr.tree import Expression, Unknown, conjunction, walk
+from alluvium.plan.ports import ScanSource
+from alluvium.plan.scan import ScanPart
+from alluvium.schema.types import Struct
+from alluvium.spark.failures import CarriedError, remember
+from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
+from alluvium.spark.scan.files import address, make_file_statuses
+from alluvium.spark.scan.names import LogicalPaths, logical_paths, to_logical
+from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
+from alluvium.spark.session import java_schema
+from alluvium.spark.types import to_spark
+from alluvium.storage.paths import encode_uri_paths
+
+log = logging.getLogger("alluvium")
+
+#: Answers kept an index: a query asks twice at most, and a loop over a few filters is common.
+_KEPT_ANSWERS = 4
+
+Result = TypeVar("Result")
+
+
+class PlannedFiles:
+    """The files of one part of one pinned table version, as Spark's `FileIndex`.
+
+    Spark's optimizer compares relations (for its cache, and to read a table once that a query names twice) by
+    `equals`; two indexes are equal where `identity` and part are.
+    """
+
+    def __init__(
+        self, spark: SparkSession, source: ScanSource, root: str, part: ScanPart, data: Struct, constants: Struct
+    ) -> None:
+        self._spark = spark
+        self._java = java_of(spark)
+        self._source = source
+        self._root = root
+        self._part = part
+        self._constants = constants
+        self._schema = Struct((*data.fields, *constants.fields))
+        self._logical: LogicalPaths = logical_paths(part)
+        self._java_constants = java_schema(spark, to_spark(constants))
+        self._digest = hashlib.sha256("\0".join((*source.identity, part.key)).encode()).digest()
+        self._size_bytes = int(pc.sum(part.files["size"]).as_py() or 0)
+        self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
+        # Spark plans broadcasts and subqueries in threads of its own.
+        self._lock = threading.RLock()
+
+    def _answer(self, compute: Callable[[], Result]) -> Result:
+        try:
+            return compute()
+        except CarriedError:
+            raise
+        except Exception as error:
+            raise remember(error) from None
+
+    # The names below are those of the Scala trait.
+
+    def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
+        """The files that may hold rows for which all filters are true, by partition values."""
+        return self._answer(lambda: self._list_files(_items(partition_filters), _items(data_filters)))
+
+    def rootPaths(self) -> JavaObject:
+        """The table's root."""
+        return self._answer(lambda: self._java.seq([self._java.hadoop_path(self._root)]))
+
+    def inputFiles(self) -> JavaObject:
+        """Addresses of all files, escaped as `DataFrame.inputFiles` gives them."""
+        return self._answer(self._input_files)
+
+    def refresh(self) -> None:
+        """Nothing: a pinned version does not change."""
+
+    def sizeInBytes(self) -> int:
+        """Total size of the part, for the choice of joins."""
+        return self._size_bytes
+
+    def partitionSchema(self) -> JavaObject:
+        """The columns that are one value a file."""
+        return self._java_constants
+
+    def metadataOpsTimeNs(self) -> JavaObject:
+        """Not measured."""
+        return self._java.option.empty()
+
+    def hashCode(self) -> int:
+        """Equal for equal table versions and parts."""
+        return int.from_bytes(self._digest[:4], "big", signed=True)
+
+    def equals(self, other: JavaObject) -> bool:
+        """Whether the other index is of the same table version and part. It arrives as a Java proxy: its text tells."""
+        return self._answer(lambda: other is not None and str(other.toString()) == self.toString())
+
+    def toString(self) -> str:
+        """A text that is equal for equal indexes."""
+        return f"PlannedFiles({self._digest.hex()})"
+
+    def _input_files(self) -> JavaObject:
+        # A table of an unknown number of files in one call: Java splits what Python joined.
+        addresses = encode_uri_paths(address(self._root, self._part.files["path"]).cast(pa.string()))
+        if not len(addresses):
+            return self._java.gateway.new_array(self._java.jvm.java.lang.String, 0)
+        return self._java.pattern.compile("\n").split("\n".join(addresses.to_pylist()))
+
+    def _list_files(self, partition_filters: list[JavaObject], data_filters: list[JavaObject]) -> JavaObject:
+        texts = [str(f.sql()) for f in (*partition_filters, *data_filters)]
+        key = (str(len(partition_filters)), *texts)
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        parsed = self._parse(texts)
+        answer = self._plan(partition_filters, parsed)
+        # Two functions of a user may print alike: only filters that we understand are known by their text.
+        if not any(isinstance(node, Unknown) for f in parsed[: len(partition_filters)] for node in walk(f)):
+            with self._lock:
+                self._answers[key] = answer
+                while len(self._answers) > _KEPT_ANSWERS:
+                    self._answers.popitem(last=False)
+        return answer
+
+    def _parse(self, texts: list[str]) -> list[Expression]:
+        if not texts:
+            return []
+        # Catalyst prints timestamps in the zone of the query that is being planned.
+        zone = str(self._java.sql_conf.get().sessionLocalTimeZone())
+        return [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in texts]
+
+    def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
+        files = self._files(conjunction(tuple(parsed)))
+        groups = group_files(files, self._constants)
+        if not len(groups):
+            return self._java.seq([])
+        rows = make_rows(self._spark, self._java, groups.constants, self._constants)
+        kept = range(len(groups))
+        for f in partition_filters:
+            kept_by_filter = set(rows_that_pass(self._java, self._predicate(f), rows, len(groups)))
+            kept = [index for index in kept if index in kept_by_filter]
+        if len(kept) < len(groups):
+            groups = _take(groups, list(kept))
+            rows = make_rows(self._spark, self._java, groups.constants, self._constants)
+        if not len(groups):
+            return self._java.seq([])
+        statuses = make_file_statuses(self._java, self._root, groups.files)
+        return partition_directories(self._java, rows, statuses, groups.starts, groups.ends)
+
+    def _predicate(self, partition_filter: JavaObject) -> JavaObject:
+        """The filter as a function of a row of constants.
+
+        Spark drops filters on partition columns from the plan once it has handed them to the index (`FileSourceStrategy`:
+        `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we understand it.
+        """
+        references = {a.name(): a for a in _items(partition_filter.references().toSeq())}
+        spare = next(iter(references.values()), None)
+        if spare is None:
+            return self._java.interpreted_predicate(partition_filter)
+        attributes = [references.get(f.name, spare) for f in self._constants.fields]
+        bound = self._java.bind(partition_filter, self._java.seq(attributes))
+        return self._java.interpreted_predicate(bound)
+
+    def _files(self, where: Expression | None) -> pa.Table:
+        part: ScanPart | None = self._part
+        if where is not None:
+            plan = self._source.plan_scan(where)
+            part = next((p for p in plan.parts if p.key == self._part.key), None)
+        if part is None:
+            return self._part.files.slice(0, 0)
+        log.debug("%s: %d of %d files for %s", self._root, part.files.num_rows, self._part.files.num_rows, where)
+        return part.files
+
+    class Java:
+        """What py4j looks for."""
+
+        implements: ClassVar[list[str]] = ["org.apache.spark.sql.execution.datasources.FileIndex"]
+
+
+def _items(sequence: JavaObject) -> list[JavaObject]:
+    return [sequence.apply(index) for index in range(sequence.size())]
+
+
+def _take(groups: FileGroups, kept: list[int]) -> FileGroups:
+    pieces = [groups.files.slice(groups.starts[i], groups.ends[i] - groups.starts[i]) for i in kept]
+    files = pa.concat_tables(pieces) if pieces else groups.files.slice(0, 0)
+    starts: list[int] = []
+    ends: list[int] = []
+    for piece in pieces:
+        starts.append(ends[-1] if ends else 0)
+        ends.append(starts[-1] + piece.num_rows)
+    return FileGroups(files, starts, ends, groups.constants.take(pa.array(kept, pa.int64())))
+
+
+def ensure_readable(part: ScanPart) -> None:
+    """Refuses parts that this lane cannot read.
+
+    Raises:
+        UnsupportedFeature: Another format than Parquet, deleted rows, or rows that merge by key.
+        CorruptTable: A constant that the columns need is missing from the files.
+    """
+    if part.file_format != "parquet":
+        raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
+    if part.merge is not None:
+        raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
+    if part.files["mask"].null_count < part.files.num_rows:
+        raise UnsupportedFeature("files with deleted rows cannot be read by Spark here", features=["deletionVectors"])
+
+
+def ensure_constants(part: ScanPart, constants: Struct) -> None:
+    """See `ensure_readable`."""
+    present = {f.name for f in part.files.schema.field("constants").type}
+    if missing := [name for name in constants.names if name not in present]:
+        raise CorruptTable(f"the files carry no value of {', '.join(missing)}", column=missing[0])

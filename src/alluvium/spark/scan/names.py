@@ -1,0 +1,195 @@
+"""From the names in the files to the names of the table: schemas, select lists, and filters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.expr import tree
+from alluvium.expr.tree import Expression
+from alluvium.plan.scan import (
+    Coalesce,
+    ColumnValue,
+    FileConstant,
+    Literal,
+    OutputColumn,
+    Physical,
+    RowPosition,
+    ScanPart,
+    Sum,
+)
+from alluvium.schema import types as t
+from alluvium.schema.types import Array, DataType, Field, Map, Struct
+
+LogicalPaths = Mapping[tuple[str, ...], tuple[tuple[str, ...], DataType]]
+
+
+def as_nullable(data_type: DataType) -> DataType:
+    """The type with everything in it nullable: Spark trusts no file to keep a promise of NOT NULL."""
+    if isinstance(data_type, Struct):
+        return Struct(tuple(replace(f, type=as_nullable(f.type), nullable=True) for f in data_type.fields))
+    if isinstance(data_type, Array):
+        return Array(as_nullable(data_type.element))
+    return Map(as_nullable(data_type.key), as_nullable(data_type.value)) if isinstance(data_type, Map) else data_type
+
+
+def nullable_schema(schema: Struct) -> Struct:
+    """`as_nullable` of a schema."""
+    return Struct(tuple(replace(f, type=as_nullable(f.type), nullable=True) for f in schema.fields))
+
+
+def plain(data_type: DataType) -> DataType:
+    """The type without metadata and nullability, for comparison."""
+    if isinstance(data_type, Struct):
+        return Struct(tuple(Field(f.name, plain(f.type)) for f in data_type.fields))
+    if isinstance(data_type, Array):
+        return Array(plain(data_type.element))
+    return Map(plain(data_type.key), plain(data_type.value)) if isinstance(data_type, Map) else data_type
+
+
+def data_schema(part: ScanPart, logical: Struct) -> Struct:
+    """The columns to read from the files; those that are table columns as they stand carry the table's metadata."""
+    shown = {c.value.path[0]: c for c in part.output if isinstance(c.value, Physical) and len(c.value.path) == 1}
+    fields = []
+    for f in part.read_schema.fields:
+        column = shown.get(f.name)
+        known = logical.find(column.name) if column else None
+        if known is None:
+            fields.append(f)
+        elif plain(known.type) == plain(f.type):
+            fields.append(Field(f.name, known.type, True, known.metadata))
+        else:
+            fields.append(replace(f, metadata=known.metadata))
+    return nullable_schema(Struct(tuple(fields)))
+
+
+def constant_schema(part: ScanPart, logical: Struct) -> Struct:
+    """The columns that are one value a file: the relation's partition columns."""
+    found: dict[str, Field] = {}
+    for column in part.output:
+        for value in _leaves(column.value):
+            if isinstance(value, FileConstant) and value.name not in found:
+                known = logical.find(column.name) if value is column.value else None
+                found[value.name] = Field(value.name, value.type, True, known.metadata if known else {})
+    return nullable_schema(Struct(tuple(found.values())))
+
+
+def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:
+    if isinstance(value, (Coalesce, Sum)):
+        for operand in value.values:
+            yield from _leaves(operand)
+    else:
+        yield value
+
+
+def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
+    """The result's columns as Spark SQL over the relation's; None where they are the same."""
+    same = len(relation.fields) == len(part.output) and all(
+        isinstance(column.value, (Physical, FileConstant))
+        and _relation_path(column.value) == (f.name,)
+        and column.name == f.name
+        and plain(column.type) == plain(f.type)
+        for column, f in zip(part.output, relation.fields)
+    )
+    return None if same else [_select(column) for column in part.output]
+
+
+def _relation_path(value: Physical | FileConstant) -> tuple[str, ...]:
+    return value.path if isinstance(value, Physical) else (value.name,)
+
+
+def _select(column: OutputColumn) -> str:
+    text = _sql(column.value)
+    if plain(_type(column.value)) != plain(column.type):
+        text = f"cast({text} as {sql_type(column.type)})"
+    return f"{text} as {quote(column.name)}"
+
+
+def _sql(value: ColumnValue) -> str:
+    if isinstance(value, (Physical, FileConstant)):
+        return ".".join(quote(name) for name in _relation_path(value))
+    if isinstance(value, RowPosition):
+        return "_metadata.row_index"
+    if isinstance(value, Coalesce):
+        return f"coalesce({', '.join(_sql(v) for v in value.values)})"
+    if isinstance(value, Sum):
+        return f"({' + '.join(_sql(v) for v in value.values)})"
+    return f"cast({_literal(value)} as {sql_type(value.type)})"
+
+
+def _type(value: ColumnValue) -> DataType:
+    if isinstance(value, (Physical, FileConstant, Literal)):
+        return value.type
+    return t.LONG if isinstance(value, (RowPosition, Sum)) else _type(value.values[0])
+
+
+def _literal(literal: Literal) -> str:
+    value = literal.value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(literal.type, (Array, Map, Struct)):
+        raise UnsupportedFeature(f"a constant of type {literal.type} cannot be read", code="unsupported-literal")
+    if literal.type == t.TIMESTAMP and hasattr(value, "isoformat"):
+        # Aware, so its offset is in the text, and the session's time zone has no say.
+        return quote_text(value.isoformat(sep=" "))
+    return quote_text(str(value))
+
+
+def quote(name: str) -> str:
+    """An identifier of Spark SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    """A string literal of Spark SQL, whatever the session makes of backslashes."""
+    escaped = "".join(c if c not in "'\\" else f"\\u{ord(c):04x}" for c in text)
+    return f"'{escaped}'"
+
+
+def sql_type(data_type: DataType) -> str:
+    """The type as Spark SQL spells it, with names quoted."""
+    if isinstance(data_type, Struct):
+        return f"struct<{', '.join(f'{quote(f.name)}: {sql_type(f.type)}' for f in data_type.fields)}>"
+    if isinstance(data_type, Array):
+        return f"array<{sql_type(data_type.element)}>"
+    if isinstance(data_type, Map):
+        return f"map<{sql_type(data_type.key)}, {sql_type(data_type.value)}>"
+    return str(data_type)
+
+
+def logical_paths(part: ScanPart) -> LogicalPaths:
+    """Paths in the relation -> paths and types in the table, for the columns that are passed on as they are."""
+    found: dict[tuple[str, ...], tuple[tuple[str, ...], DataType]] = {}
+    for column in part.output:
+        if isinstance(column.value, (Physical, FileConstant)):
+            path = _relation_path(column.value)
+            found.update(_pairs(path, column.value.type, (column.name,), column.type))
+    return found
+
+
+def _pairs(
+    path: tuple[str, ...], data_type: DataType, logical_path: tuple[str, ...], logical_type: DataType
+) -> Iterator[tuple[tuple[str, ...], tuple[tuple[str, ...], DataType]]]:
+    yield path, (logical_path, logical_type)
+    if isinstance(data_type, Struct) and isinstance(logical_type, Struct):
+        for f, logical in zip(data_type.fields, logical_type.fields):
+            yield from _pairs((*path, f.name), f.type, (*logical_path, logical.name), logical.type)
+
+
+def to_logical(node: Expression, paths: LogicalPaths) -> Expression:
+    """The filter over the table's columns; what stands on other columns becomes `Unknown`."""
+    if isinstance(node, tree.Column):
+        known = paths.get(node.path)
+        return tree.Column(*known) if known else tree.Unknown(".".join(node.path))
+    if isinstance(node, (tree.Compare, tree.And, tree.Or)):
+        return replace(node, left=to_logical(node.left, paths), right=to_logical(node.right, paths))
+    if isinstance(node, (tree.Not, tree.IsNull, tree.StartsWith, tree.Like, tree.Cast, tree.In)):
+        return replace(node, child=to_logical(node.child, paths))
+    if isinstance(node, tree.Call):
+        return replace(node, args=tuple(to_logical(arg, paths) for arg in node.args))
+    return node

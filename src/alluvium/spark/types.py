@@ -1,0 +1,93 @@
+"""Our types as PySpark's, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import overload
+
+from pyspark.sql import types as s
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.schema import types as t
+from alluvium.schema.types import Array, DataType, Decimal, Field, Map, Struct
+
+_TO_SPARK: Mapping[DataType, s.DataType] = {
+    t.STRING: s.StringType(),
+    t.LONG: s.LongType(),
+    t.INTEGER: s.IntegerType(),
+    t.SHORT: s.ShortType(),
+    t.BYTE: s.ByteType(),
+    t.FLOAT: s.FloatType(),
+    t.DOUBLE: s.DoubleType(),
+    t.BOOLEAN: s.BooleanType(),
+    t.BINARY: s.BinaryType(),
+    t.DATE: s.DateType(),
+    t.TIMESTAMP: s.TimestampType(),
+    t.TIMESTAMP_NTZ: s.TimestampNTZType(),
+    t.VOID: s.NullType(),
+    t.VARIANT: s.VariantType(),
+}
+_FROM_SPARK: Mapping[type[s.DataType], DataType] = {
+    **{type(spark): ours for ours, spark in _TO_SPARK.items()},
+    # Spark itself stores char(n) and varchar(n) as strings, and the length in the field's metadata.
+    s.CharType: t.STRING,
+    s.VarcharType: t.STRING,
+}
+
+
+@overload
+def to_spark(data_type: Struct) -> s.StructType: ...
+@overload
+def to_spark(data_type: DataType) -> s.DataType: ...
+def to_spark(data_type: DataType) -> s.DataType:
+    """The PySpark type; field metadata and nullability are kept."""
+    if isinstance(data_type, Decimal):
+        return s.DecimalType(data_type.precision, data_type.scale)
+    if isinstance(data_type, Array):
+        return s.ArrayType(to_spark(data_type.element), data_type.contains_null)
+    if isinstance(data_type, Map):
+        return s.MapType(to_spark(data_type.key), to_spark(data_type.value), data_type.value_contains_null)
+    if isinstance(data_type, Struct):
+        return s.StructType(
+            [s.StructField(f.name, to_spark(f.type), f.nullable, dict(f.metadata)) for f in data_type.fields]
+        )
+    return _TO_SPARK[data_type]
+
+
+@overload
+def from_spark(data_type: s.StructType, column: str = "") -> Struct: ...
+@overload
+def from_spark(data_type: s.DataType, column: str = "") -> DataType: ...
+def from_spark(data_type: s.DataType, column: str = "") -> DataType:
+    """Our type of a PySpark type; `column` is where it stands, for the error.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-type"`: no table can hold it (intervals, time of day, ...).
+    """
+    if isinstance(data_type, s.UserDefinedType):
+        return from_spark(data_type.sqlType(), column)
+    if isinstance(data_type, s.DecimalType):
+        return Decimal(data_type.precision, data_type.scale)
+    if isinstance(data_type, s.ArrayType):
+        return Array(from_spark(data_type.elementType, f"{column}.element"), data_type.containsNull)
+    if isinstance(data_type, s.MapType):
+        return Map(
+            from_spark(data_type.keyType, f"{column}.key"),
+            from_spark(data_type.valueType, f"{column}.value"),
+            data_type.valueContainsNull,
+        )
+    if isinstance(data_type, s.StructType):
+        return Struct(tuple(_field(f, f"{column}.{f.name}" if column else f.name) for f in data_type.fields))
+    known = _FROM_SPARK.get(type(data_type))
+    if known is None:
+        raise UnsupportedFeature(
+            f"no table can hold values of the Spark type {data_type.simpleString()}",
+            code="unsupported-type",
+            column=column or None,
+            hint="cast the column to a type that tables have, such as string or bigint",
+        )
+    return known
+
+
+def _field(f: s.StructField, column: str) -> Field:
+    return Field(f.name, from_spark(f.dataType, column), f.nullable, dict(f.metadata or {}))

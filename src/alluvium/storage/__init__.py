@@ -1,0 +1,1 @@
+"""Bytes in objects: open a URL, get, put if absent, list, delete. The only room that knows obstore or Hadoop file systems."""

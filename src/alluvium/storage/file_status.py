@@ -1,0 +1,72 @@
+"""Hadoop's `ArrayWritable` of `FileStatus`, parsed: a whole listing as one byte array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+#: Field numbers of `FileStatusProto` (hadoop-common, FSProtos.proto), and its `FT_DIR`.
+_FILE_TYPE, _PATH, _LENGTH, _MODIFICATION_TIME = 1, 2, 3, 7
+_FT_DIR = 1
+#: Wire types of protocol buffers: a varint, a length and as many bytes, and the fixed widths.
+_VARINT, _BYTES = 0, 2
+_FIXED_WIDTHS = {1: 8, 5: 4}
+
+
+@dataclass(frozen=True, slots=True)
+class FileStatus:
+    """One entry of a directory: last part of its path, bytes, last change (ms since 1970 UTC)."""
+
+    name: str
+    size: int
+    modified_ms: int
+    is_directory: bool
+
+
+def parse_file_statuses(data: bytes) -> list[FileStatus]:
+    """Parses what `ArrayWritable.write` wrote: a count, then each message behind its length (32 bits, big endian)."""
+    statuses: list[FileStatus] = []
+    position = 4
+    for _ in range(int.from_bytes(data[:4], "big")):
+        size = int.from_bytes(data[position : position + 4], "big")
+        position += 4
+        statuses.append(_parse_status(data, position, position + size))
+        position += size
+    return statuses
+
+
+def _parse_status(data: bytes, position: int, end: int) -> FileStatus:
+    numbers = {_FILE_TYPE: 0, _LENGTH: 0, _MODIFICATION_TIME: 0}
+    name = ""
+    for number, value in _fields(data, position, end):
+        if isinstance(value, int):
+            numbers[number] = value
+        elif number == _PATH:
+            name = value.decode().rpartition("/")[2]
+    return FileStatus(name, numbers[_LENGTH], numbers[_MODIFICATION_TIME], numbers[_FILE_TYPE] == _FT_DIR)
+
+
+def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int | bytes]]:
+    while position < end:
+        tag, position = _varint(data, position)
+        number, wire_type = tag >> 3, tag & 7
+        if wire_type == _VARINT:
+            value, position = _varint(data, position)
+            yield number, value
+        elif wire_type == _BYTES:
+            size, position = _varint(data, position)
+            yield number, data[position : position + size]
+            position += size
+        else:
+            position += _FIXED_WIDTHS[wire_type]
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7

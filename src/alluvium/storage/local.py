@@ -1,0 +1,280 @@
+"""Local disk, on `os` alone. Every character that the file system allows may stand in a path.
+
+What makes it safe: a file comes into being under a hidden temporary name in the directory where it will live
+(`.alluvium-<random>.tmp`, which no log reader, Spark or Hadoop takes for a table's file), is made durable there, and
+only then gets its name in one step: `link`, which fails where the name is taken, or `rename`, which replaces it.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pyarrow as pa
+
+from alluvium.errors import AlluviumError
+from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
+from alluvium.storage.paths import Url, ensure_relative, join
+from alluvium.storage.store import ObjectInfo, PutOutcome
+
+#: `link` answers so where the file system has no hard links (FAT, some FUSE and network mounts).
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+#: After these the change may have happened or not.
+_UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
+#: A directory that vanished between two steps of its own removal is tried again this often.
+_MAX_REMOVALS = 5
+
+
+class LocalStore:
+    """A directory of the local disk; it need not exist yet.
+
+    Args:
+        root: Absolute path.
+        allow_unsafe_put: Where hard links are missing, look and then rename instead of refusing.
+    """
+
+    def __init__(self, root: str, *, allow_unsafe_put: bool = False) -> None:
+        self._root = root
+        self._url = str(Url("file", "", root))
+        self._allow_unsafe_put = allow_unsafe_put
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def uri(self, path: str) -> str:
+        return join(self._url, ensure_relative(path))
+
+    def get(self, path: str) -> bytes:
+        try:
+            with open(self._full(path), "rb", buffering=0) as file:
+                return file.read()
+        except OSError as error:
+            raise self._failure("read", path, error) from error
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        chunks: list[bytes] = []
+        try:
+            with open(self._full(path), "rb", buffering=0) as file:
+                # One system call gives at most 2 GiB.
+                while length > 0 and (chunk := os.pread(file.fileno(), length, start)):
+                    chunks.append(chunk)
+                    start, length = start + len(chunk), length - len(chunk)
+        except OSError as error:
+            raise self._failure("read", path, error) from error
+        return b"".join(chunks)
+
+    def head(self, path: str) -> ObjectInfo:
+        try:
+            found = os.stat(self._full(path))
+        except OSError as error:
+            raise self._failure("look at", path, error) from error
+        return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        # Not a memory map: reading one of a file that is cut short meanwhile kills the process.
+        try:
+            return pa.OSFile(os.fsencode(self._full(path)), "rb")
+        except OSError as error:
+            raise self._failure("open", path, error) from error
+
+    def put(self, path: str, data: bytes) -> None:
+        full = self._full(path)
+        try:
+            temporary = _write_temporary(os.path.dirname(full), data)
+            try:
+                os.replace(temporary, full)
+            except OSError:
+                _remove(temporary)
+                raise
+            _sync_directory(os.path.dirname(full))
+        except OSError as error:
+            raise self._failure("write", path, error) from error
+
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        full = self._full(path)
+        try:
+            temporary = _write_temporary(os.path.dirname(full), data)
+        except OSError as error:
+            raise self._failure("write", path, error) from error
+        try:
+            outcome = self._publish(temporary, full, path)
+        finally:
+            _remove(temporary)
+        if outcome is PutOutcome.DONE:
+            try:
+                _sync_directory(os.path.dirname(full))
+            except OSError:
+                return PutOutcome.UNKNOWN  # visible, but a crash may still undo it
+        return outcome
+
+    def _publish(self, temporary: str, full: str, path: str) -> PutOutcome:
+        """Gives the temporary file its final name if that is free."""
+        try:
+            os.link(temporary, full)
+        except OSError as error:
+            # NFS repeats a request whose reply was lost, and the repetition finds the name taken, by us.
+            if _link_count(temporary) == 2:
+                return PutOutcome.DONE
+            if error.errno == errno.EEXIST:
+                return PutOutcome.EXISTS
+            if error.errno in _UNSETTLED:
+                return PutOutcome.UNKNOWN
+            if error.errno in _NO_LINKS:
+                return self._publish_without_links(temporary, full, path, error)
+            raise self._failure("write", path, error) from error
+        return PutOutcome.DONE
+
+    def _publish_without_links(self, temporary: str, full: str, path: str, cause: OSError) -> PutOutcome:
+        if not self._allow_unsafe_put:
+            raise no_put_if_absent(self._url, path, f"its file system has no hard links ({cause.strerror})") from cause
+        try:
+            if os.path.lexists(full):
+                return PutOutcome.EXISTS
+            os.rename(temporary, full)
+        except OSError as error:
+            raise self._failure("write", path, error) from error
+        return PutOutcome.DONE
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        prefix = ensure_relative(directory)
+        found: list[ObjectInfo] = []
+        try:
+            with os.scandir(self._full(directory)) as entries:
+                for entry in entries:
+                    if entry.name >= start and (info := _describe(entry, prefix)) is not None:
+                        found.append(info)
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._failure("list", directory, error) from error
+        found.sort(key=lambda info: info.path)
+        return found
+
+    def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
+        pending = [ensure_relative(directory)]
+        while pending:
+            prefix = pending.pop()
+            try:
+                with os.scandir(self._full(prefix)) as entries:
+                    for entry in entries:
+                        # A link to a directory is not followed: it may lead back up.
+                        if entry.is_dir(follow_symlinks=False):
+                            pending.append(join(prefix, entry.name))
+                        elif (info := _describe(entry, prefix)) is not None:
+                            yield info
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise self._failure("list", prefix, error) from error
+
+    def delete(self, path: str) -> None:
+        try:
+            os.unlink(self._full(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise self._failure("delete", path, error) from error
+
+    def delete_tree(self, directory: str) -> None:
+        full = self._full(directory)
+        for attempt in range(_MAX_REMOVALS):
+            try:
+                shutil.rmtree(full)
+            except FileNotFoundError as error:
+                # Either nothing was there, or somebody else removes the same things: go on with what is left.
+                if os.path.lexists(full) and attempt == _MAX_REMOVALS - 1:
+                    raise self._failure("delete", directory, error) from error
+            except OSError as error:
+                raise self._failure("delete", directory, error) from error
+            if not os.path.lexists(full):
+                return
+
+    def _full(self, path: str) -> str:
+        relative = ensure_relative(path)
+        return os.path.join(self._root, relative) if relative else self._root
+
+    def _failure(self, what: str, path: str, error: OSError) -> AlluviumError:
+        if isinstance(error, (FileNotFoundError, NotADirectoryError)):
+            return not_found(self._url, path)
+        hint = "check the permissions of the directory and the file" if isinstance(error, PermissionError) else None
+        return storage_error(what, self._url, path, error.strerror or error, hint)
+
+
+def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
+    """The file behind a directory entry; None for directories and for what has vanished since."""
+    try:
+        if not entry.is_file():
+            return None
+        found = entry.stat()
+    except FileNotFoundError:
+        return None
+    return ObjectInfo(join(prefix, entry.name), found.st_size, found.st_mtime_ns // 1_000_000)
+
+
+def _write_temporary(directory: str, data: bytes) -> str:
+    """Writes a durable file under a hidden name of its own, and gives the name."""
+    # The name is independent of the final one, whose length may already be what the file system allows.
+    temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except FileNotFoundError:
+        _make_directory(directory)
+        descriptor = os.open(temporary, flags, 0o666)
+    try:
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except BaseException:
+        _remove(temporary)
+        raise
+    return temporary
+
+
+def _make_directory(directory: str) -> None:
+    """Makes the directory and its missing parents, each durable before something is put into it."""
+    missing: list[str] = []
+    while not os.path.isdir(directory):
+        missing.append(directory)
+        parent = os.path.dirname(directory)
+        if parent == directory:
+            break
+        directory = parent
+    for path in reversed(missing):
+        with suppress(FileExistsError):  # another writer made it meanwhile; a file in the way fails in the next step
+            os.mkdir(path)
+        _sync_directory(os.path.dirname(path))
+
+
+def _sync_directory(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network and FUSE mounts know no fsync of directories; they have no journal of ours to lose.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _link_count(path: str) -> int:
+    try:
+        return os.stat(path).st_nlink
+    except OSError:
+        return 0
+
+
+def _remove(temporary: str) -> None:
+    # A temporary file that cannot be removed is litter that all readers ignore: never a reason to fail a commit.
+    with suppress(OSError):
+        os.unlink(temporary)

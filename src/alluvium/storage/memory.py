@@ -1,0 +1,128 @@
+"""Objects in the memory of this process, for tests and for tables that need not last."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from alluvium.storage.failures import not_found
+from alluvium.storage.paths import Url, ensure_relative, join
+from alluvium.storage.store import ObjectInfo, PutOutcome
+
+
+@dataclass(slots=True)
+class _Bucket:
+    """The objects below one authority: directory -> file name -> (bytes, time of change in ms)."""
+
+    directories: dict[str, dict[str, tuple[bytes, int]]] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+
+_BUCKETS: dict[str, _Bucket] = {}
+_BUCKETS_LOCK = threading.Lock()
+
+
+class MemoryStore:
+    """A directory in memory. Two stores of overlapping URLs see the same objects, for as long as the process lives.
+
+    Args:
+        authority: Names the bucket, the `name` of `memory://name/table`.
+        root: Path inside of it.
+    """
+
+    def __init__(self, authority: str, root: str) -> None:
+        self._url = str(Url("memory", authority, "/" + root.strip("/")))
+        self._root = root.strip("/")
+        with _BUCKETS_LOCK:
+            self._bucket = _BUCKETS.setdefault(authority, _Bucket())
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def uri(self, path: str) -> str:
+        return join(self._url, ensure_relative(path))
+
+    def get(self, path: str) -> bytes:
+        return self._entry(path)[0]
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        return self._entry(path)[0][start : start + length]
+
+    def head(self, path: str) -> ObjectInfo:
+        data, modified_ms = self._entry(path)
+        return ObjectInfo(path, len(data), modified_ms)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return pa.BufferReader(self.get(path))
+
+    def put(self, path: str, data: bytes) -> None:
+        directory, name = self._place(path)
+        with self._bucket.lock:
+            self._bucket.directories.setdefault(directory, {})[name] = (bytes(data), _now_ms())
+
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        directory, name = self._place(path)
+        with self._bucket.lock:
+            entries = self._bucket.directories.setdefault(directory, {})
+            if name in entries:
+                return PutOutcome.EXISTS
+            entries[name] = (bytes(data), _now_ms())
+        return PutOutcome.DONE
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        prefix = ensure_relative(directory)
+        with self._bucket.lock:
+            entries = dict(self._bucket.directories.get(join(self._root, prefix), {}))
+        return [
+            ObjectInfo(join(prefix, name), len(data), modified_ms)
+            for name, (data, modified_ms) in sorted(entries.items())
+            if name >= start
+        ]
+
+    def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
+        top = join(self._root, ensure_relative(directory))
+        skipped = len(self._root) + 1 if self._root else 0
+        with self._bucket.lock:
+            found = [
+                ObjectInfo(join(place, name)[skipped:], len(data), modified_ms)
+                for place, entries in self._bucket.directories.items()
+                if _is_below(place, top)
+                for name, (data, modified_ms) in entries.items()
+            ]
+        yield from found
+
+    def delete(self, path: str) -> None:
+        directory, name = self._place(path)
+        with self._bucket.lock:
+            self._bucket.directories.get(directory, {}).pop(name, None)
+
+    def delete_tree(self, directory: str) -> None:
+        top = join(self._root, ensure_relative(directory))
+        with self._bucket.lock:
+            for place in [place for place in self._bucket.directories if _is_below(place, top)]:
+                del self._bucket.directories[place]
+
+    def _place(self, path: str) -> tuple[str, str]:
+        directory, _, name = join(self._root, ensure_relative(path)).rpartition("/")
+        return directory, name
+
+    def _entry(self, path: str) -> tuple[bytes, int]:
+        directory, name = self._place(path)
+        with self._bucket.lock:
+            entry = self._bucket.directories.get(directory, {}).get(name)
+        if entry is None:
+            raise not_found(self._url, path)
+        return entry
+
+
+def _is_below(place: str, top: str) -> bool:
+    return not top or place == top or place.startswith(top + "/")
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

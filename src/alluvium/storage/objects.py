@@ -1,0 +1,210 @@
+"""Object stores over HTTP (S3, Google, Azure) through obstore.
+
+Keys are used as they are: obstore percent-encodes them on the wire and decodes what it lists. It refuses control
+characters, doubled slashes and dot parts; none of these occurs in the files of a table, since Hive escapes the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import obstore
+import pyarrow as pa
+from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError, PreconditionError
+from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
+
+from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
+from alluvium.storage.paths import ensure_relative, join, relative_to
+from alluvium.storage.range_file import open_ranges
+from alluvium.storage.store import ObjectInfo, PutOutcome
+
+Bucket: TypeAlias = "S3Store | GCSStore | AzureStore | MemoryStore"
+
+#: What obstore raises: its own errors, and these of Python's.
+_FAILURES = (BaseError, OSError, ValueError, NotImplementedError)
+_STATUS = re.compile(r"non-2xx status code: (\d{3})")
+#: Client errors that pass: the request may succeed when repeated.
+_PASSING = frozenset({408, 425, 429})
+
+
+class ObjectStore:
+    """The keys of a bucket below a prefix.
+
+    Args:
+        bucket: obstore's store of the whole bucket.
+        prefix: Key of the root, without slashes at its ends.
+        url: Canonical URL of the root, as Hadoop spells it (`s3a://bucket/prefix`).
+        allow_unsafe_put: Where the bucket has no conditional put, look and then put instead of refusing.
+    """
+
+    def __init__(self, bucket: Bucket, prefix: str, url: str, *, allow_unsafe_put: bool = False) -> None:
+        self._bucket = bucket
+        self._prefix = prefix
+        self._url = url
+        self._allow_unsafe_put = allow_unsafe_put
+
+    @property
+    def url(self) -> str:
+        return self._url
+
+    def uri(self, path: str) -> str:
+        return join(self._url, ensure_relative(path))
+
+    def get(self, path: str) -> bytes:
+        try:
+            return bytes(obstore.get(self._bucket, self._key(path)).bytes())
+        except _FAILURES as error:
+            raise self._failure("read", path, error) from error
+
+    def get_range(self, path: str, start: int, length: int) -> bytes:
+        if length <= 0:
+            return b""  # HTTP has no empty range
+        try:
+            return bytes(obstore.get_range(self._bucket, self._key(path), start=start, length=length))
+        except _FAILURES as error:
+            # Behind the end there is nothing to read: 416 on HTTP, an error without a status in memory.
+            if _status(error) in (416, None) and self.head(path).size <= start:
+                return b""
+            raise self._failure("read", path, error) from error
+
+    def head(self, path: str) -> ObjectInfo:
+        try:
+            found = obstore.head(self._bucket, self._key(path))
+        except _FAILURES as error:
+            raise self._failure("look at", path, error) from error
+        return ObjectInfo(path, found["size"], round(found["last_modified"].timestamp() * 1000))
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        return open_ranges(lambda start, length: self.get_range(path, start, length), self.head(path).size)
+
+    def put(self, path: str, data: bytes) -> None:
+        try:
+            obstore.put(self._bucket, self._key(path), data)
+        except _FAILURES as error:
+            raise self._failure("write", path, error) from error
+
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        key = self._key(path)
+        try:
+            obstore.put(self._bucket, key, data, mode="create", use_multipart=False)
+        except (AlreadyExistsError, PreconditionError):
+            return self._confirm_exists(path)
+        except (NotImplementedError, NotSupportedError) as error:
+            return self._put_unsafely(path, data, error)
+        except _FAILURES as error:
+            status = _status(error)
+            if status == 501:  # "A header you provided implies functionality that is not implemented."
+                return self._put_unsafely(path, data, error)
+            return self._unsettled(path, error, status)
+        return PutOutcome.DONE
+
+    def _confirm_exists(self, path: str) -> PutOutcome:
+        """S3 also answers 409 where another conditional put is merely under way, and may yet come to nothing."""
+        try:
+            obstore.head(self._bucket, self._key(path))
+        except _FAILURES:
+            return PutOutcome.UNKNOWN
+        return PutOutcome.EXISTS
+
+    def _unsettled(self, path: str, error: Exception, status: int | None) -> PutOutcome:
+        """UNKNOWN, unless the store said clearly that it wrote nothing: then its refusal is raised."""
+        refused = status is not None and 400 <= status < 500 and status not in _PASSING
+        if refused or isinstance(error, (ValueError, FileNotFoundError)):
+            raise self._failure("write", path, error) from error
+        return PutOutcome.UNKNOWN
+
+    def _put_unsafely(self, path: str, data: bytes, cause: Exception) -> PutOutcome:
+        if not self._allow_unsafe_put:
+            raise no_put_if_absent(self._url, path, "its object store has no conditional put") from cause
+        key = self._key(path)
+        try:
+            obstore.head(self._bucket, key)
+        except FileNotFoundError:
+            try:
+                obstore.put(self._bucket, key, data, use_multipart=False)
+            except _FAILURES as error:
+                return self._unsettled(path, error, _status(error))
+            return PutOutcome.DONE
+        except _FAILURES as error:
+            raise self._failure("look at", path, error) from error
+        return PutOutcome.EXISTS
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        key = self._key(directory)
+        try:
+            if start:
+                # `offset` is exclusive; the name without its last letter sorts before `start`. The listing also goes
+                # through the directories below, whose keys are dropped here.
+                offset = join(key, start[:-1]) if start[:-1].strip(".") else None  # `.` and `..` are no names
+                found = obstore.list(self._bucket, key or None, offset=offset).collect()
+            else:
+                found = obstore.list_with_delimiter(self._bucket, key or None)["objects"]
+        except FileNotFoundError:
+            return []
+        except _FAILURES as error:
+            raise self._failure("list", directory, error) from error
+        infos = [self._info(meta) for meta in found]
+        prefix = len(ensure_relative(directory)) + 1 if ensure_relative(directory) else 0
+        return sorted(
+            (info for info in infos if "/" not in info.path[prefix:] and info.path[prefix:] >= start),
+            key=lambda info: info.path,
+        )
+
+    def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
+        try:
+            for chunk in obstore.list(self._bucket, self._key(directory) or None, chunk_size=1000):
+                for meta in chunk:
+                    yield self._info(meta)
+        except FileNotFoundError:
+            return
+        except _FAILURES as error:
+            raise self._failure("list", directory, error) from error
+
+    def delete(self, path: str) -> None:
+        try:
+            obstore.delete(self._bucket, self._key(path))
+        except FileNotFoundError:
+            return
+        except _FAILURES as error:
+            raise self._failure("delete", path, error) from error
+
+    def delete_tree(self, directory: str) -> None:
+        keys = [self._key(info.path) for info in self.list_tree(directory)]
+        try:
+            if keys:
+                obstore.delete(self._bucket, keys)
+        except FileNotFoundError:
+            return
+        except _FAILURES as error:
+            raise self._failure("delete", directory, error) from error
+
+    def _key(self, path: str) -> str:
+        return join(self._prefix, ensure_relative(path))
+
+    def _info(self, meta: obstore.ObjectMeta) -> ObjectInfo:
+        key = meta["path"]
+        path = (relative_to(self._prefix, key) if self._prefix else key) or key
+        return ObjectInfo(path, meta["size"], round(meta["last_modified"].timestamp() * 1000))
+
+    def _failure(self, what: str, path: str, error: Exception) -> AlluviumError:
+        if isinstance(error, FileNotFoundError):
+            return not_found(self._url, path)
+        if isinstance(error, ValueError):  # obstore: "Could not parse path"
+            return InvalidRequest(
+                f"the object store cannot hold the path {path!r}: {str(error).partition(chr(10))[0]}",
+                code="invalid-path",
+                url=self._url,
+                path=path,
+            )
+        denied = _status(error) in (401, 403)
+        hint = "check the credentials and the bucket's permissions" if denied else None
+        return storage_error(what, self._url, path, error, hint)
+
+
+def _status(error: Exception) -> int | None:
+    """The HTTP status that an error tells of, if the store answered at all."""
+    match = _STATUS.search(str(error))
+    return int(match[1]) if match else None

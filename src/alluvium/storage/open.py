@@ -1,0 +1,149 @@
+"""From a URL to the store behind it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from obstore.exceptions import BaseError
+from obstore.store import AzureStore, GCSStore, S3Store
+
+from alluvium.errors import InvalidRequest
+from alluvium.storage.failures import ALLOW_UNSAFE_PUT
+from alluvium.storage.hadoop import HadoopAccess, HadoopStore
+from alluvium.storage.local import LocalStore
+from alluvium.storage.memory import MemoryStore
+from alluvium.storage.object_options import (
+    HADOOP_OPTIONS,
+    ObjectOptions,
+    parse_flag,
+    parse_object_options,
+    parse_plain_options,
+)
+from alluvium.storage.objects import Bucket, ObjectStore
+from alluvium.storage.paths import Url, split_url
+from alluvium.storage.store import Store
+
+if TYPE_CHECKING:
+    from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config
+
+_KINDS = {
+    "s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gcs", "gcs": "gcs",
+    "az": "azure", "azure": "azure", "abfs": "azure", "abfss": "azure",
+}  # fmt: skip
+#: As Spark's Hadoop connectors spell them.
+_CANONICAL_SCHEMES = {"s3": "s3a", "gcs": "gs", "azure": "abfss"}
+_AZURE_HOST = ".dfs.core.windows.net"
+
+
+def open_store(
+    url: str | os.PathLike[str],
+    storage_options: Mapping[str, str] | None = None,
+    hadoop: HadoopAccess | None = None,
+) -> Store:
+    """The store of the objects below `url`. Nothing is read yet, and the root need not exist.
+
+    Args:
+        url: A local path (a relative one starts at the working directory), `file:/path` (literal, not percent-decoded,
+            as in Hadoop), `memory://name/path`, `s3://`, `s3a://`, `gs://`, `abfss://container@account...`,
+            `az://container/path`; any other scheme goes to `hadoop`.
+        storage_options: For object stores obstore's options or Hadoop's (`access_key_id`, `fs.s3a.access.key`, ...),
+            for other Hadoop file systems entries of the configuration; for all of them `allow_unsafe_put`.
+        hadoop: A JVM. Credentials that its configuration holds for an object store count, too, below the options.
+
+    Raises:
+        InvalidRequest: The URL or an option cannot be understood, or nobody knows the scheme (`"unknown-scheme"`).
+    """
+    text = os.fspath(url)
+    options = dict(storage_options or {})
+    parts = split_url(text)
+    if parts.scheme in ("", "file"):
+        return _open_local(parts, text, options)
+    if parts.scheme == "memory":
+        parse_plain_options(options, text)
+        return MemoryStore(parts.authority, parts.path)
+    if parts.scheme in _KINDS:
+        return _open_objects(parts, text, options, hadoop)
+    if hadoop is None:
+        raise InvalidRequest(
+            f"the scheme {parts.scheme!r} of {text!r} is not known",
+            code="unknown-scheme",
+            url=text,
+            hint="without Spark there are file:, memory:, s3://, s3a://, gs://, abfss:// and az://; "
+            f"with a Spark session its Hadoop file systems, too. A local path is written ./{text}",
+        )
+    unsafe = parse_flag(ALLOW_UNSAFE_PUT, options.pop(ALLOW_UNSAFE_PUT, "false"))
+    return HadoopStore(hadoop, text, options, allow_unsafe_put=unsafe)
+
+
+def _open_local(parts: Url, text: str, options: dict[str, str]) -> Store:
+    if parts.authority not in ("", "localhost"):
+        raise InvalidRequest(
+            f"{text!r} names the host {parts.authority!r}, but file: is this machine's disk",
+            code="invalid-url",
+            url=text,
+            hint=f"write file:///{parts.authority}{parts.path} with three slashes",
+        )
+    if parts.scheme and not parts.path.startswith("/"):
+        raise InvalidRequest(
+            f"{text!r} is a file: URL with a relative path", code="invalid-url", url=text, hint="leave file: out"
+        )
+    return LocalStore(os.path.abspath(parts.path), allow_unsafe_put=parse_plain_options(options, text))
+
+
+def _open_objects(parts: Url, text: str, options: dict[str, str], hadoop: HadoopAccess | None) -> Store:
+    kind = _KINDS[parts.scheme]
+    container, account = parts.authority, None
+    if kind == "azure" and "@" in parts.authority:
+        container, host = parts.authority.split("@", 1)
+        account = host.partition(".")[0]
+    if not container:
+        raise InvalidRequest(f"{text!r} names no bucket", code="invalid-url", url=text, hint="scheme://bucket/path")
+    if hadoop is not None:
+        options = {**_session_options(kind, hadoop, account), **options}
+    parsed = parse_object_options(kind, options, text, account)
+    try:
+        bucket = _make_bucket(kind, container, account, parsed)
+    except (BaseError, ValueError) as error:
+        raise InvalidRequest(
+            f"the storage options of {text!r} do not fit: {str(error).partition(chr(10))[0]}",
+            code="invalid-option",
+            url=text,
+            hint="option names are those of obstore, e.g. access_key_id, or of Hadoop, e.g. fs.s3a.access.key",
+        ) from error
+    authority = parts.authority
+    if isinstance(bucket, AzureStore) and "@" not in authority:
+        authority = f"{container}@{bucket.config.get('account_name', '')}{_AZURE_HOST}"
+    canonical = str(Url(_CANONICAL_SCHEMES[kind], authority, parts.path))
+    return ObjectStore(bucket, parts.path.strip("/"), canonical, allow_unsafe_put=parsed.allow_unsafe_put)
+
+
+def _session_options(kind: str, hadoop: HadoopAccess, account: str | None) -> dict[str, str]:
+    """What the session's Hadoop configuration says of an object store, where it says something."""
+    found: dict[str, str] = {}
+    for name in HADOOP_OPTIONS[kind]:
+        names = (f"{name}.{account}{_AZURE_HOST}", name) if kind == "azure" and account else (name,)
+        for candidate in names:
+            if value := hadoop.conf.getTrimmed(candidate):
+                found[candidate] = str(value)
+                break
+    return found
+
+
+def _make_bucket(kind: str, container: str, account: str | None, options: ObjectOptions) -> Bucket:
+    # obstore checks the names at run time.
+    client = cast("ClientConfig", dict(options.client))
+    retry: RetryConfig = {}
+    if options.max_retries is not None:
+        retry["max_retries"] = options.max_retries
+    if options.retry_timeout is not None:
+        retry["retry_timeout"] = options.retry_timeout
+    config = dict(options.config)
+    if kind == "s3":
+        return S3Store(container, config=cast("S3Config", config), client_options=client, retry_config=retry)
+    if kind == "gcs":
+        return GCSStore(container, config=cast("GCSConfig", config), client_options=client, retry_config=retry)
+    if account is not None:
+        config.setdefault("account_name", account)
+    return AzureStore(container, config=cast("AzureConfig", config), client_options=client, retry_config=retry)

@@ -1,0 +1,69 @@
+"""The port to bytes in objects. Everything above sees storage through `Store` only."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectInfo:
+    """An object: its path (decoded, relative to the store's root), bytes, and last change (ms since 1970 UTC)."""
+
+    path: str
+    size: int
+    modified_ms: int
+
+
+class PutOutcome(enum.Enum):
+    """What a conditional put came to. UNKNOWN: the store gave no answer that settles it."""
+
+    DONE = "done"
+    EXISTS = "exists"
+    UNKNOWN = "unknown"
+
+
+class Store(Protocol):
+    """The objects below one root. Paths are relative, decoded, with `/` between parts.
+
+    Errors: `NotFound` for a missing object; other failures of the store itself are
+    `AlluviumError`s of code `"storage"` that carry the path.
+    """
+
+    @property
+    def url(self) -> str:
+        """The root in its canonical form, without a slash at the end."""
+
+    def uri(self, path: str) -> str:
+        """The object's address as a Hadoop path string (`file:/t/a b`, `s3a://bucket/t/a b`), not escaped."""
+
+    def get(self, path: str) -> bytes: ...
+
+    def get_range(self, path: str, start: int, length: int) -> bytes: ...
+
+    def head(self, path: str) -> ObjectInfo: ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """A seekable file for pyarrow's readers."""
+
+    def put(self, path: str, data: bytes) -> None:
+        """Writes or replaces; a reader sees the old or the new object, never a part."""
+
+    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+        """Writes only where nothing is: of two callers at once at most one gets DONE."""
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        """The objects directly in `directory` whose file name is >= `start`, sorted by name; [] if it is missing."""
+
+    def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
+        """All objects below `directory`, in no particular order."""
+
+    def delete(self, path: str) -> None:
+        """Removes the object; a missing one is no error."""
+
+    def delete_tree(self, directory: str) -> None:
+        """Removes a directory and all in it; a missing one is no error."""

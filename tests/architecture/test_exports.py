@@ -1,0 +1,63 @@
+"""The front door: the names that `alluvium` exports, and what importing it costs (API.md)."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+
+import alluvium
+from alluvium import errors
+
+#: What users import. A name enters or leaves this list by decision, with a line in CHANGELOG.md.
+EXPORTED = {
+    "AlluviumError",
+    "CommitConflict",
+    "CommitUnknown",
+    "CorruptTable",
+    "InvalidRequest",
+    "NotFound",
+    "UnsupportedFeature",
+    "disable",
+    "enable",
+    "errors",
+    "explain",
+    "open",
+    "read",
+    "write",
+}
+
+MAX_IMPORT_SECONDS = 0.3
+
+
+def test_the_exported_names_are_pinned():
+    assert set(alluvium.__all__) == EXPORTED
+    assert list(alluvium.__all__) == sorted(alluvium.__all__)
+
+
+def test_every_exported_name_exists_and_is_documented():
+    assert not [name for name in alluvium.__all__ if not getattr(alluvium, name).__doc__]
+
+
+def test_the_error_tree_is_complete():
+    tree = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    assert tree == {name for name in EXPORTED if name[0].isupper() and hasattr(errors, name)}
+
+
+def fresh(code: str) -> str:
+    """What a new interpreter prints."""
+    env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env).stdout
+
+
+def test_import_loads_neither_pyspark_nor_sqlglot():
+    code = "import sys, alluvium; print(sorted({'pyspark', 'sqlglot', 'py4j', 'pandas', 'typer'} & set(sys.modules)))"
+    assert fresh(code).strip() == "[]"
+
+
+def test_import_is_quick():
+    """The median of three, in the interpreter's own time, after one run that writes the bytecode."""
+    code = "import time; t = time.perf_counter(); import alluvium; print(time.perf_counter() - t)"
+    subprocess.run([sys.executable, "-c", "import alluvium"], check=True)
+    assert statistics.median(float(fresh(code)) for _ in range(3)) < MAX_IMPORT_SECONDS

@@ -1,0 +1,91 @@
+"""The commit loop, on a real in-memory log whose store misbehaves on purpose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from alluvium.commit.loop import Entry, commit
+from alluvium.plan.retry import RetryPolicy
+from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.storage.store import PutOutcome
+
+
+@dataclass
+class CounterLog:
+    """A log of integers: an entry adds to the sum. `script` names the fault of each publication in turn."""
+
+    log: list[bytes] = field(default_factory=list)
+    script: list[str] = field(default_factory=list)
+    url: str = "memory:counter"
+
+    def assemble(self, draft: str, base: int) -> Entry:
+        return Entry(base, f"{base}.json", f"{draft} on {base}".encode())
+
+    def publish(self, entry: Entry) -> PutOutcome:
+        fault = self.script.pop(0) if self.script else "none"
+        if fault == "lose":
+            self.log.append(b"winner")
+        if fault == "drop":
+            return PutOutcome.UNKNOWN
+        if len(self.log) > entry.version:
+            return PutOutcome.EXISTS
+        self.log.append(entry.data)
+        return {"silent": PutOutcome.UNKNOWN, "echo": PutOutcome.EXISTS}.get(fault, PutOutcome.DONE)
+
+    def landed(self, entry: Entry) -> bool | None:
+        return self.log[entry.version] == entry.data if len(self.log) > entry.version else None
+
+    def refresh(self, base: int) -> tuple[int, tuple[bytes, ...]]:
+        return len(self.log), tuple(self.log[base:])
+
+    def conflicts(self, draft: str, base: int, winner: bytes) -> tuple[Conflict, ...]:
+        return (Conflict("test", base, "WRITE", "no"),) if draft == "fragile" else ()
+
+
+def test_first_attempt_wins() -> None:
+    log = CounterLog()
+    published = commit(log, "a", 0)
+    assert (published.entry.version, published.attempts, log.log) == (0, 1, [b"a on 0"])
+
+
+def test_loser_is_assembled_anew_on_the_winner() -> None:
+    log = CounterLog(script=["lose", "lose"])
+    published = commit(log, "a", 0, sleep=lambda _: None)
+    assert log.log == [b"winner", b"winner", b"a on 2"]
+    assert published.attempts == 3
+
+
+@pytest.mark.parametrize("fault", ["silent", "echo"])
+def test_a_lost_answer_is_settled_by_reading_back(fault: str) -> None:
+    log = CounterLog(script=[fault])
+    assert commit(log, "a", 0).attempts == 1
+    assert log.log == [b"a on 0"], "committed once, not twice"
+
+
+def test_a_put_that_never_arrived_is_sent_again() -> None:
+    log = CounterLog(script=["drop"])
+    commit(log, "a", 0)
+    assert log.log == [b"a on 0"]
+
+
+def test_a_silent_store_is_reported_as_unknown() -> None:
+    log = CounterLog(script=["drop"] * 10)
+    with pytest.raises(CommitUnknown) as caught:
+        commit(log, "a", 0)
+    assert caught.value.path == "0.json"
+
+
+def test_conflict_names_the_winner() -> None:
+    log = CounterLog(script=["lose"])
+    with pytest.raises(CommitConflict) as caught:
+        commit(log, "fragile", 0)
+    assert caught.value.conflicts[0].rule == "test"
+    assert log.log == [b"winner"]
+
+
+def test_attempts_are_bounded() -> None:
+    log = CounterLog(script=["lose"] * 10)
+    with pytest.raises(CommitConflict, match="gave up after 3 attempts"):
+        commit(log, "a", 0, RetryPolicy(max_attempts=3), sleep=lambda _: None)

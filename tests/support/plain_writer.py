@@ -1,0 +1,66 @@
+"""Writes to a Delta table without Spark: pyarrow makes the file, DeltaTarget commits it."""
+
+from __future__ import annotations
+
+import io
+import uuid
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.codecs.parquet_footer import read_footer
+from alluvium.delta.create import new_config
+from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.delta.target import DeltaTarget
+from alluvium.errors import NotFound
+from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.write import WRITTEN_FILES
+from alluvium.schema.types import LONG, STRING, Field, Struct
+from alluvium.storage.store import Store
+
+SCHEMA = Struct((Field("id", LONG), Field("p", STRING)))
+
+
+def open_target(store: Store, partitioned: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DeltaTarget:
+    """The table as a target; one to create where there is none."""
+    try:
+        snapshot: Snapshot | None = load_snapshot(store)
+    except NotFound:
+        snapshot = None
+    config = snapshot.config if snapshot else new_config(SCHEMA, ["p"] if partitioned else [], {})
+    return DeltaTarget(store, config, snapshot, retry)
+
+
+def commit_rows(
+    target: DeltaTarget,
+    ids: list[int],
+    p: str = "a",
+    replace: Replace | None = None,
+    txn: tuple[str, int] | None = None,
+) -> Committed:
+    """One Parquet file with the ids, written and committed."""
+    plan = target.plan_write(replace, ())
+    columns = {"id": pa.array(ids, pa.int64())}
+    if not plan.partition_by:
+        columns["p"] = pa.array([p] * len(ids), pa.string())
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    path = f"{plan.directory}/{uuid.uuid4()}.parquet"
+    target.store.put(path, sink.getvalue())
+    info = target.store.head(path)
+    written = pa.Table.from_pylist(
+        [
+            {
+                "path": path,
+                "size": info.size,
+                "modification_time_ms": info.modified_ms,
+                "num_rows": len(ids),
+                "partition": [p] if plan.partition_by else [],
+            }
+        ],
+        schema=WRITTEN_FILES,
+    )
+    footer = read_footer(pa.BufferReader(sink.getvalue()), plan.stats_columns)
+    operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
+    return target.commit(FileChanges(written, (footer,), operation, replace, txn))
