@@ -149,7 +149,7 @@ def test_replace_where_and_dynamic_overwrite(spark, url: str) -> None:  # noqa: 
 
 def test_schema_check(spark, url: str) -> None:  # noqa: ANN001
     alluvium.write(spark.sql("select 1L as id, 'a' as name, named_struct('x', 1) as st"), url)
-    alluvium.write(spark.sql("select 'b' as NAME, 2 as Id"), url, mode="append")
+    alluvium.write(spark.sql("select 'b' as NAME, 2L as Id"), url, mode="append")
     assert rows(alluvium.read(spark, url).select("id", "name")) == [(1, "a"), (2, "b")]
     before = (log_files(url), data_files(url))
     with pytest.raises(InvalidRequest) as caught:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from faults.faulty_store import Crash, Fault, FaultyStore, When
+from faulty_store import Crash, Fault, FaultyStore, When
 
 from alluvium.errors import AlluviumError
 from alluvium.storage.memory import MemoryStore

@@ -1,12 +1,15 @@
+"""The stores under test, each empty."""
+
 from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from obstore.store import MemoryStore as ObstoreMemory
-from storage.s3_server import S3Bucket, serve_s3
+
+
+from s3_server import S3Bucket, serve_s3
 
 from alluvium.storage.hadoop import HadoopAccess, HadoopStore
 from alluvium.storage.objects import ObjectStore

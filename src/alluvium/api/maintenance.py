@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from alluvium.api.open import open_snapshot, storage_for
+from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.upkeep.checkup import Finding, check_log, check_snapshot
 from alluvium.errors import CorruptTable
@@ -45,9 +46,11 @@ def write_checkpoint(url: str, storage_options: Mapping[str, str] | None = None)
 
     Raises:
         NotFound: There is no table.
-        UnsupportedFeature: The table needs a reader that we are not.
+        UnsupportedFeature: The table needs a writer that we are not.
         CorruptTable: The log breaks the specification.
     """
     snapshot = open_snapshot(storage_for(url, storage_options, None))
+    # A feature that we do not know may ask for more than our checkpoint holds.
+    ensure_writable(snapshot.config)
     write_checkpoint_at(snapshot)
     return snapshot.version

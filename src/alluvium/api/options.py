@@ -75,14 +75,14 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
 def parse_version(value: object, name: str = "version") -> int:
     """A table version given as a number or as text."""
     try:
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not isinstance(value, (int, str)):
             raise ValueError
-        version = int(value)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
+        version = int(value)
+    except ValueError:
         raise InvalidRequest(f"{name} must be a whole number, not {value!r}", code="invalid-version") from None
     if version < 0:
         raise InvalidRequest(f"{name} must not be negative: {version}", code="invalid-version")
-    return int(version)
+    return version
 
 
 def parse_timestamp_ms(value: object, name: str = "timestamp") -> int:

@@ -6,7 +6,7 @@ Nothing but the footer is read. Bounds are exact values; a bound that the file d
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -16,13 +16,20 @@ import pyarrow.parquet as pq
 from alluvium.errors import CorruptTable
 from alluvium.plan.write import FooterColumn
 from alluvium.schema import types as t
-from alluvium.schema.types import DataType
+from alluvium.schema.types import DataType, Primitive
 from alluvium.schema.types import Decimal as DecimalType
 
 #: bool, int (integers; dates as days and timestamps as microseconds since 1970), float, Decimal, str or bytes.
 Bound: TypeAlias = "bool | int | float | Decimal | str | bytes"
 
 _INTEGRAL_PHYSICAL = ("INT32", "INT64")
+#: Spark sets this key where it was told to write in the hybrid calendar; from 1900 on both calendars agree.
+_LEGACY_CALENDAR = b"org.apache.spark.legacyDateTime"
+_CALENDARS_AGREE: Mapping[DataType, int] = {
+    t.DATE: -25_567,
+    t.TIMESTAMP: -25_567 * 86_400_000_000,
+    t.TIMESTAMP_NTZ: -25_567 * 86_400_000_000,
+}
 _NANOS_PER_UNIT = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
 
 
@@ -79,11 +86,22 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
     # there is a NaN, and NaN is greater than any number, so elsewhere a float's maximum proves nothing.
     trusts_float_max = (metadata.created_by or "").startswith("parquet-mr")
     found: dict[tuple[str, ...], ColumnStats] = {}
+    legacy_calendar = _LEGACY_CALENDAR in (metadata.metadata or {})
     for column in columns:
         stats = _column_stats(metadata, row_groups, leaves, column, trusts_float_max)
+        if stats is not None and legacy_calendar:
+            stats = _without_old_dates(stats)
         if stats is not None:
             found[column.path] = stats
     return FileFooter(metadata.num_rows, found)
+
+
+def _without_old_dates(stats: ColumnStats) -> ColumnStats:
+    """Drops bounds whose day number may mean another day in the calendar that the reader uses."""
+    agree = _CALENDARS_AGREE.get(stats.type) if isinstance(stats.type, Primitive) else None
+    if agree is None or not isinstance(stats.min, int) or stats.min >= agree:
+        return stats
+    return replace(stats, min=None, max=None)
 
 
 def _leaf_indices(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
@@ -152,8 +170,7 @@ def _column_stats(
     if convert is None or not lows:
         return ColumnStats(column.type, None, None, nulls)
     bounded_above = trusts_float_max or column.type not in t.FLOATING
-    # All bounds of a column are of one type, which a union cannot say.
-    return ColumnStats(column.type, min(lows), max(highs) if bounded_above else None, nulls)  # type: ignore[type-var]
+    return ColumnStats(column.type, min(lows), max(highs) if bounded_above else None, nulls)
 
 
 def _converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bound], Bound | None] | None:
@@ -170,9 +187,9 @@ def _converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bou
         return _number if physical in ("FLOAT", "DOUBLE") else None
     if data_type == t.BOOLEAN:
         return _as_is if physical == "BOOLEAN" else None
-    if physical != "BYTE_ARRAY":
+    if physical != "BYTE_ARRAY" or data_type not in (t.STRING, t.BINARY):
         return None
-    return {t.STRING: _text, t.BINARY: _as_is}.get(data_type)  # type: ignore[call-overload,no-any-return]
+    return _text if data_type == t.STRING else _as_is
 
 
 def _as_is(raw: Bound) -> Bound | None:

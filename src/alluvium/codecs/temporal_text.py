@@ -19,7 +19,8 @@ _EPOCH = datetime(1970, 1, 1)
 _DATE = r"([+-]?\d{4,7})-(\d{1,2})-(\d{1,2})"
 _ZONE = r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)?"
 _DATE_TEXT = re.compile(rf"{_DATE}(?:[T ].*)?", re.ASCII)
-_INSTANT_TEXT = re.compile(rf"{_DATE}(?:[T ](\d{{1,2}}):(\d{{1,2}})(?::(\d{{1,2}})(?:[.,](\d{{1,9}}))?)?{_ZONE})?", re.ASCII)
+_CLOCK = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?"
+_INSTANT_TEXT = re.compile(rf"{_DATE}(?:[T ]{_CLOCK}{_ZONE})?", re.ASCII)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII)
 _UTC_NAMES = ("Z", "UTC", "GMT", "UT", "Etc/UTC")
 
@@ -27,7 +28,8 @@ _UTC_NAMES = ("Z", "UTC", "GMT", "UT", "Etc/UTC")
 def days_from_civil(year: int, month: int, day: int) -> int | None:
     """Days since 1970-01-01 of a proleptic Gregorian date; None where there is no such date."""
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    if not 1 <= month <= 12 or not 1 <= day <= (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)[month - 1]:
+    lengths = (31, 29 if leap else 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
         return None
     # Years that begin in March put the leap day last, so that months have a closed form.
     shifted = year - (month <= 2)
@@ -64,7 +66,9 @@ def parse_zone(name: str) -> tzinfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
         raise InvalidRequest(
-            f"there is no time zone {name!r}", code="unknown-time-zone", hint="name a region, such as Europe/Berlin, or UTC"
+            f"there is no time zone {name!r}",
+            code="unknown-time-zone",
+            hint="name a region, such as Europe/Berlin, or UTC",
         ) from None
 
 

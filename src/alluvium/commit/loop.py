@@ -51,7 +51,9 @@ class CommitPort(Protocol[DraftT, BaseT, WinnerT]):
         """Puts the entry if its place is free."""
 
     def landed(self, entry: Entry) -> bool | None:
-        """Reads the place back: True it is ours, False it is somebody else's, None nothing is there."""
+        """Reads the place back: True it is ours, False it is somebody else's, None nothing is there or it cannot be
+        read.
+        """
 
     def refresh(self, base: BaseT) -> tuple[BaseT, tuple[WinnerT, ...]]:
         """The newest base, and who committed since the old one."""

@@ -13,10 +13,13 @@ from alluvium.delta.properties import OTHER_PROPERTIES, canonical_property, pars
 from alluvium.delta.spec import Format, Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.schema.spark_json import format_schema
-from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, Map, Struct
+from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+
+# A DataFrame that was read from a table of these features carries them along; the new table does not have them.
+_KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", "delta.identity.", "delta.columnMapping.")
 
 
 def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[str, str]) -> TableConfig:
@@ -49,15 +52,19 @@ def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[
 
 
 def as_nullable(data_type: DataType) -> DataType:
-    """The type with every field, element and value nullable."""
+    """The type with every field, element and value nullable, without what fields bring from the table they were of."""
     if isinstance(data_type, Struct):
-        fields = (Field(f.name, as_nullable(f.type), True, f.metadata) for f in data_type.fields)
+        fields = (Field(f.name, as_nullable(f.type), True, _own_metadata(f)) for f in data_type.fields)
         return Struct(tuple(fields))
     if isinstance(data_type, Array):
         return Array(as_nullable(data_type.element), True)
     if isinstance(data_type, Map):
         return Map(as_nullable(data_type.key), as_nullable(data_type.value), True)
     return data_type
+
+
+def _own_metadata(f: Field) -> dict[str, JsonValue]:
+    return {key: value for key, value in f.metadata.items() if not key.startswith(_KEYS_OF_ANOTHER_TABLE)}
 
 
 def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tuple[str, ...]:
@@ -96,7 +103,8 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
 
 def _configuration(properties: Mapping[str, str]) -> dict[str, str]:
     configuration = {canonical_property(name): value for name, value in properties.items()}
-    unsupported = sorted(name for name in configuration if name in OTHER_PROPERTIES)
+    # A constraint would not bind anybody either: writer version 2 does not imply the feature.
+    unsupported = sorted(n for n in configuration if n in OTHER_PROPERTIES or n.startswith("delta.constraints."))
     if unsupported:
         raise UnsupportedFeature(
             f"table properties of features that are not implemented yet: {', '.join(unsupported)}",

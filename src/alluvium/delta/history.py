@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pyarrow as pa
 
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.log.timeline import read_commit_infos
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import STRING_MAP, CommitInfo
@@ -38,7 +39,9 @@ def read_history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:
         limit: At most so many rows.
     """
     with locating(snapshot.store, snapshot.version):
-        found = read_commit_infos(snapshot.store, snapshot.version, limit)
+        versions = [v for v in list_log(snapshot.store).commits if v <= snapshot.version]
+        newest = versions if limit is None else versions[max(0, len(versions) - limit) :]
+        found = read_commit_infos(snapshot.store, newest)
     return pa.Table.from_pylist([_row(v, ms, info) for v, info, ms in found], schema=HISTORY)
 
 

@@ -195,7 +195,8 @@ def _format_distinct(distinct: pa.Array, data_type: DataType) -> list[str]:
         return texts
     if data_type in t.FLOATING:
         shortest = distinct.cast(pa.string()).to_pylist()
-        return [format_java_float(float(text), value) for text, value in zip(shortest, distinct.to_pylist())]
+        exact = distinct.to_pylist()
+        return [format_java_float(float(text), value) for text, value in zip(shortest, exact, strict=True)]
     if data_type == t.DATE:
         return [format_date(days) for days in distinct.cast(pa.int32()).to_pylist()]
     if data_type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):

@@ -39,10 +39,11 @@ def partition_keys(files: pa.Table, config: TableConfig) -> pa.Array:
     parts: list[pa.Array] = [pa.repeat(pa.scalar(b"", pa.binary()), files.num_rows)]
     for values in constants.flatten():
         text = values if pa.types.is_binary(values.type) else values.cast(pa.string()).cast(pa.binary())
-        # A null is marked by a byte that no value starts with, since values get one of their own.
-        marked = pc.binary_join_element_wise(pa.scalar(b"v"), text, pa.scalar(b""))
+        # The length goes first, for a value may hold any byte; a null is marked by one that no length starts with.
+        length = pc.binary_length(text).cast(pa.string()).cast(pa.binary())
+        marked = pc.binary_join_element_wise(length, text, pa.scalar(b":"))
         parts.append(pc.fill_null(marked, b"n"))
-    return pc.binary_join_element_wise(*parts, pa.scalar(b"\x00"))
+    return pc.binary_join_element_wise(*parts, pa.scalar(b";"))
 
 
 def partitions_predicate(files: pa.Table, config: TableConfig) -> Expression | None:

@@ -13,7 +13,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.winners import read_winners
 from alluvium.delta.snapshot import Snapshot, load_snapshot, locating, refresh
 from alluvium.delta.spec import FILES
-from alluvium.errors import Conflict, NotFound
+from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.storage.store import PutOutcome, Store
 
 
@@ -48,6 +48,11 @@ class DeltaPort:
         try:
             return self._store.get(entry.path) == entry.data
         except NotFound:
+            return None
+        except AlluviumError as error:
+            if error.code != "storage":
+                raise
+            # The store does not even say what is there: as open as before, and the loop counts how often.
             return None
 
     def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:

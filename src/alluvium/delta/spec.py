@@ -10,14 +10,13 @@ Whatever has a row per file stays out of these structs on hot paths: see the Arr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Optional, TypeAlias, Union
+from typing import Annotated, TypeAlias
 
 import msgspec
 import pyarrow as pa
 
 from alluvium.errors import CorruptTable
 from alluvium.schema.types import JsonValue
-
 
 #: The protocol's Long and Int. Bounded, so that a number that Arrow cannot hold is found with its line.
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
@@ -41,21 +40,21 @@ class Protocol(Wire, frozen=True, kw_only=True):
 
     min_reader_version: Int
     min_writer_version: Int
-    reader_features: Optional[tuple[str, ...]] = None
-    writer_features: Optional[tuple[str, ...]] = None
+    reader_features: tuple[str, ...] | None = None
+    writer_features: tuple[str, ...] | None = None
 
 
 class Metadata(Wire, frozen=True, kw_only=True):
     """The table's description. Specification: "Change Metadata"."""
 
     id: str
-    name: Optional[str] = None
-    description: Optional[str] = None
+    name: str | None = None
+    description: str | None = None
     format: Format
     schema_string: str
     partition_columns: tuple[str, ...]
     configuration: dict[str, str]
-    created_time: Optional[Long] = None
+    created_time: Long | None = None
 
 
 class DeletionVector(Wire, frozen=True, kw_only=True):
@@ -63,7 +62,7 @@ class DeletionVector(Wire, frozen=True, kw_only=True):
 
     storage_type: str
     path_or_inline_dv: str
-    offset: Optional[Int] = None
+    offset: Int | None = None
     size_in_bytes: Int
     cardinality: Long
 
@@ -79,41 +78,41 @@ class Add(Wire, frozen=True, kw_only=True):
     """A logical file enters the table. Specification: "Add File and Remove File"."""
 
     path: str
-    partition_values: dict[str, Optional[str]]
+    partition_values: dict[str, str | None]
     size: Long
     modification_time: Long
     data_change: bool
-    stats: Optional[str] = None
-    tags: Optional[dict[str, Optional[str]]] = None
-    deletion_vector: Optional[DeletionVector] = None
-    base_row_id: Optional[Long] = None
-    default_row_commit_version: Optional[Long] = None
-    clustering_provider: Optional[str] = None
+    stats: str | None = None
+    tags: dict[str, str | None] | None = None
+    deletion_vector: DeletionVector | None = None
+    base_row_id: Long | None = None
+    default_row_commit_version: Long | None = None
+    clustering_provider: str | None = None
 
 
 class Remove(Wire, frozen=True, kw_only=True):
     """A logical file leaves the table. Specification: "Add File and Remove File"."""
 
     path: str
-    deletion_timestamp: Optional[Long] = None
+    deletion_timestamp: Long | None = None
     data_change: bool
-    extended_file_metadata: Optional[bool] = None
-    partition_values: Optional[dict[str, Optional[str]]] = None
-    size: Optional[Long] = None
-    tags: Optional[dict[str, Optional[str]]] = None
-    deletion_vector: Optional[DeletionVector] = None
-    base_row_id: Optional[Long] = None
-    default_row_commit_version: Optional[Long] = None
+    extended_file_metadata: bool | None = None
+    partition_values: dict[str, str | None] | None = None
+    size: Long | None = None
+    tags: dict[str, str | None] | None = None
+    deletion_vector: DeletionVector | None = None
+    base_row_id: Long | None = None
+    default_row_commit_version: Long | None = None
 
 
 class Cdc(Wire, frozen=True, kw_only=True):
     """A file of change data. Specification: "Add CDC File"."""
 
     path: str
-    partition_values: dict[str, Optional[str]]
+    partition_values: dict[str, str | None]
     size: Long
     data_change: bool
-    tags: Optional[dict[str, Optional[str]]] = None
+    tags: dict[str, str | None] | None = None
 
 
 class Txn(Wire, frozen=True, kw_only=True):
@@ -121,7 +120,7 @@ class Txn(Wire, frozen=True, kw_only=True):
 
     app_id: str
     version: Long
-    last_updated: Optional[Long] = None
+    last_updated: Long | None = None
 
 
 class DomainMetadata(Wire, frozen=True, kw_only=True):
@@ -139,7 +138,7 @@ class RowIdHighWaterMark(Wire, frozen=True, kw_only=True):
     """The largest row id given so far (draft of 2023). Specification: "Increase Row ID High-water Mark"."""
 
     high_water_mark: Long
-    preserved_row_ids: Optional[bool] = None
+    preserved_row_ids: bool | None = None
 
 
 class Sidecar(Wire, frozen=True, kw_only=True):
@@ -148,14 +147,14 @@ class Sidecar(Wire, frozen=True, kw_only=True):
     path: str
     size_in_bytes: Long
     modification_time: Long
-    tags: Optional[dict[str, Optional[str]]] = None
+    tags: dict[str, str | None] | None = None
 
 
 class CheckpointMetadata(Wire, frozen=True, kw_only=True):
     """Marks a checkpoint of the second kind."""
 
     version: Long
-    tags: Optional[dict[str, Optional[str]]] = None
+    tags: dict[str, str | None] | None = None
 
 
 class LastCheckpoint(Wire, frozen=True, kw_only=True):
@@ -163,9 +162,9 @@ class LastCheckpoint(Wire, frozen=True, kw_only=True):
 
     version: Long
     size: Long
-    parts: Optional[Int] = None
-    size_in_bytes: Optional[Long] = None
-    num_of_add_files: Optional[Long] = None
+    parts: Int | None = None
+    size_in_bytes: Long | None = None
+    num_of_add_files: Long | None = None
 
 
 class CommitInfo(msgspec.Struct, frozen=True):
@@ -247,26 +246,38 @@ class CommitInfo(msgspec.Struct, frozen=True):
         return value if isinstance(value, dict) else {}
 
 
-Action: TypeAlias = Union[
-    Add, Remove, Cdc, Txn, DomainMetadata, Protocol, Metadata, CommitInfo, RowIdHighWaterMark, Sidecar,
-    CheckpointMetadata,
-]  # fmt: skip
+Action: TypeAlias = (
+    Add
+    | Remove
+    | Cdc
+    | Txn
+    | DomainMetadata
+    | Protocol
+    | Metadata
+    | CommitInfo
+    | RowIdHighWaterMark
+    | Sidecar
+    | CheckpointMetadata
+)
+
+
+_ABSENT = msgspec.Raw(b"")
 
 
 class Line(Wire, frozen=True, kw_only=True):
     """One line of a log file: an object with one key, the kind of the action."""
 
-    add: Optional[Add] = None
-    remove: Optional[Remove] = None
-    cdc: Optional[Cdc] = None
-    txn: Optional[Txn] = None
-    domain_metadata: Optional[DomainMetadata] = None
-    protocol: Optional[Protocol] = None
-    meta_data: Optional[Metadata] = None
-    commit_info: Optional[msgspec.Raw] = None
-    row_id_high_water_mark: Optional[RowIdHighWaterMark] = None
-    sidecar: Optional[Sidecar] = None
-    checkpoint_metadata: Optional[CheckpointMetadata] = None
+    add: Add | None = None
+    remove: Remove | None = None
+    cdc: Cdc | None = None
+    txn: Txn | None = None
+    domain_metadata: DomainMetadata | None = None
+    protocol: Protocol | None = None
+    meta_data: Metadata | None = None
+    commit_info: msgspec.Raw = _ABSENT
+    row_id_high_water_mark: RowIdHighWaterMark | None = None
+    sidecar: Sidecar | None = None
+    checkpoint_metadata: CheckpointMetadata | None = None
 
 
 _KEYS: Mapping[type, str] = {
@@ -331,7 +342,7 @@ def parse_commit_info(raw: bytes | msgspec.Raw) -> CommitInfo:
 
 
 def _actions_of(line: Line) -> Iterable[Action]:
-    if line.commit_info is not None:
+    if line.commit_info:
         yield parse_commit_info(line.commit_info)
     for action in (
         line.add, line.remove, line.cdc, line.txn, line.domain_metadata, line.protocol, line.meta_data,

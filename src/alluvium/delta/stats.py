@@ -5,6 +5,7 @@ Specification: Delta protocol, "Per-file Statistics". The text that is written i
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,6 +33,7 @@ _LOST_BY_TRUNCATION_US = 999
 # Years that Arrow and Python can print; bounds beyond are taken as unknown.
 _MIN_DAYS, _MAX_DAYS = -719_162, 2_932_896
 _PREFIX_LENGTH = 32
+_INT64 = pa.int64()
 _HIGHEST = "\U0010ffff"
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
@@ -132,8 +134,10 @@ class AddStatistics:
         return found.type
 
     def _decode(self, paths: Sequence[Path]) -> None:
-        texts = _whole(self._files["stats"].cast(pa.string()))
-        parsed = _whole(self._files["stats_parsed"]) if "stats_parsed" in self._files.column_names else None
+        names = self._files.column_names
+        # Tombstones have no statistics.
+        texts = _whole(self._files["stats"]) if "stats" in names else pa.nulls(self.num_files, pa.string())
+        parsed = _whole(self._files["stats_parsed"]) if "stats_parsed" in names else None
         fields = {path: f for path in paths if (f := self._schema.find_path(path)) is not None}
         asked = {self._physical.get(path, path): f.type for path, f in fields.items()}
         decoded = decode_stats(texts, asked)
@@ -224,11 +228,13 @@ def _bound_type(data_type: DataType) -> pa.DataType:
     return pa.null() if isinstance(data_type, (Array, Map)) else to_arrow(data_type)
 
 
-def _integers(values: list[object]) -> pa.Array:
-    try:
-        return pa.array(values, pa.int64())
-    except (pa.ArrowException, TypeError, OverflowError):
-        return pa.array([_integer(value, 64) for value in values], pa.int64())
+def _integers(values: list[object], arrow_type: pa.DataType = _INT64) -> pa.Array:
+    with contextlib.suppress(pa.ArrowException, TypeError, OverflowError):
+        # Without a type first: given one, Arrow cuts 1.5 to 1 without a word.
+        inferred = pa.array(values)
+        if inferred.type == _INT64:
+            return inferred.cast(arrow_type)
+    return pa.array([_integer(value, arrow_type.bit_width) for value in values], arrow_type)
 
 
 def _bounds(values: list[object], data_type: DataType, zone: tzinfo) -> pa.Array:
@@ -236,6 +242,8 @@ def _bounds(values: list[object], data_type: DataType, zone: tzinfo) -> pa.Array
     arrow_type = _bound_type(data_type)
     if data_type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return _temporal_bounds(values, data_type, arrow_type, zone)
+    if data_type in t.INTEGRAL:
+        return _integers(values, arrow_type)
     parse = _PARSERS.get(data_type)
     if isinstance(data_type, DecimalType):
         parse = _decimal_parser(data_type)
@@ -303,10 +311,6 @@ def _decimal_parser(data_type: DecimalType) -> Callable[[object], Decimal | None
 
 
 _PARSERS: Mapping[DataType, Callable[[object], object]] = {
-    t.BYTE: lambda value: _integer(value, 8),
-    t.SHORT: lambda value: _integer(value, 16),
-    t.INTEGER: lambda value: _integer(value, 32),
-    t.LONG: lambda value: _integer(value, 64),
     t.FLOAT: _real,
     t.DOUBLE: _real,
     t.STRING: lambda value: value if isinstance(value, str) else None,

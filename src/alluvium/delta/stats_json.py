@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from operator import attrgetter
 from typing import TypeAlias
 
 import msgspec
@@ -82,15 +83,14 @@ def decode_stats(texts: pa.Array, leaves: Mapping[Path, DataType]) -> DecodedSta
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             damaged[len(records)] = _salvage(text)
             records.append(empty)
+    parts: list[dict[Path, list[object]]] = []
+    for part in ("low", "high", "nulls"):
+        parts.append({})
+        kind.collect(list(map(attrgetter(part), records)), (), parts[-1])
     extracted = DecodedStats(
-        [r.num_records for r in records],  # type: ignore[attr-defined]
-        [r.tight_bounds for r in records],  # type: ignore[attr-defined]
-        {
-            path: LeafTexts(
-                *(kind.values([getattr(r, part) for r in records], path) for part in ("low", "high", "nulls"))
-            )
-            for path in leaves
-        },
+        list(map(attrgetter("num_records"), records)),
+        list(map(attrgetter("tight_bounds"), records)),
+        {path: LeafTexts(*(found[path] for found in parts)) for path in leaves},
     )
     _mend(extracted, damaged)
     return extracted
@@ -103,10 +103,19 @@ class _Node:
     type: type
     members: Mapping[str, tuple[Callable[[object], object], _Node | None]]
 
-    def values(self, level: list[object], path: Path) -> list[object]:
-        take, below = self.members[path[0]]
-        taken = [None if parent is None else take(parent) for parent in level]
-        return taken if below is None else below.values(taken, path[1:])
+    def collect(self, level: list[object], prefix: Path, leaves: dict[Path, list[object]]) -> None:
+        """Takes all leaves at and below a level, one value a file each, into `leaves`."""
+        for name, (take, below) in self.members.items():
+            path = (*prefix, name)
+            try:
+                taken = list(map(take, level))
+            except AttributeError:
+                # Some files have nothing at this level.
+                taken = [None if parent is None else take(parent) for parent in level]
+            if below is None:
+                leaves[path] = taken
+            else:
+                below.collect(taken, path, leaves)
 
 
 def _node(leaves: Mapping[Path, DataType | None], prefix: Path) -> _Node:
@@ -127,23 +136,16 @@ def _node(leaves: Mapping[Path, DataType | None], prefix: Path) -> _Node:
     if any(_UNFIT.search(name) for name in names):
         decoded_as = dict[str, msgspec.Raw]
         takers = {name: _raw_member(name, kind, below[name]) for name, (_, kind, _) in zip(names, fields, strict=True)}
-        return _Node(decoded_as, {name: (takers[name], below[name]) for name in names})  # type: ignore[arg-type]
-    struct = msgspec.defstruct(
-        "Level", fields, rename={f"f{i}": name for i, name in enumerate(names)}, gc=False  # type: ignore[arg-type]
-    )
-    return _Node(struct, {name: (_attribute(f"f{i}"), below[name]) for i, name in enumerate(names)})
-
-
-def _attribute(name: str) -> Callable[[object], object]:
-    return lambda parent: getattr(parent, name)
+        return _Node(decoded_as, {name: (takers[name], below[name]) for name in names})
+    struct = msgspec.defstruct("Level", fields, rename={f"f{i}": name for i, name in enumerate(names)}, gc=False)
+    return _Node(struct, {name: (attrgetter(f"f{i}"), below[name]) for i, name in enumerate(names)})
 
 
 def _raw_member(name: str, kind: object, below: _Node | None) -> Callable[[object], object]:
     decoder = msgspec.json.Decoder(kind)
 
     def take(parent: object) -> object:
-        assert isinstance(parent, dict)
-        raw = parent.get(name)
+        raw = parent.get(name) if isinstance(parent, dict) else None
         try:
             return None if raw is None else decoder.decode(raw)
         except msgspec.MsgspecError:

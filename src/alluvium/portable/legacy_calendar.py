@@ -20,6 +20,8 @@ from alluvium.errors import UnsupportedFeature
 _SWITCH_DAY = -141_427
 # Zones with a history agree between Java's two calendars from here on (Spark's own switch: 1900-01-01).
 _ZONES_AGREE_US = -25_567 * DAY_US
+# More days than any date of the types lies before 1970.
+_LIFT_DAYS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,8 @@ def legacy_calendar(metadata: Mapping[bytes, bytes] | None, time_zone: str) -> L
     int96 = spark_2 or version.startswith(b"3.0.") or b"org.apache.spark.legacyINT96" in metadata
     if not plain and not int96:
         return None
-    return LegacyCalendar(plain, int96, parse_zone(metadata.get(b"org.apache.spark.timeZone", time_zone.encode()).decode()))
+    zone = metadata.get(b"org.apache.spark.timeZone", time_zone.encode()).decode()
+    return LegacyCalendar(plain, int96, parse_zone(zone))
 
 
 def rebase(values: pa.Array, calendar: LegacyCalendar, from_int96: bool, column: str) -> pa.Array:
@@ -62,8 +65,11 @@ def rebase(values: pa.Array, calendar: LegacyCalendar, from_int96: bool, column:
     Raises:
         UnsupportedFeature: Timestamps before 1900 in a zone with a history.
     """
-    applies = calendar.int96 if from_int96 else calendar.plain
-    if not applies or not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
+    if not (calendar.int96 if from_int96 else calendar.plain):
+        return values
+    if pa.types.is_nested(values.type):
+        return _nested(values, calendar, from_int96, column)
+    if not (pa.types.is_date32(values.type) or pa.types.is_timestamp(values.type)):
         return values
     if pa.types.is_date32(values.type):
         days = values.cast(pa.int32())
@@ -82,9 +88,28 @@ def rebase(values: pa.Array, calendar: LegacyCalendar, from_int96: bool, column:
             hint="read the table through Spark, or rewrite the file with a current Spark",
         )
     offset_us = (calendar.zone.utcoffset(None) or timedelta()) // timedelta(microseconds=1)
-    local_days = pc.floor(pc.divide(pc.add(micros, offset_us).cast(pa.float64()), float(DAY_US))).cast(pa.int64())
+    # Integer division rounds towards zero, so it is done far above zero.
+    lifted = pc.divide(pc.add(micros, offset_us + _LIFT_DAYS * DAY_US), DAY_US)
+    local_days = pc.subtract(lifted, _LIFT_DAYS)
     rebased = pc.add(micros, pc.multiply(_shifts(local_days), DAY_US))
     return rebased.cast(pa.timestamp("us", values.type.tz))
+
+
+def _nested(values: pa.Array, calendar: LegacyCalendar, from_int96: bool, column: str) -> pa.Array:
+    kind = values.type
+    if pa.types.is_struct(kind):
+        members = [rebase(member, calendar, from_int96, column) for member in values.flatten()]
+        fields = [f.with_type(member.type) for f, member in zip(kind, members, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null())
+    # Arrow cannot rebuild a list with nulls from a slice.
+    whole = values if values.offset == 0 else pa.concat_arrays([values, values.slice(0, 0)])
+    if pa.types.is_map(kind):
+        keys, items = (rebase(part, calendar, from_int96, column) for part in (whole.keys, whole.items))
+        return pa.MapArray.from_arrays(whole.offsets, keys, items, mask=whole.is_null())
+    if pa.types.is_list(kind):
+        elements = rebase(whole.values, calendar, from_int96, column)
+        return pa.ListArray.from_arrays(whole.offsets, elements, mask=whole.is_null())
+    return values
 
 
 def _shifts(days: pa.Array) -> pa.Array:

@@ -39,6 +39,8 @@ class Java:
     python_utils: JavaObject
     interpreted_predicate: JavaObject
     bind_references: JavaObject
+    attribute_seq: JavaObject
+    data_type_utils: JavaObject
     partition_directory: JavaObject
     empty_row: JavaObject
     parquet_format: JavaObject
@@ -52,6 +54,10 @@ class Java:
         for item in items:
             values.add(item)
         return self.python_utils.toSeq(values)
+
+    def bind(self, expression: JavaObject, attributes: list[JavaObject]) -> JavaObject:
+        """The expression with each attribute replaced by its position in a row."""
+        return self.bind_references.bindReference(expression, self.attribute_seq(self.seq(attributes)), False)
 
     def stream(self, data: bytes) -> JavaObject:
         """A `DataInput` over bytes, which travel deflated: py4j sends them as base64 text."""
@@ -68,7 +74,7 @@ def java_of(spark: SparkSession) -> Java:
     found = _known.get(gateway)
     if found is None:
         # The mechanism of `foreachBatch`: without this server the JVM cannot call Python.
-        ensure_callback_server_started(gateway)
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call] # PySpark left it so
         found = _known[gateway] = _look_up(gateway)
     return found
 
@@ -95,6 +101,8 @@ def _look_up(gateway: JavaGateway) -> Java:
         python_utils=jvm.org.apache.spark.api.python.PythonUtils,
         interpreted_predicate=catalyst.expressions.InterpretedPredicate,
         bind_references=catalyst.expressions.BindReferences,
+        attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
+        data_type_utils=catalyst.types.DataTypeUtils,
         partition_directory=sources.PartitionDirectory,
         empty_row=catalyst.InternalRow.empty(),
         parquet_format=sources.parquet.ParquetFileFormat,

@@ -9,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from alluvium.errors import InvalidRequest
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.storage.hadoop import HadoopAccess
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +56,14 @@ def time_zone(spark: SparkSession) -> str:
     return str(spark.conf.get("spark.sql.session.timeZone"))
 
 
-def hadoop_access(spark: SparkSession) -> tuple[JavaObject, JavaObject]:
+def hadoop_access(spark: SparkSession) -> HadoopAccess:
     """The JVM view and a Hadoop configuration with the session's settings, for `storage.hadoop`.
 
     Raises:
         InvalidRequest: `"no-jvm"`.
     """
     ensure_native(spark)
-    return java_of(spark).jvm, spark._jsparkSession.sessionState().newHadoopConf()
+    return HadoopAccess(java_of(spark).jvm, spark._jsparkSession.sessionState().newHadoopConf())
 
 
 def java_schema(spark: SparkSession, schema: StructType) -> JavaObject:

@@ -15,12 +15,17 @@ _FIXED_WIDTHS = {1: 8, 5: 4}
 
 @dataclass(frozen=True, slots=True)
 class FileStatus:
-    """One entry of a directory: last part of its path, bytes, last change (ms since 1970 UTC)."""
+    """One entry of a directory: its literal path with the scheme, bytes, last change (ms since 1970 UTC)."""
 
-    name: str
+    path: str
     size: int
     modified_ms: int
     is_directory: bool
+
+    @property
+    def name(self) -> str:
+        """The last part of the path."""
+        return self.path.rpartition("/")[2]
 
 
 def parse_file_statuses(data: bytes) -> list[FileStatus]:
@@ -37,13 +42,13 @@ def parse_file_statuses(data: bytes) -> list[FileStatus]:
 
 def _parse_status(data: bytes, position: int, end: int) -> FileStatus:
     numbers = {_FILE_TYPE: 0, _LENGTH: 0, _MODIFICATION_TIME: 0}
-    name = ""
+    path = ""
     for number, value in _fields(data, position, end):
         if isinstance(value, int):
             numbers[number] = value
         elif number == _PATH:
-            name = value.decode().rpartition("/")[2]
-    return FileStatus(name, numbers[_LENGTH], numbers[_MODIFICATION_TIME], numbers[_FILE_TYPE] == _FT_DIR)
+            path = value.decode()
+    return FileStatus(path, numbers[_LENGTH], numbers[_MODIFICATION_TIME], numbers[_FILE_TYPE] == _FT_DIR)
 
 
 def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int | bytes]]:

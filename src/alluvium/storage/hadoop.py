@@ -25,9 +25,19 @@ from alluvium.storage.store import ObjectInfo, PutOutcome
 ATOMIC_RENAME = frozenset({"hdfs", "webhdfs", "swebhdfs"})
 
 _FS = "org.apache.hadoop.fs."
+_WRITABLE = "org.apache.hadoop.io.Writable"
 _MISSING = frozenset({"java.io.FileNotFoundException", "java.nio.file.NoSuchFileException"})
 _EXISTS = frozenset({_FS + "FileAlreadyExistsException", "java.nio.file.FileAlreadyExistsException"})
 _DENIED = frozenset({"org.apache.hadoop.security.AccessControlException", "java.nio.file.AccessDeniedException"})
+#: The request was not carried out, because it makes no sense to the file system.
+_REFUSED = frozenset(
+    {
+        "java.lang.IllegalArgumentException",
+        "java.lang.UnsupportedOperationException",
+        _FS + "InvalidPathException",
+        _FS + "UnsupportedFileSystemException",
+    }
+)
 _NO_FILE_SYSTEM = _FS + "UnsupportedFileSystemException"
 
 
@@ -181,7 +191,7 @@ class HadoopStore:
             if failure.java_class in _EXISTS:
                 # A rename that was repeated because its answer was lost finds the name taken, by us.
                 return PutOutcome.EXISTS if ours_is_left else PutOutcome.UNKNOWN
-            if failure.java_class in _DENIED or failure.java_class == _NO_FILE_SYSTEM:
+            if ours_is_left and (failure.java_class in _DENIED or failure.java_class in _REFUSED):
                 raise self._failure("write", path, failure) from failure
             return PutOutcome.UNKNOWN
         return PutOutcome.DONE
@@ -227,16 +237,24 @@ class HadoopStore:
         try:
             with _java_failures():
                 statuses = self._fs.listStatus(self._java_path(prefix))
+                if not len(statuses):
+                    return []
+                # py4j passes an array only where exactly its class is asked for: hence a `Writable[]`.
+                class_of = jvm.java.lang.Class.forName
+                writables = jvm.java.lang.reflect.Array.newInstance(class_of(_WRITABLE), len(statuses))
+                jvm.java.lang.System.arraycopy(statuses, 0, writables, 0, len(statuses))
+                message = jvm.org.apache.hadoop.io.ArrayWritable(class_of(_FS + "FileStatus"))
+                message.set(writables)
                 buffer = jvm.java.io.ByteArrayOutputStream()
-                writable = jvm.org.apache.hadoop.io.ArrayWritable(
-                    jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus"), statuses
-                )
-                writable.write(jvm.java.io.DataOutputStream(buffer))
-                return parse_file_statuses(bytes(buffer.toByteArray()))
+                message.write(jvm.java.io.DataOutputStream(buffer))
+                found = parse_file_statuses(bytes(buffer.toByteArray()))
         except _JavaFailure as failure:
             if failure.java_class in _MISSING:
                 return []
             raise self._failure("list", prefix, failure) from failure
+        # Hadoop lists a file as itself.
+        is_file = len(found) == 1 and split_url(found[0].path).path == split_url(self.uri(prefix)).path
+        return [] if is_file else found
 
     def delete(self, path: str) -> None:
         self._delete(path, recursive=False)
@@ -325,10 +343,10 @@ def _java_failures() -> Iterator[None]:
     except (_JavaFailure, AlluviumError):
         raise
     except Exception as error:
-        # pyspark replaces some of py4j's errors by its own.
-        if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark"):
+        # pyspark replaces some of py4j's errors by its own, which keep the Java exception elsewhere.
+        if type(error).__module__.partition(".")[0] not in ("py4j", "pyspark") and not isinstance(error, OSError):
             raise
-        java = getattr(error, "java_exception", None)
-        if java is None:
-            raise _JavaFailure("", str(error)) from error
+        java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+        if java is None:  # the gateway itself: the second line tells what is wrong, the first only where
+            raise _JavaFailure("", " ".join(str(error).split("\n")[:2]) or type(error).__name__) from error
         raise _JavaFailure(java.getClass().getName(), str(java.getMessage() or java.toString())) from error

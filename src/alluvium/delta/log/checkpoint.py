@@ -41,9 +41,7 @@ _METADATA = pa.struct(
         pa.field("createdTime", pa.int64()),
     ]
 )
-_TXN = pa.struct(
-    [pa.field("appId", pa.string()), pa.field("version", pa.int64()), pa.field("lastUpdated", pa.int64())]
-)
+_TXN = pa.struct([pa.field("appId", pa.string()), pa.field("version", pa.int64()), pa.field("lastUpdated", pa.int64())])
 _DOMAIN_METADATA = pa.struct(
     [pa.field("domain", pa.string()), pa.field("configuration", pa.string()), pa.field("removed", pa.bool_())]
 )

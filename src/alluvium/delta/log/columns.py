@@ -29,10 +29,6 @@ class Nulls:
             longest = self._longest[data_type] = pa.nulls(count, data_type)
         return longest.slice(0, count)
 
-    def share(self, column: pa.Array) -> pa.Array:
-        """The column itself, or shared nulls if it holds nothing else."""
-        return self.take(len(column), column.type) if column.null_count == len(column) else column
-
 
 def string_column(values: Sequence[str | None]) -> pa.Array:
     """Text, in buffers that are exactly as long as they must be.
@@ -58,8 +54,7 @@ def string_column(values: Sequence[str | None]) -> pa.Array:
 def long_column(values: Sequence[int | None]) -> pa.Array:
     """64-bit integers."""
     validity = _validity(values)
-    plain = values if validity is None else [0 if value is None else value for value in values]
-    numbers = array("q", plain)  # type: ignore[arg-type]  # no None here
+    numbers = array("q", [0 if value is None else value for value in values])
     return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(numbers)])
 
 
@@ -81,9 +76,7 @@ def map_column(values: Sequence[dict[str, str | None] | None]) -> pa.Array:
     pairs = pa.StructArray.from_arrays(
         [string_column(keys), string_column(items)], fields=[STRING_MAP.key_field, STRING_MAP.item_field]
     )
-    return pa.Array.from_buffers(
-        STRING_MAP, len(values), [_validity(values), pa.py_buffer(offsets)], children=[pairs]
-    )
+    return pa.Array.from_buffers(STRING_MAP, len(values), [_validity(values), pa.py_buffer(offsets)], children=[pairs])
 
 
 def deletion_vector_column(values: Sequence[DeletionVector | None]) -> pa.Array:
@@ -130,3 +123,21 @@ def conform(column: pa.Array, data_type: pa.DataType) -> pa.Array:
             children=[pa.StructArray.from_arrays([keys, items], fields=[data_type.key_field, data_type.item_field])],
         )  # fmt: skip
     return column.cast(data_type)
+
+
+def settled(column: pa.Array) -> pa.Array:
+    """The same column in buffers of exact size, outside of Arrow's allocator.
+
+    What a Parquet reader allocates for a batch is then given back before the next one, instead of lying between
+    what is kept: the same columns in two thirds of the memory. Structs are rare, and stay as they are.
+    """
+    if column.offset or pa.types.is_struct(column.type):
+        return column
+    own = column.buffers()[:2] if column.type == STRING_MAP else column.buffers()
+    buffers = [None if buffer is None else pa.py_buffer(buffer.to_pybytes()) for buffer in own]
+    if column.type != STRING_MAP:
+        return pa.Array.from_buffers(column.type, len(column), buffers, column.null_count)
+    pairs = pa.StructArray.from_arrays(
+        [settled(column.keys), settled(column.items)], fields=[STRING_MAP.key_field, STRING_MAP.item_field]
+    )
+    return pa.Array.from_buffers(STRING_MAP, len(column), buffers, column.null_count, children=[pairs])

@@ -9,12 +9,19 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Optional, TypeVar
+from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.log.columns import Nulls, boolean_column, deletion_vector_column, long_column, map_column, string_column
+from alluvium.delta.log.columns import (
+    Nulls,
+    boolean_column,
+    deletion_vector_column,
+    long_column,
+    map_column,
+    string_column,
+)
 from alluvium.delta.log.names import CommitName, parse_name
 from alluvium.delta.spec import (
     DECODE_ERRORS,
@@ -45,20 +52,22 @@ _T = TypeVar("_T")
 class _Line(Wire, frozen=True):
     """What of a line matters for the state. `cdc` and `commitInfo` do not: they are skipped undecoded."""
 
-    add: Optional[Add] = None
-    remove: Optional[Remove] = None
-    txn: Optional[Txn] = None
-    domain_metadata: Optional[DomainMetadata] = None
-    protocol: Optional[Protocol] = None
-    meta_data: Optional[Metadata] = None
-    row_id_high_water_mark: Optional[RowIdHighWaterMark] = None
+    add: Add | None = None
+    remove: Remove | None = None
+    txn: Txn | None = None
+    domain_metadata: DomainMetadata | None = None
+    protocol: Protocol | None = None
+    # Not decoded unless it is the newest: only that one counts (there are tables whose first one has no schema yet).
+    meta_data: msgspec.Raw = msgspec.Raw(b"")
+    row_id_high_water_mark: RowIdHighWaterMark | None = None
 
 
 class _ProtocolLine(Wire, frozen=True):
-    protocol: Optional[Protocol] = None
+    protocol: Protocol | None = None
 
 
 _LINES = msgspec.json.Decoder(_Line)
+_METADATA = msgspec.json.Decoder(Metadata)
 _PROTOCOL_LINES = msgspec.json.Decoder(_ProtocolLine)
 
 
@@ -74,6 +83,7 @@ class CommitActions:
         txns: By application.
         domains: By domain; removed ones too, which hide earlier ones.
         row_id_high_water_mark: The newest, if there is one.
+        metadata_damage: Why the newest metadata cannot be read, if so.
         damage: The first damage that was met. It is not raised at once, as the newest protocol is to be judged first:
             a table of a protocol that we do not know may well look damaged to us.
     """
@@ -85,6 +95,7 @@ class CommitActions:
     txns: dict[str, Txn] = field(default_factory=dict)
     domains: dict[str, DomainMetadata] = field(default_factory=dict)
     row_id_high_water_mark: RowIdHighWaterMark | None = None
+    metadata_damage: CorruptTable | None = None
     damage: CorruptTable | None = None
 
 
@@ -110,6 +121,7 @@ def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
                 actions.damage = damage
             else:
                 _collect(actions, lines, order, nulls)
+                _collect_metadata(actions, lines, pieces)
                 order += len(lines)
                 continue
         actions.protocol = _find_protocol(pieces) or actions.protocol
@@ -209,10 +221,13 @@ def _decode(pieces: list[_Piece]) -> list[_Line]:
     except DECODE_ERRORS as error:
         raise _damage(pieces, error) from None
     # The decoder takes a line break for white space: two documents in a line, or one over two lines, pass it.
-    if len(lines) != data.count(b"\n") + (not data.endswith(b"\n")):
-        if len(lines) != sum(1 for text in data.split(b"\n") if text.strip()):
-            raise _damage(pieces, None)
+    if len(lines) != data.count(b"\n") + (not data.endswith(b"\n")) and len(lines) != _count_documents(data):
+        raise _damage(pieces, None)
     return lines
+
+
+def _count_documents(data: bytes) -> int:
+    return sum(1 for text in data.split(b"\n") if text.strip())
 
 
 def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
@@ -223,18 +238,22 @@ def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
                 if text.strip():
                     _LINES.decode(text)
             except DECODE_ERRORS as problem:
-                return CorruptTable(
-                    f"line {number} of the log entry is damaged: {problem}",
-                    code="damaged-line",
-                    path=piece.commit.path,
-                    version=commit_version(piece.commit),
-                    hint="read a version before it, or restore the file from a copy",
-                )
+                return _damaged_line(number, piece.commit, problem)
     first = pieces[0].commit
     return CorruptTable(
         f"the log entry is damaged: {error or 'its lines are not one document each'}",
         code="damaged-line", path=first.path, version=commit_version(first),
     )  # fmt: skip
+
+
+def _damaged_line(number: int, commit: ObjectInfo, problem: Exception) -> CorruptTable:
+    return CorruptTable(
+        f"line {number} of the log entry is damaged: {problem}",
+        code="damaged-line",
+        path=commit.path,
+        version=commit_version(commit),
+        hint="read a version before it, or restore the file from a copy",
+    )
 
 
 def _find_protocol(pieces: list[_Piece]) -> Protocol | None:
@@ -260,9 +279,8 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
     if len(adds) + len(removes) == len(lines):
         return
     for line in lines:
-        # "The latest `protocol` action seen wins. The latest `metaData` action seen wins."
+        # "The latest `protocol` action seen wins"
         actions.protocol = line.protocol or actions.protocol
-        actions.metadata = line.meta_data or actions.metadata
         actions.row_id_high_water_mark = line.row_id_high_water_mark or actions.row_id_high_water_mark
         # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
         # "it would be valid for the `version` to decrease".
@@ -270,6 +288,21 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
             actions.txns[line.txn.app_id] = line.txn
         if line.domain_metadata is not None:
             actions.domains[line.domain_metadata.domain] = line.domain_metadata
+
+
+def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_Piece]) -> None:
+    """ "The latest `metaData` action seen wins" """
+    raw = next(
+        (line.meta_data for line in reversed(lines) if line.meta_data and bytes(line.meta_data) != b"null"), None
+    )
+    if raw is None:
+        return
+    try:
+        actions.metadata, actions.metadata_damage = _METADATA.decode(raw), None
+    except DECODE_ERRORS as error:
+        where = next(piece for piece in reversed(pieces) if bytes(raw) in piece.data)
+        line = where.first_line + where.data[: where.data.rfind(bytes(raw))].count(b"\n")
+        actions.metadata_damage = _damaged_line(line, where.commit, error)
 
 
 def _add_batch(order: list[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:
@@ -311,4 +344,3 @@ def _remove_batch(order: list[int], removes: list[Remove], nulls: Nulls) -> pa.R
         long_column(order),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=TOMBSTONES.append(ORDER))
-

@@ -12,10 +12,9 @@ from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls, conform
+from alluvium.delta.log.columns import Nulls, conform, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.spec import (
     FILES,
@@ -31,8 +30,12 @@ from alluvium.delta.spec import (
 from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
 from alluvium.storage.store import ObjectInfo, Store
 
-_ROWS = 32_768
+# Small batches on one thread: what a reader holds beside the result is what it costs.
+_ROWS = 2048
 _BUFFER = 1 << 20
+# Files up to this size come by one request instead of one a column.
+_WHOLE = 4 << 20
+_RELEASE_EVERY = 4
 _T = TypeVar("_T", bound=Wire)
 
 _HEAD: dict[str, type[Wire]] = {
@@ -142,6 +145,9 @@ def _reporting_damage(info: ObjectInfo) -> Iterator[None]:
 
 @contextmanager
 def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
+    if info.size <= _WHOLE:
+        yield pq.ParquetFile(pa.BufferReader(store.get(info.path)))
+        return
     with store.open_input(info.path) as source:
         # Buffered, not pre-buffered: the columns that are read may be large, and are wanted piece by piece.
         yield pq.ParquetFile(source, buffer_size=_BUFFER, pre_buffer=False)
@@ -150,7 +156,7 @@ def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
 def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
     with _open(store, info) as source:
         names = [name for name in (*_HEAD, "sidecar") if name in source.schema_arrow.names]
-        for batch in source.iter_batches(_ROWS, columns=names):
+        for batch in source.iter_batches(_ROWS, use_threads=False, columns=names):
             for name in names:
                 column = batch.column(name)
                 if column.null_count == len(column):
@@ -159,18 +165,19 @@ def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
                     head.has_sidecars = True
                 else:
                     rows = column.filter(column.is_valid()).to_pylist()
-                    _take(head, (_convert(row, _HEAD[name]) for row in rows))
+                    _take(head, (_convert(row, column.type, _HEAD[name]) for row in rows))
 
 
-def _convert(row: dict[str, object], kind: type[_T]) -> _T:
-    """A row of a struct column as the struct of the log: Arrow gives maps as lists of pairs."""
-    return msgspec.convert(_without_pairs(row), kind)
+def _convert(row: object, data_type: pa.DataType, kind: type[_T]) -> _T:
+    """A row of a struct column as the struct of the log."""
+    return msgspec.convert(_without_pairs(row, data_type), kind)
 
 
-def _without_pairs(value: object) -> object:
-    if isinstance(value, dict):
-        return {name: _without_pairs(member) for name, member in value.items() if member is not None}
-    if isinstance(value, list) and value and isinstance(value[0], tuple):
+def _without_pairs(value: object, data_type: pa.DataType) -> object:
+    """Arrow gives maps as lists of pairs, and names members that are null."""
+    if pa.types.is_struct(data_type) and isinstance(value, dict):
+        return {f.name: _without_pairs(value[f.name], f.type) for f in data_type if value[f.name] is not None}
+    if pa.types.is_map(data_type) and isinstance(value, list):
         return dict(value)
     return value
 
@@ -196,18 +203,21 @@ def _file_actions(source: pq.ParquetFile, kind: str, schema: pa.Schema, nulls: N
     names = [f.name for f in schema if f.name in there]
     parsed = "stats_parsed" if kind == "add" and "stats_parsed" in there and _lacks_stats(source, there) else None
     wanted = [f"{kind}.{name}" for name in (*names, *([parsed] if parsed else []))]
-    for batch in source.iter_batches(_ROWS, columns=wanted):
+    for number, batch in enumerate(source.iter_batches(_ROWS, use_threads=False, columns=wanted)):
         rows = batch.column(kind)
         valid = rows.filter(rows.is_valid()) if rows.null_count else rows
         if len(valid):
             yield _batch(valid, schema, parsed, nulls)
+        if number % _RELEASE_EVERY == 0:
+            # The allocator would otherwise keep three times what a batch needs.
+            pa.default_memory_pool().release_unused()
 
 
 def _lacks_stats(source: pq.ParquetFile, there: set[str]) -> bool:
     """Whether a file has no statistics as JSON, so that those in columns are worth reading."""
     if "stats" not in there:
         return True
-    for batch in source.iter_batches(_ROWS, columns=["add.path", "add.stats"]):
+    for batch in source.iter_batches(_ROWS, use_threads=False, columns=["add.path", "add.stats"]):
         path, stats = batch.column("add").flatten()
         if stats.null_count > path.null_count:
             return True
@@ -215,11 +225,11 @@ def _lacks_stats(source: pq.ParquetFile, there: set[str]) -> bool:
 
 
 def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: Nulls) -> pa.RecordBatch:
-    members = dict(zip((f.name for f in rows.type), rows.flatten()))
+    members = dict(zip((f.name for f in rows.type), rows.flatten(), strict=True))
     if members["path"].null_count:
         raise ValueError("a file has no path")
     columns = [
-        nulls.share(conform(members[f.name], f.type)) if f.name in members else nulls.take(len(rows), f.type)
+        _kept(conform(members[f.name], f.type), nulls) if f.name in members else nulls.take(len(rows), f.type)
         for f in schema
     ]
     if parsed is None:
@@ -227,6 +237,10 @@ def _batch(rows: pa.StructArray, schema: pa.Schema, parsed: str | None, nulls: N
     return pa.RecordBatch.from_arrays(
         [*columns, members[parsed]], schema=schema.append(pa.field(parsed, members[parsed].type))
     )
+
+
+def _kept(column: pa.Array, nulls: Nulls) -> pa.Array:
+    return nulls.take(len(column), column.type) if column.null_count == len(column) else settled(column)
 
 
 def _unified(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:

@@ -63,7 +63,7 @@ def logical_file_keys(batch: pa.RecordBatch) -> pa.Array:
     vectors = batch.column("deletionVector")
     if vectors.null_count == len(vectors):
         return paths
-    members = dict(zip((f.name for f in vectors.type), vectors.flatten()))
+    members = dict(zip((f.name for f in vectors.type), vectors.flatten(), strict=True))
     # "If `offset` is `None` then `<storageType><pathOrInlineDv>`. Otherwise `<storageType><pathOrInlineDv>@<offset>`."
     name = pc.binary_join_element_wise(members["storageType"], members["pathOrInlineDv"], "")
     offset = pc.cast(members["offset"], pa.string())
@@ -96,10 +96,8 @@ def _decoded(texts: pa.Array) -> pa.Array:
 
 
 def _decode(text: str) -> str:
-    decoded = unquote(text, errors="surrogatepass") if "%" in text else text
-    if not decoded.isprintable():
-        # Escapes of bytes that are no UTF-8 stay as they are: any text does for a comparison.
-        decoded = decoded.encode("utf-8", "backslashreplace").decode()
+    # Escapes that are no UTF-8 become text of their own: any does for a comparison.
+    decoded = unquote(text, errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
     for prefix in ("file:///", "file://localhost/", "file:/", "//"):
         if decoded.startswith(prefix):
             return "/" + decoded[len(prefix) :].lstrip("/")

@@ -87,7 +87,7 @@ def parse_listing(objects: Iterable[ObjectInfo], without: Collection[str] = ()) 
             groups.setdefault((name.version, name.parts, name.uuid or ""), {})[name.part] = info
     checkpoints: dict[int, tuple[ObjectInfo, ...]] = {}
     # Sorted so that of one version's checkpoints a classic one wins over one of the second kind, then fewer parts.
-    for (version, parts, _), files in sorted(groups.items(), key=lambda group: (group[0][0], bool(group[0][2]), group[0])):
+    for (version, parts, _), files in sorted(groups.items(), key=lambda item: (item[0][0], item[0][2] != "", item[0])):
         # "readers must only use a complete checkpoint, wherein all fragments are present"
         if len(files) == parts:
             checkpoints.setdefault(version, tuple(files[part] for part in sorted(files)))
@@ -144,20 +144,26 @@ def read_last_checkpoint(store: Store) -> LastCheckpoint | None:
     return hint if 0 <= hint.version <= MAX_VERSION else None
 
 
+def not_a_table() -> NotFound:
+    """The error for a directory without a log."""
+    return NotFound(
+        "there is no Delta table here: _delta_log holds no commit and no checkpoint",
+        code="not-a-table",
+        hint="check the path; a table is the directory that holds _delta_log",
+    )
+
+
 def _segment(listing: Listing, version: int | None) -> LogSegment:
     if listing.latest < 0:
-        raise NotFound(
-            "there is no Delta table here: _delta_log holds no commit and no checkpoint",
-            code="not-a-table",
-            hint="check the path; a table is the directory that holds _delta_log",
-        )
+        raise not_a_table()
     wanted = listing.latest if version is None else version
     checkpoint = max((v for v in listing.checkpoints if v <= wanted), default=None)
     if wanted > listing.latest or (version is not None and checkpoint is None and 0 not in listing.commits):
         raise _missing_version(wanted, listing)
     _ensure_contiguous(listing.commits, 0 if checkpoint is None else checkpoint + 1, wanted)
     files = () if checkpoint is None else listing.checkpoints[checkpoint]
-    commits = tuple(info for v, info in listing.commits.items() if (-1 if checkpoint is None else checkpoint) < v <= wanted)
+    base = -1 if checkpoint is None else checkpoint
+    commits = tuple(info for v, info in listing.commits.items() if base < v <= wanted)
     last = listing.commits.get(wanted) or files[-1]
     return LogSegment(wanted, checkpoint, files, commits, last.modified_ms)
 
@@ -179,7 +185,7 @@ def _ensure_contiguous(commits: Mapping[int, ObjectInfo], first: int, last: int)
 
 def _missing_version(version: int, listing: Listing) -> NotFound:
     if listing.latest < 0:
-        return NotFound("there is no Delta table here: _delta_log holds no commit and no checkpoint", code="not-a-table")
+        return not_a_table()
     earliest = listing.earliest
     if earliest is None:
         return NotFound(f"version {version} does not exist, and no version can be read", code="missing-version")

@@ -88,25 +88,28 @@ def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogS
                 raise error from None
 
 
-def advance(
-    store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate
-) -> tuple[LogSegment, LogState]:
+def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate) -> tuple[LogSegment, LogState]:
     """The newest state, of which only the commits after `state` are read; the same objects if there are none.
 
+    Where those commits have been cleaned up meanwhile, the newest state is read anew.
+
     Raises:
-        CorruptTable: The new commits have a gap or are damaged.
+        CorruptTable: The new commits have a gap that no checkpoint bridges, or are damaged.
         UnsupportedFeature: From `ensure_readable`.
     """
-    commits = list_commits_after(store, state.version)
+    try:
+        commits = list_commits_after(store, state.version)
+    except CorruptTable:
+        anew = list_segment(store)
+        newest = load_state(store, anew, ensure_readable)
+        return newest.segment, newest
     if not commits:
         return segment, state
     newer = apply_commits(state, store, commits, ensure_readable)
     return newer.segment, newer
 
 
-def apply_commits(
-    state: LogState, store: Store, commits: Sequence[ObjectInfo], ensure_readable: Gate
-) -> LogState:
+def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], ensure_readable: Gate) -> LogState:
     """The state after some commits more.
 
     Args:
@@ -154,8 +157,8 @@ def _judge(segment: LogSegment, head: CheckpointHead, actions: CommitActions, en
     protocol = actions.protocol or head.protocol
     if protocol is not None:
         ensure_readable(protocol)
-    if actions.damage is not None:
-        raise actions.damage
+    if damage := actions.damage or actions.metadata_damage:
+        raise damage
     for name, found in (("protocol", protocol), ("metaData", actions.metadata or head.metadata)):
         if found is None:
             raise CorruptTable(

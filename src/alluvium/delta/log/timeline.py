@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Optional
 
 import msgspec
 
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import commit_version, read_each
-from alluvium.delta.log.segment import list_log
+from alluvium.delta.log.segment import list_log, not_a_table
 from alluvium.delta.spec import DECODE_ERRORS, CommitInfo, Wire, parse_commit_info
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import Store
@@ -24,7 +23,7 @@ _AHEAD_BYTES = 4 << 20
 
 
 class _InfoLine(Wire, frozen=True, kw_only=True):
-    commit_info: Optional[msgspec.Raw] = None
+    commit_info: msgspec.Raw = msgspec.Raw(b"")
 
 
 _INFO_LINES = msgspec.json.Decoder(_InfoLine)
@@ -67,17 +66,13 @@ def version_at(store: Store, timestamp_ms: int) -> int:
     """
     listing = list_log(store)
     if listing.latest < 0:
-        raise NotFound(
-            "there is no Delta table here: _delta_log holds no commit and no checkpoint",
-            code="not-a-table",
-            hint="check the path; a table is the directory that holds _delta_log",
-        )
+        raise not_a_table()
     earliest = listing.earliest or 0
     return version_among([time for time in commit_timestamps(store) if time.version >= earliest], timestamp_ms)
 
 
 def version_among(times: Sequence[CommitTime], timestamp_ms: int) -> int:
-    """The newest of some versions, ascending in time, that was committed at or before a time; errors as `version_at`."""
+    """The newest of some versions (ascending) that was committed at or before a time; errors as `version_at`."""
     found = next((time for time in reversed(times) if time.timestamp_ms <= timestamp_ms), None)
     if found is None or timestamp_ms > times[-1].timestamp_ms:
         if not times:
@@ -93,9 +88,7 @@ def version_among(times: Sequence[CommitTime], timestamp_ms: int) -> int:
     return found.version
 
 
-def read_commit_infos(
-    store: Store, versions: Iterable[int] | None = None
-) -> list[tuple[int, CommitInfo | None, int]]:
+def read_commit_infos(store: Store, versions: Iterable[int] | None = None) -> list[tuple[int, CommitInfo | None, int]]:
     """Provenance of versions, newest first: version, commitInfo (None where the commit has none), time in ms.
 
     Args:
@@ -128,7 +121,7 @@ def _commit_info(data: bytes, version: int) -> CommitInfo | None:
                 path=commit_path(version),
                 version=version,
             ) from None
-        if found is not None:
+        if found:
             return parse_commit_info(found)
     return None
 

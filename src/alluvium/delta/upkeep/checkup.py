@@ -1,7 +1,8 @@
-"""What is wrong with a table: the log, its checkpoints, its files and their statistics looked at without changing any."""
+"""What is wrong with a table: its log, checkpoints, files and statistics looked at, none of them changed."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,14 +11,13 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, LOG_DIRECTORY, CheckpointName, CommitName, parse_name
+from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, LOG_DIRECTORY, CheckpointName, parse_name
 from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log, read_last_checkpoint
-from alluvium.delta.scan import decoded_paths
 from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import is_absolute
+from alluvium.storage.paths import decode_uri_paths, is_absolute
 from alluvium.storage.store import Store
 
 Level = Literal["error", "warning"]
@@ -68,7 +68,7 @@ def check_snapshot(snapshot: Snapshot) -> tuple[Finding, ...]:
 def _check_commits(store: Store) -> Iterator[Finding]:
     """ "A table has a single serial history of atomic versions, which are named using contiguous [...] integers." """
     versions = list(list_log(store).commits)
-    for before, after in zip(versions, versions[1:], strict=False):
+    for before, after in itertools.pairwise(versions):
         if after != before + 1:
             missing = str(before + 1) if after == before + 2 else f"{before + 1} to {after - 1}"
             yield Finding("error", "log", f"commits are missing: {missing}")
@@ -110,13 +110,13 @@ def _check_checkpoints(store: Store) -> Iterator[Finding]:
 def _checkpoint_files(store: Store) -> Iterator[tuple[str, int]]:
     for info in store.list_from(LOG_DIRECTORY):
         name = parse_name(info.path.rpartition("/")[2])
-        if isinstance(name, CheckpointName) and not isinstance(name, CommitName):
+        if isinstance(name, CheckpointName):
             yield info.path, name.version
 
 
 def _check_files(snapshot: Snapshot) -> Iterator[Finding]:
     files = snapshot.files
-    paths: list[str] = decoded_paths(files.column("path")).to_pylist()
+    paths: list[str] = decode_uri_paths(files.column("path")).to_pylist()
     inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
               if not is_absolute(path)]  # fmt: skip
     found = map_parallel(partial(_look_at, snapshot.store), inside)
@@ -157,6 +157,5 @@ def _statistics_problem(text: str) -> str | None:
 
 def _shown(check: str, findings: Sequence[Finding]) -> Iterator[Finding]:
     yield from findings[:_SHOWN]
-    if more := len(findings) - _SHOWN:
-        if more > 0:
-            yield Finding(findings[0].level, check, f"and {more} more files like these")
+    if len(findings) > _SHOWN:
+        yield Finding(findings[0].level, check, f"and {len(findings) - _SHOWN} more files like these")

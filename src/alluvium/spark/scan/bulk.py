@@ -60,6 +60,7 @@ def _look_up(java: Java) -> Handles:
     directory = for_name(f"{sources}.PartitionDirectory")
     predicate = for_name(f"{catalyst}.expressions.InterpretedPredicate")
     object_class = for_name("java.lang.Object")
+    copy_type = method_type(objects, _classes(java, [objects, int_class, int_class]))
     return Handles(
         handles=invoke.MethodHandles,
         proxies=invoke.MethodHandleProxies,
@@ -69,9 +70,7 @@ def _look_up(java: Java) -> Handles:
         object_class=object_class,
         int_function=for_name("java.util.function.IntFunction"),
         int_array=for_name("[I"),
-        copy_range=lookup.findStatic(
-            for_name("java.util.Arrays"), "copyOfRange", method_type(objects, _classes(java, [objects, int_class, int_class]))
-        ),
+        copy_range=lookup.findStatic(for_name("java.util.Arrays"), "copyOfRange", copy_type),
         make_directory=lookup.findStatic(directory, "apply", method_type(directory, _classes(java, [row, statuses]))),
         row_class=row,
         statuses_class=statuses,

@@ -3,8 +3,8 @@
 `ArrayWritable(FileStatus).readFields` decodes a count and so many records: 4 bytes of length, big endian, and a
 `FileStatusProto` (hadoop-hdfs' `FSProtos.proto`):
 
-    fileType = 1 enum, path = 2 string, length = 3 uint64, permission = 4 {perm = 1 uint32}, modification_time = 7 uint64,
-    block_replication = 10 uint32, block_size = 11 uint64
+    fileType = 1 enum, path = 2 string, length = 3 uint64, permission = 4 {perm = 1 uint32},
+    modification_time = 7 uint64, block_replication = 10 uint32, block_size = 11 uint64
 """
 
 from __future__ import annotations
@@ -68,22 +68,20 @@ def make_file_statuses(java: Java, root: str, files: pa.Table) -> JavaObject:
 
 
 def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
-    """The files' addresses as Hadoop path strings, not escaped."""
+    """The files' addresses as Hadoop path strings, not escaped; local ones as Spark lists them: `file:///`."""
     whole = _whole(file_paths.cast(pa.large_string()))
-    absolute = pc.match_substring_regex(whole, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:/)")
-    below = pc.binary_join_element_wise(pa.scalar(f"{root.rstrip('/')}/", pa.large_string()), whole, _EMPTY_TEXT)
-    return pc.if_else(absolute, _with_scheme(root, whole), below)
-
-
-_EMPTY_TEXT = pa.scalar("", pa.large_string())
-
-
-def _with_scheme(root: str, absolute: pa.Array) -> pa.Array:
-    """Absolute paths without a scheme lie in the table's own file system, not in the session's default one."""
+    below = _prefixed(f"{root.rstrip('/')}/", whole)
+    # Absolute paths without a scheme lie in the table's own file system, not in the session's default one.
     url = paths.split_url(root)
-    prefix = f"{url.scheme}:" + (f"//{url.authority}" if url.authority else "") if url.scheme else ""
-    prefixed = pc.binary_join_element_wise(pa.scalar(prefix, pa.large_string()), absolute, _EMPTY_TEXT)
-    return pc.if_else(pc.starts_with(absolute, "/"), prefixed, absolute)
+    origin = (f"{url.scheme}:" if url.scheme else "") + (f"//{url.authority}" if url.authority else "")
+    from_root = pc.if_else(pc.starts_with(whole, "/"), _prefixed(origin, whole), below)
+    addresses = pc.if_else(pc.match_substring_regex(whole, r"^[A-Za-z][A-Za-z0-9+.\-]*:/"), whole, from_root)
+    return pc.replace_substring_regex(addresses, r"^file:/+", "file:///")
+
+
+def _prefixed(prefix: str, values: pa.Array) -> pa.Array:
+    text = pa.large_string()
+    return pc.binary_join_element_wise(pa.scalar(prefix, text), values, pa.scalar("", text))
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import ClassVar, TypeVar
@@ -17,7 +18,7 @@ from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
-from alluvium.plan.scan import ScanPart
+from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import Struct
 from alluvium.spark.failures import CarriedError, remember
 from alluvium.spark.gateway import JavaObject, java_of
@@ -35,6 +36,15 @@ log = logging.getLogger("alluvium")
 _KEPT_ANSWERS = 4
 
 Result = TypeVar("Result")
+
+
+# Spark's plan gives an index back as a Java proxy, of which Python sees the text only.
+_INDEXES: weakref.WeakValueDictionary[str, PlannedFiles] = weakref.WeakValueDictionary()
+
+
+def planned_files(text: str) -> PlannedFiles | None:
+    """The index that prints as `text` (see `PlannedFiles.toString`), while it is alive."""
+    return _INDEXES.get(text)
 
 
 class PlannedFiles:
@@ -61,13 +71,23 @@ class PlannedFiles:
         self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
         # Spark plans broadcasts and subqueries in threads of its own.
         self._lock = threading.RLock()
+        _INDEXES[self.toString()] = self
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """The source's identity."""
+        return self._source.identity
+
+    def plan(self, filters: tuple[str, ...]) -> ScanPlan:
+        """The source's plan for filters as Catalyst prints them."""
+        return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))))
 
     def _answer(self, compute: Callable[[], Result]) -> Result:
         try:
             return compute()
         except CarriedError:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - all of them must cross the JVM
             raise remember(error) from None
 
     # The names below are those of the Scala trait.
@@ -98,6 +118,10 @@ class PlannedFiles:
     def metadataOpsTimeNs(self) -> JavaObject:
         """Not measured."""
         return self._java.option.empty()
+
+    def isTimeTravel(self) -> bool:
+        """A default method of Spark 4.3's trait; a proxy must answer these too."""
+        return False
 
     def hashCode(self) -> int:
         """Equal for equal table versions and parts."""
@@ -147,14 +171,14 @@ class PlannedFiles:
         groups = group_files(files, self._constants)
         if not len(groups):
             return self._java.seq([])
-        rows = make_rows(self._spark, self._java, groups.constants, self._constants)
-        kept = range(len(groups))
+        rows = make_rows(self._spark, self._java, groups, self._constants)
+        kept = list(range(len(groups)))
         for f in partition_filters:
             kept_by_filter = set(rows_that_pass(self._java, self._predicate(f), rows, len(groups)))
             kept = [index for index in kept if index in kept_by_filter]
         if len(kept) < len(groups):
-            groups = _take(groups, list(kept))
-            rows = make_rows(self._spark, self._java, groups.constants, self._constants)
+            groups = _take(groups, kept)
+            rows = make_rows(self._spark, self._java, groups, self._constants)
         if not len(groups):
             return self._java.seq([])
         statuses = make_file_statuses(self._java, self._root, groups.files)
@@ -163,16 +187,14 @@ class PlannedFiles:
     def _predicate(self, partition_filter: JavaObject) -> JavaObject:
         """The filter as a function of a row of constants.
 
-        Spark drops filters on partition columns from the plan once it has handed them to the index (`FileSourceStrategy`:
-        `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we understand it.
+        Spark drops filters on partition columns from the plan once it has handed them to the index
+        (`FileSourceStrategy`: `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we understand it.
         """
         references = {a.name(): a for a in _items(partition_filter.references().toSeq())}
-        spare = next(iter(references.values()), None)
-        if spare is None:
-            return self._java.interpreted_predicate(partition_filter)
-        attributes = [references.get(f.name, spare) for f in self._constants.fields]
-        bound = self._java.bind(partition_filter, self._java.seq(attributes))
-        return self._java.interpreted_predicate(bound)
+        # Binding goes by the attributes' ids: columns that the filter does not name get attributes of their own.
+        fresh = _items(self._java.data_type_utils.toAttributes(self._java_constants))
+        attributes = [references.get(a.name(), a) for a in fresh]
+        return self._java.interpreted_predicate(self._java.bind(partition_filter, attributes))
 
     def _files(self, where: Expression | None) -> pa.Table:
         part: ScanPart | None = self._part

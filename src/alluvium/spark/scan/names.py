@@ -90,7 +90,7 @@ def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
         and _relation_path(column.value) == (f.name,)
         and column.name == f.name
         and plain(column.type) == plain(f.type)
-        for column, f in zip(part.output, relation.fields)
+        for column, f in zip(part.output, relation.fields, strict=True)
     )
     return None if same else [_select(column) for column in part.output]
 
@@ -177,7 +177,7 @@ def _pairs(
 ) -> Iterator[tuple[tuple[str, ...], tuple[tuple[str, ...], DataType]]]:
     yield path, (logical_path, logical_type)
     if isinstance(data_type, Struct) and isinstance(logical_type, Struct):
-        for f, logical in zip(data_type.fields, logical_type.fields):
+        for f, logical in zip(data_type.fields, logical_type.fields, strict=False):
             yield from _pairs((*path, f.name), f.type, (*logical_path, logical.name), logical.type)
 
 

@@ -65,18 +65,18 @@ def _group_keys(constants: pa.Table) -> pa.Array:
     return keys
 
 
-def make_rows(spark: SparkSession, java: Java, constants: pa.Table, schema: Struct) -> JavaObject:
-    """The constants as a Java `InternalRow[]`.
+def make_rows(spark: SparkSession, java: Java, groups: FileGroups, schema: Struct) -> JavaObject:
+    """The constants of the groups as a Java `InternalRow[]`.
 
     Spark itself converts them, from Arrow, into the rows of a `LocalRelation`: what it makes of a small local table.
     """
-    count = constants.num_rows
+    count = len(groups)
     rows = java.gateway.new_array(java.jvm.org.apache.spark.sql.catalyst.InternalRow, count)
     if not schema.fields:
         for index in range(count):
             rows[index] = java.empty_row
         return rows
-    frame = spark.createDataFrame(constants, schema=to_spark(_nullable(schema)))
+    frame = spark.createDataFrame(groups.constants, schema=to_spark(_nullable(schema)))
     execution = frame._jdf.queryExecution()
     # `executeCollect` of the physical plan gives the rows as an array, be the table local or (when large) an RDD.
     collected = execution.executedPlan().executeCollect()

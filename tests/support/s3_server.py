@@ -54,6 +54,10 @@ class _Requests(BaseHTTPRequestHandler):
     def _error(self, status: int, code: str) -> None:
         self._answer(status, f"<Error><Code>{code}</Code></Error>".encode())
 
+    def _hang_up(self) -> None:
+        self.close_connection = True
+        self.connection.close()
+
     def do_PUT(self) -> None:
         data = self.rfile.read(int(self.headers["Content-Length"]))
         bucket, key, conditional = self.bucket, self._key(), self.headers["If-None-Match"] == "*"
@@ -62,16 +66,14 @@ class _Requests(BaseHTTPRequestHandler):
             if isinstance(bucket.fault, int):
                 return self._error(bucket.fault, "Fault")
             if bucket.fault == "drop":
-                self.close_connection = True
-                return self.connection.close()
+                return self._hang_up()
             if conditional and not bucket.conditional:
                 return self._error(501, "NotImplemented")
             if conditional and key in bucket.objects:
                 return self._error(412, "PreconditionFailed")
             bucket.objects[key] = data
         if bucket.fault == "lose":
-            self.close_connection = True
-            return self.connection.close()
+            return self._hang_up()
         return self._answer(200, ETag='"1"')
 
     def do_GET(self) -> None:

@@ -1,0 +1,70 @@
+"""`alluvium VERB URL`: the commands, and the one place where errors become exit codes.
+
+Exit codes: 0 done, 1 `doctor` found something, 2 the request failed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+import alluvium
+from alluvium.cli import inspect, maintain
+from alluvium.cli.render import print_error
+from alluvium.errors import AlluviumError
+
+FAILED = 2
+
+app = typer.Typer(
+    name="alluvium",
+    help="Looks at Delta Lake tables, without Spark.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+app.command("show")(inspect.show)
+app.command("schema")(inspect.schema)
+app.command("history")(inspect.history)
+app.command("files")(inspect.files)
+app.command("cat")(inspect.cat)
+app.command("diff")(inspect.diff)
+app.command("doctor")(maintain.doctor)
+app.command("checkpoint")(maintain.checkpoint)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"alluvium {alluvium.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version of alluvium.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Options of the program itself."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs a command and ends the process.
+
+    Args:
+        arguments: In place of the process's own.
+    """
+    try:
+        app(args=None if arguments is None else list(arguments), prog_name="alluvium")
+    except AlluviumError as error:
+        print_error(error)
+        sys.exit(FAILED)
+    except BrokenPipeError:
+        # The reader, say `head`, has seen enough. What is still in the buffer must not fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,215 @@
+"""Commands that look at a table: show, schema, history, files, cat, diff."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import typer
+
+import alluvium
+from alluvium.cli.arguments import (
+    FormatOption,
+    StorageOption,
+    TimestampOption,
+    UrlArgument,
+    VersionOption,
+    WhereOption,
+    open_table,
+)
+from alluvium.cli.difference import compare
+from alluvium.cli.render import (
+    Format,
+    Shown,
+    count_text,
+    open_console,
+    pairs_text,
+    plain_rows,
+    print_csv,
+    print_record,
+    print_rows,
+    size_text,
+    time_text,
+    values_text,
+)
+
+_HISTORY = (
+    Shown("version", right=True),
+    Shown("timestamp", "time (UTC)", time_text),
+    Shown("operation"),
+    Shown("operationParameters", "parameters", pairs_text),
+    Shown("operationMetrics", "metrics", pairs_text),
+    Shown("engineInfo", "engine"),
+)
+_FILES = (
+    Shown("path"),
+    Shown("num_rows", "rows", count_text, right=True),
+    Shown("size", None, size_text, right=True),
+    Shown("partition", None, values_text),
+    Shown("modification_time", "modified (UTC)", time_text),
+)
+_SCHEMA = (Shown("column"), Shown("type"), Shown("nullable"), Shown("partition"), Shown("metadata"))
+_DIFFERENCES = (Shown("change"), Shown("what"), Shown("before"), Shown("after"))
+
+
+def show(
+    url: UrlArgument,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """What a table is: version, size, partitioning, protocol, properties."""
+    t = open_table(url, version, timestamp, storage_option)
+    files = t.files()
+    rows = pc.sum(files.column("num_rows"), skip_nulls=False, min_count=0).as_py()
+    size = pc.sum(files.column("size"), min_count=0).as_py()
+    features = sorted({*(t.protocol.reader_features or ()), *(t.protocol.writer_features or ())})
+    record = {
+        "url": t.url,
+        "format": t.format,
+        "id": t.metadata.id,
+        "name": t.metadata.name,
+        "description": t.metadata.description,
+        "version": t.version,
+        "timestamp": t.timestamp,
+        "files": files.num_rows,
+        "size": size,
+        "rows": rows,
+        "columns": len(t.schema),
+        "partition_columns": list(t.partition_columns),
+        "reader_version": t.protocol.min_reader_version,
+        "writer_version": t.protocol.min_writer_version,
+        "features": features,
+        "properties": dict(t.properties),
+        "txns": dict(t.txns),
+        "domains": dict(t.domains),
+    }
+    texts = {
+        "timestamp": f"{time_text(t.timestamp)} UTC",
+        "files": count_text(files.num_rows),
+        "size": size_text(size),
+        "rows": count_text(rows) if rows is not None else "unknown: some files have no statistics",
+        "partition_columns": ", ".join(t.partition_columns),
+        "features": ", ".join(features),
+        "properties": pairs_text(t.properties),
+        "txns": pairs_text(t.txns),
+        "domains": pairs_text(t.domains),
+    }
+    print_record(record, how, texts=texts)
+
+
+def schema(
+    url: UrlArgument,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The columns of a table."""
+    t = open_table(url, version, timestamp, storage_option)
+    rows = [
+        {
+            "column": f.name,
+            "type": str(f.type),
+            "nullable": f.nullable,
+            "partition": f.name in t.partition_columns,
+            "metadata": dict(f.metadata) or None,
+        }
+        for f in t.schema
+    ]
+    partition_or_metadata = [
+        c for c in _SCHEMA if c.key not in ("partition", "metadata") or any(row[c.key] for row in rows)
+    ]
+    print_rows(rows, partition_or_metadata, how)
+
+
+def history(
+    url: UrlArgument,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.", show_default=False)] = None,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The commits, newest first."""
+    commits = open_table(url, version, timestamp, storage_option).history(limit)
+    print_rows(commits.to_pylist(), _HISTORY, how)
+
+
+def files(
+    url: UrlArgument,
+    where: WhereOption = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.", show_default=False)] = None,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The data files, those left out that cannot hold a row for which --where is true."""
+    t = open_table(url, version, timestamp, storage_option)
+    kept = t.files(where)
+    shown = kept if limit is None else kept.slice(0, limit)
+    note = f"{count_text(kept.num_rows)} files, {size_text(pc.sum(kept.column('size'), min_count=0).as_py())}"
+    if where is not None:
+        note += f"; {count_text(t.files().num_rows - kept.num_rows)} skipped"
+    if shown.num_rows < kept.num_rows:
+        note += f"; {count_text(shown.num_rows)} shown"
+    print_rows(plain_rows(shown), _FILES, how, note=note)
+
+
+def cat(
+    url: UrlArgument,
+    columns: Annotated[
+        str | None, typer.Option("--columns", "-c", help="Names, separated by commas.", show_default=False)
+    ] = None,
+    where: WhereOption = None,
+    limit: Annotated[int, typer.Option("--limit", "-n", help="Rows to print.", min=0)] = 20,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The first rows."""
+    t = open_table(url, version, timestamp, storage_option)
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    first = _first_rows(t, names, where, limit)
+    numbers = {f.name for f in first.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)}
+    shown = [Shown(name, right=name in numbers) for name in first.column_names]
+    if how is Format.CSV:
+        print_csv(plain_rows(first), first.column_names)
+    else:
+        print_rows(plain_rows(first), shown, how)
+
+
+def _first_rows(t: alluvium.Table, names: list[str] | None, where: str | None, limit: int) -> pa.Table:
+    # Small batches, for the first few rows are all that is wanted of a table that may be large.
+    with t.to_batches(names, where, batch_size=max(1, min(limit, 65_536))) as reader:
+        batches: list[pa.RecordBatch] = []
+        missing = limit
+        while missing > 0 and (batch := next(reader, None)) is not None:
+            batches.append(batch.slice(0, missing))
+            missing -= batches[-1].num_rows
+        return pa.Table.from_batches(batches, reader.schema)
+
+
+def diff(
+    url: UrlArgument,
+    first: Annotated[int, typer.Argument(metavar="V1", help="A version.", show_default=False)],
+    second: Annotated[int, typer.Argument(metavar="V2", help="Another version.", show_default=False)],
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """What changed from version V1 to version V2: files, rows, schema, properties."""
+    before = open_table(url, first, None, storage_option)
+    after = open_table(url, second, None, storage_option)
+    found = compare(before, after)
+    if how is Format.JSON:
+        print_record(found.as_record(), how)
+        return
+    rows = found.rows()
+    if how is Format.TABLE and not rows:
+        open_console().print(f"versions {first} and {second} hold the same")
+        return
+    print_rows(rows, _DIFFERENCES, how, title=f"version {first} to version {second}")

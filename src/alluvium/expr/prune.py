@@ -1,0 +1,370 @@
+"""Data skipping: a predicate on what is known of each file, for all files at once.
+
+Each node becomes two masks over the files: some row may make it true, some row may make it false. (What is neither
+is null for every row.) NOT swaps the two, so it needs no rewriting of what is below it. Unknown is (true, true).
+
+An operand of a comparison becomes the interval that its values lie in. For an expression over partition columns
+alone the interval is one point, computed by `evaluate`.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import InvalidRequest
+from alluvium.expr import tree
+from alluvium.expr.bind import type_of
+from alluvium.expr.columnar import Datum, cast_datum, compare
+from alluvium.expr.evaluate import Rows, conform, evaluate_datum
+from alluvium.expr.literals import UTC, NotUnderstood, parse_time_zone
+from alluvium.expr.patterns import like_prefix
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import DataType, Decimal
+
+#: The ranges that a long IN list is gathered into.
+MAX_IN_RANGES = 64
+
+_FLIPPED = {"=": "!=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
+class FileStatistics(Protocol):
+    """What is known of the files, one value a file; paths are logical names, in the spelling of the schema."""
+
+    @property
+    def num_files(self) -> int: ...
+
+    def exact(self, path: tuple[str, ...]) -> pa.Array | None:
+        """The value of all rows of the file (null: SQL null), typed; None if it is not a partition column."""
+
+    def lower(self, path: tuple[str, ...]) -> pa.Array | None:
+        """A typed bound: no value that is not null is less, in Spark's order. Null: unknown; None: no statistics."""
+
+    def upper(self, path: tuple[str, ...]) -> pa.Array | None:
+        """As `lower`: no value is greater. NaN is the greatest number, so a bound below NaN excludes it."""
+
+    def null_count(self, path: tuple[str, ...]) -> pa.Array | None:
+        """How many rows are null there (int64; null: unknown)."""
+
+    def num_rows(self) -> pa.Array | None:
+        """How many rows the file has (int64; null: unknown), those that are deleted by a mask included."""
+
+
+#: A mask over the files, or one answer for all of them.
+Mask: TypeAlias = "pa.Array | bool"
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    may_be_true: Mask
+    may_be_false: Mask
+
+
+_EITHER = _Outcome(True, True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Interval:
+    """Where an operand's values lie.
+
+    Attributes:
+        lower: Bound of the values that are not null; a null bound is unknown.
+        upper: As `lower`.
+        may_be_null: Some row may be null.
+        all_null: All rows are null (or there are none).
+        tight: The bounds are values that occur, so equal bounds mean that all values are equal. Statistics of text
+            and times may be cut off, and foreign writers cut without care.
+    """
+
+    lower: Datum
+    upper: Datum
+    may_be_null: Mask
+    all_null: Mask
+    tight: bool
+
+
+def prune(predicate: tree.Expression, files: FileStatistics, time_zone: str = "UTC") -> pa.Array:
+    """Which files to keep: false only where no row of the file can make the predicate true.
+
+    Args:
+        predicate: A bound predicate.
+        files: What is known of the files.
+        time_zone: Session time zone, for casts between dates and timestamps.
+
+    Returns:
+        A boolean array without nulls, one value a file.
+
+    Raises:
+        InvalidRequest: No such time zone.
+    """
+    keep = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate).may_be_true
+    return pa.repeat(pa.scalar(keep), files.num_files) if isinstance(keep, bool) else keep
+
+
+def _and(left: Mask, right: Mask) -> Mask:
+    if isinstance(left, bool):
+        return right if left else False
+    if isinstance(right, bool):
+        return left if right else False
+    return pc.and_(left, right)
+
+
+def _or(left: Mask, right: Mask) -> Mask:
+    if isinstance(left, bool):
+        return True if left else right
+    if isinstance(right, bool):
+        return True if right else left
+    return pc.or_(left, right)
+
+
+def _not(mask: Mask) -> Mask:
+    return not mask if isinstance(mask, bool) else pc.invert(mask)
+
+
+def _mask(datum: Datum, unknown: bool) -> Mask:
+    """A mask without nulls."""
+    if isinstance(datum, pa.Scalar):
+        return bool(datum.as_py()) if datum.is_valid else unknown
+    return pc.fill_null(datum, unknown) if datum.null_count else datum
+
+
+@dataclass(frozen=True, slots=True)
+class _Pruner:
+    files: FileStatistics
+    zone: dt.tzinfo
+
+    def outcome(self, node: tree.Expression) -> _Outcome:
+        if isinstance(node, tree.Unknown):
+            return _EITHER
+        if isinstance(node, tree.And):
+            a, b = self.outcome(node.left), self.outcome(node.right)
+            return _Outcome(_and(a.may_be_true, b.may_be_true), _or(a.may_be_false, b.may_be_false))
+        if isinstance(node, tree.Or):
+            a, b = self.outcome(node.left), self.outcome(node.right)
+            return _Outcome(_or(a.may_be_true, b.may_be_true), _and(a.may_be_false, b.may_be_false))
+        if isinstance(node, tree.Not):
+            child = self.outcome(node.child)
+            return _Outcome(child.may_be_false, child.may_be_true)
+        try:
+            exact = self.exact(node)
+            if exact is not None:
+                return _Outcome(_mask(exact, False), _mask(pc.invert(exact), False))
+            return self.leaf(node)
+        except (InvalidRequest, NotUnderstood, pa.ArrowInvalid):
+            # What fails here (an overflow at a bound, a function for Spark) is the engine's to judge, row by row.
+            return _EITHER
+
+    def exact(self, node: tree.Expression) -> Datum | None:
+        """The value for all rows of each file, where the node names partition columns only."""
+        values: dict[tuple[str, ...], pa.Array] = {}
+        for part in tree.walk(node):
+            if isinstance(part, tree.Unknown):
+                return None
+            if isinstance(part, tree.Column):
+                value = self.files.exact(part.path)
+                if value is None:
+                    return None
+                values[part.path] = value
+        return evaluate_datum(node, Rows(self.files.num_files, values.__getitem__, self.zone))
+
+    def leaf(self, node: tree.Expression) -> _Outcome:
+        """A predicate over data columns without AND, OR, NOT."""
+        if isinstance(node, tree.Compare):
+            left, right = self.interval(node.left), self.interval(node.right)
+            if left is None or right is None:
+                return _EITHER
+            return _compared(node.op, left, right, type_of(node.left))
+        if isinstance(node, tree.Column):
+            return self.leaf(tree.Compare("=", node, tree.Literal(True, t.BOOLEAN)))
+        if isinstance(node, tree.IsNull):
+            return self.is_null(node.child)
+        if isinstance(node, tree.In):
+            return self.is_in(node)
+        if isinstance(node, tree.StartsWith):
+            return self.starts_with(node.child, node.prefix, whole=True)
+        if isinstance(node, tree.Like):
+            return self.like(node)
+        if isinstance(node, tree.Call) and node.name == "isnan":
+            nan = tree.Literal(float("nan"), type_of(node.args[0]))
+            return self.outcome(tree.Compare("<=>", node.args[0], nan))
+        return _EITHER
+
+    def is_null(self, child: tree.Expression) -> _Outcome:
+        if isinstance(child, tree.Column):
+            may_be_null, all_null = self.nulls(child.path)
+            return _Outcome(may_be_null, _not(all_null))
+        interval = self.interval(child)
+        return _Outcome(interval.may_be_null, _not(interval.all_null)) if interval else _EITHER
+
+    def is_in(self, node: tree.In) -> _Outcome:
+        child = self.interval(node.child)
+        if child is None:
+            return _EITHER
+        data_type = type_of(node.child)
+        known = [v.value for v in node.values if v.value is not None]
+        ordered = pa.array(known, to_arrow(data_type))
+        if data_type != t.BOOLEAN:
+            ordered = ordered.take(pc.sort_indices(ordered))  # NaN goes last, where it belongs
+        may_be_true: Mask = False
+        may_be_false: Mask = len(known) == len(node.values)  # `x IN (1, NULL)` is never false
+        step = -(-len(ordered) // MAX_IN_RANGES) or 1
+        for start in range(0, len(ordered), step):
+            low, high = ordered[start], ordered[min(start + step, len(ordered)) - 1]
+            if data_type == t.BOOLEAN:
+                high = low
+            inside = _compared(">=", child, _point(low), data_type), _compared("<=", child, _point(high), data_type)
+            may_be_true = _or(may_be_true, _and(inside[0].may_be_true, inside[1].may_be_true))
+            if step == 1:
+                may_be_false = _and(may_be_false, _compared("=", child, _point(low), data_type).may_be_false)
+        return _Outcome(may_be_true, _and(may_be_false, _not(child.all_null)))
+
+    def like(self, node: tree.Like) -> _Outcome:
+        prefix, rest = like_prefix(node.pattern)
+        if not rest:
+            return self.outcome(tree.Compare("=", node.child, tree.Literal(prefix, t.STRING)))
+        return self.starts_with(node.child, prefix, whole=rest == "%")
+
+    def starts_with(self, child: tree.Expression, prefix: str, *, whole: bool) -> _Outcome:
+        """`child` begins with `prefix`; unless `whole`, more is asked of it."""
+        values = self.interval(child)
+        if values is None:
+            return _EITHER
+        start = pa.scalar(prefix, pa.string())
+        low_within = pc.starts_with(values.lower, pattern=prefix)
+        # All text that starts with the prefix lies from the prefix itself up to the last text that starts with it.
+        not_above = _mask(pc.or_kleene(pc.less_equal(values.lower, start), low_within), True)
+        not_below = _mask(pc.greater_equal(values.upper, start), True)
+        some = _and(_and(not_above, not_below), _not(values.all_null))
+        if not whole:
+            return _Outcome(some, True)
+        all_within = _and(_mask(low_within, False), _mask(pc.starts_with(values.upper, pattern=prefix), False))
+        return _Outcome(some, _and(_not(all_within), _not(values.all_null)))
+
+    def nulls(self, path: tuple[str, ...]) -> tuple[Mask, Mask]:
+        """(some row may be null, all rows are null)."""
+        count, rows = self.files.null_count(path), self.files.num_rows()
+        if count is None:
+            return True, False
+        may_be_null = _mask(pc.greater(count, 0), True)
+        return may_be_null, False if rows is None else _mask(pc.greater_equal(count, rows), False)
+
+    def interval(self, node: tree.Expression) -> _Interval | None:
+        """Where an operand's values lie; None where nothing is known."""
+        exact = self.exact(node)
+        if exact is not None:
+            return _point(exact)
+        if isinstance(node, tree.Column):
+            return self.column(node)
+        if isinstance(node, tree.Cast):
+            child, source = self.interval(node.child), type_of(node.child)
+            return None if child is None else self.monotone(child, source, node.type)
+        if isinstance(node, tree.Call) and node.name == "year" and len(node.args) == 1:
+            child = self.interval(node.args[0])
+            if child is None:
+                return None
+            low, high = (pc.cast(pc.year(x), pa.int32()) for x in (child.lower, child.upper))
+            return _Interval(low, high, child.may_be_null, child.all_null, False)
+        return None
+
+    def column(self, node: tree.Column) -> _Interval | None:
+        may_be_null, all_null = self.nulls(node.path)
+        if isinstance(node.type, (t.Struct, t.Array, t.Map)) or node.type == t.VARIANT:
+            return None
+        unknown = pa.scalar(None, to_arrow(node.type))
+        lower, upper = self.files.lower(node.path), self.files.upper(node.path)
+        low = unknown if lower is None else conform(lower, node.type)
+        high = unknown if upper is None else conform(upper, node.type)
+        tight = node.type not in (t.STRING, t.BINARY, t.TIMESTAMP, t.TIMESTAMP_NTZ)
+        return _Interval(low, high, may_be_null, all_null, tight)
+
+    def monotone(self, child: _Interval, source: DataType, target: DataType) -> _Interval | None:
+        """The interval of a cast that keeps the order; None for other casts."""
+        if not _keeps_order(source, target, self.zone):
+            return None
+        low, high = child.lower, child.upper
+        if source == t.TIMESTAMP and target == t.DATE and self.zone is not UTC:
+            low, high = _before(low), _after(high)
+        low, high = (cast_datum(x, source, target, self.zone) for x in (low, high))
+        return _Interval(low, high, child.may_be_null, child.all_null, child.tight)
+
+
+def _keeps_order(source: DataType, target: DataType, zone: dt.tzinfo) -> bool:
+    """x <= y implies cast(x) <= cast(y), and no cast of a value fails or becomes null."""
+    if source in t.INTEGRAL:
+        if target in t.INTEGRAL:
+            return t.INTEGRAL.index(source) <= t.INTEGRAL.index(target)
+        return target in t.FLOATING or isinstance(target, Decimal)
+    if isinstance(source, Decimal):
+        return target in t.FLOATING or (isinstance(target, Decimal) and target.scale >= source.scale)
+    if source == t.FLOAT:
+        return target == t.DOUBLE
+    if source == t.DATE:
+        return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+    if source == t.TIMESTAMP:
+        return target == t.DATE or (target == t.TIMESTAMP_NTZ and zone is UTC)
+    return source == t.TIMESTAMP_NTZ and (target == t.DATE or (target == t.TIMESTAMP and zone is UTC))
+
+
+def _before(instants: Datum) -> Datum:
+    """A little earlier: where a clock was set back over midnight, a later instant may have an earlier date.
+
+    Since 1970 clocks have been set back by at most 3 hours, except once (Kwajalein, September 1969, by 23); before,
+    by up to a day.
+    """
+    return pc.subtract_checked(instants, _set_back(instants))
+
+
+def _after(instants: Datum) -> Datum:
+    return pc.add_checked(instants, _set_back(instants))
+
+
+def _set_back(instants: Datum) -> Datum:
+    hours, day = (
+        pa.scalar(dt.timedelta(hours=4), pa.duration("us")),
+        pa.scalar(dt.timedelta(hours=26), pa.duration("us")),
+    )
+    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)
+
+
+def _point(datum: Datum) -> _Interval:
+    null = _mask(pc.is_null(datum, nan_is_null=False), False)
+    return _Interval(datum, datum, null, null, True)
+
+
+def _possible(op: str, left: _Interval, right: _Interval, data_type: DataType) -> Mask:
+    """Some value of `left` may stand in this relation to some value of `right`, neither being null."""
+    if op in ("<", "<="):
+        found = _mask(compare(op, left.lower, right.upper, data_type), True)
+    elif op in (">", ">="):
+        found = _mask(compare(op, left.upper, right.lower, data_type), True)
+    elif op == "=":
+        found = _and(
+            _mask(compare("<=", left.lower, right.upper, data_type), True),
+            _mask(compare(">=", left.upper, right.lower, data_type), True),
+        )
+    elif not (left.tight and right.tight):
+        found = True
+    else:
+        points = [_mask(compare("=", x.lower, x.upper, data_type), False) for x in (left, right)]
+        equal = _mask(compare("=", left.lower, right.lower, data_type), False)
+        found = _not(_and(_and(*points), equal))
+    return _and(found, _not(_or(left.all_null, right.all_null)))
+
+
+def _compared(op: str, left: _Interval, right: _Interval, data_type: DataType) -> _Outcome:
+    if op == "!=":
+        equal = _compared("=", left, right, data_type)
+        return _Outcome(equal.may_be_false, equal.may_be_true)
+    if op != "<=>":
+        return _Outcome(_possible(op, left, right, data_type), _possible(_FLIPPED[op], left, right, data_type))
+    both_null = _and(left.may_be_null, right.may_be_null)
+    one_null = _or(_and(left.may_be_null, _not(right.all_null)), _and(right.may_be_null, _not(left.all_null)))
+    return _Outcome(
+        _or(_possible("=", left, right, data_type), both_null),
+        _or(_possible("!=", left, right, data_type), one_null),
+    )

@@ -1,0 +1,161 @@
+"""One Parquet file as a stream of record batches: only the columns asked, one row group at a time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
+from alluvium.portable.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
+from alluvium.storage.store import Store
+
+_ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/")
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where data files are: below the table's root, or anywhere else.
+
+    Attributes:
+        store: The table's root.
+        open_store: From a URL to its store, for absolute paths.
+    """
+
+    store: Store
+    open_store: Callable[[str], Store]
+
+    def uri(self, path: str) -> str:
+        """The file's address."""
+        return path if _ABSOLUTE.match(path) else self.store.uri(path)
+
+    def open(self, path: str) -> pa.NativeFile:
+        """Opens a file by the path in a scan plan.
+
+        Raises:
+            NotFound: The file is not there, code `missing-file`.
+        """
+        try:
+            if not _ABSOLUTE.match(path):
+                return self.store.open_input(path)
+            parent, _, name = path.rpartition("/")
+            return self.open_store(parent or "/").open_input(name)
+        except NotFound:
+            raise NotFound(
+                "a data file that the table lists does not exist",
+                code="missing-file",
+                url=self.store.url,
+                path=path,
+                hint="VACUUM may have removed it, or somebody deleted it by hand; read a newer version of the table",
+            ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """An open Parquet file.
+
+    Attributes:
+        path: As the plan names it.
+        reader: pyarrow's reader.
+        calendar: Where its dates are in the hybrid calendar; else None.
+    """
+
+    path: str
+    reader: pq.ParquetFile
+    calendar: LegacyCalendar | None
+
+    def close(self) -> None:
+        """Closes the file."""
+        self.reader.close(force=True)
+
+    @property
+    def num_rows(self) -> int:
+        count: int = self.reader.metadata.num_rows
+        return count
+
+    def names(self, wanted: Sequence[str]) -> dict[str, str]:
+        """The file's own name of each top-level column wanted that it has: exact, else without regard to case."""
+        present = self.reader.schema_arrow.names
+        exact = set(present)
+        by_folded = {name.casefold(): name for name in reversed(present)}
+        found = {name: name if name in exact else by_folded.get(name.casefold()) for name in wanted}
+        return {name: own for name, own in found.items() if own is not None}
+
+    def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+        """Rows in order: how many, and the columns under the names wanted.
+
+        Args:
+            columns: From `names`.
+            batch_size: Rows at most.
+
+        Raises:
+            CorruptTable: The file is damaged.
+        """
+        if not columns:
+            for start in range(0, self.num_rows, batch_size):
+                yield min(batch_size, self.num_rows - start), {}
+            return
+        own = sorted(set(columns.values()))
+        int96 = self._int96_columns() if self.calendar is not None else frozenset()
+        for row_group in range(self.reader.metadata.num_row_groups):
+            # One row group a call: with pre_buffer on, pyarrow holds all that a call will read.
+            for batch in self._decoded(row_group, own, batch_size):
+                arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
+                if self.calendar is not None:
+                    arrays = {
+                        name: rebase(values, self.calendar, columns[name] in int96, name)
+                        for name, values in arrays.items()
+                    }
+                yield batch.num_rows, arrays
+
+    def _decoded(self, row_group: int, own: list[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self.reader.iter_batches(batch_size, row_groups=[row_group], columns=own)
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged(self.path, error) from None
+
+    def _int96_columns(self) -> frozenset[str]:
+        """Top-level columns with INT96 in them; a file never mixes both kinds of timestamps."""
+        schema = self.reader.metadata.schema
+        described = [schema.column(i) for i in range(len(schema))]
+        paths = [column.path for column in described if column.physical_type == "INT96"]
+        names = self.reader.schema_arrow.names
+        return frozenset(name for name in names if any(path == name or path.startswith(f"{name}.") for path in paths))
+
+
+def open_data_file(files: Files, path: str, time_zone: str) -> DataFile:
+    """Opens a Parquet file and reads its footer.
+
+    Raises:
+        NotFound: The file is not there.
+        CorruptTable: It is no Parquet file.
+        UnsupportedFeature: pyarrow cannot read one of its types.
+    """
+    try:
+        # INT96 years such as 1677 overflow nanoseconds, pyarrow's default unit for them.
+        reader = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
+        reader.schema_arrow  # noqa: B018 - types are looked at here, so that failing is failing to open
+    except pa.ArrowNotImplementedError as error:
+        raise UnsupportedFeature(
+            f"the data file has a type that pyarrow {pa.__version__} cannot read: {error}",
+            code="unsupported-file-type",
+            path=path,
+            hint="upgrade pyarrow, or read the table through Spark",
+        ) from None
+    except AlluviumError:
+        raise
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged(path, error) from None
+    return DataFile(path, reader, legacy_calendar(reader.metadata.metadata, time_zone))
+
+
+def _damaged(path: str, error: Exception) -> CorruptTable:
+    return CorruptTable(
+        f"the data file cannot be read: {str(error).splitlines()[0]}",
+        code="damaged-file",
+        path=path,
+        hint="the file was cut or overwritten; restore it, or remove its rows from the table",
+    )

@@ -1,0 +1,57 @@
+"""What the scans below a DataFrame will read: asked of Spark's own plan, without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from alluvium.spark.gateway import JavaObject
+from alluvium.spark.scan.index import PlannedFiles, planned_files
+
+_SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+
+
+@dataclass(frozen=True, slots=True)
+class ScanDescription:
+    """One scan of a table.
+
+    Attributes:
+        identity: The source's identity: table, version, ...
+        files: Files that the scan will read.
+        size_bytes: Their total size.
+        skipped: Files left out, by reason.
+        filters: The filters that Spark handed over, as it prints them.
+    """
+
+    identity: tuple[str, ...]
+    files: int
+    size_bytes: int
+    skipped: tuple[tuple[str, int], ...]
+    filters: tuple[str, ...]
+
+
+def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:
+    """The scans of our tables in the physical plan of a DataFrame; its jobs are not run."""
+    plan = df._jdf.queryExecution().sparkPlan()
+    leaves = plan.collectLeaves()
+    nodes = (leaves.apply(i) for i in range(leaves.size()))
+    return tuple(found for node in nodes for found in _describe(node))
+
+
+def _describe(node: JavaObject) -> Iterator[ScanDescription]:
+    if node.getClass().getName() != _SCAN:
+        return
+    index: PlannedFiles | None = planned_files(str(node.relation().location().toString()))
+    if index is not None:
+        filters = (*_texts(node.partitionFilters()), *_texts(node.dataFilters()))
+        plan = index.plan(filters)
+        sizes = [part.files.column("size") for part in plan.parts]
+        files = sum(part.files.num_rows for part in plan.parts)
+        size_bytes = sum(sum(column.to_pylist()) for column in sizes)
+        yield ScanDescription(index.identity, files, size_bytes, plan.skipped, filters)
+
+
+def _texts(filters: JavaObject) -> tuple[str, ...]:
+    return tuple(str(filters.apply(i).sql()) for i in range(filters.size()))

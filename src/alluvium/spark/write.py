@@ -1,0 +1,195 @@
+"""Write plans on Spark: its own Parquet writer, with settings that the format needs and the session never sees."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+import msgspec
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.plan.write import Check, WritePlan
+from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.spark import failures
+from alluvium.spark.clone import PrivateSession
+from alluvium.spark.scan.names import quote, quote_text
+from alluvium.spark.session import ensure_native
+from alluvium.spark.types import to_spark
+
+_SETTINGS: Mapping[str, str] = {
+    # INT96, the default, has no statistics.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+}
+_OPTIONS: Mapping[str, str] = {
+    # Timestamps in directory names are in UTC, whatever the session's zone; expressions keep that zone.
+    "timeZone": "UTC",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+    # Version 2 moves files as tasks end, so that a failed job leaves some.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
+}
+_FIELD_ID = "parquet.field.id"
+_VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
+_SHOWN_CHARACTERS = 500
+
+
+def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
+    """Writes rows as files below `plan.root/plan.directory`, which must not exist yet.
+
+    After an error files may be left there: the caller deletes the directory.
+
+    Args:
+        spark: The session that runs the job.
+        df: Rows that have the plan's columns and types, in order (see `columns.align`).
+        plan: What to write.
+
+    Raises:
+        InvalidRequest: `"constraint-violated"`: a row fails a check, named with the row's values;
+            `"invalid-data"`: Spark refuses the data or fails on a value; `"no-jvm"`.
+        UnsupportedFeature: The plan has derived columns or another format than Parquet.
+    """
+    ensure_native(spark)
+    failures.install()
+    if plan.derived or plan.file_format != "parquet":
+        raise UnsupportedFeature("derived columns and formats other than Parquet cannot be written by Spark here")
+    private = PrivateSession(spark, _SETTINGS)
+    try:
+        rows = _checked(private.take(_with_field_ids(df, plan.schema)), plan.checks)
+        writer = rows.write.mode("error").options(**{**_OPTIONS, **dict(plan.options)})
+        if plan.partition_by:
+            writer = writer.partitionBy(*plan.partition_by)
+        writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
+    except AnalysisException as error:
+        raise _invalid(error, plan) from error
+    except (PySparkException, Py4JJavaError) as error:
+        raise _translated(error, plan) from error
+
+
+def _with_field_ids(df: DataFrame, schema: Struct) -> DataFrame:
+    """The plan's field ids as metadata of the data's columns, from where Spark's writer takes them."""
+    if not any(_has_ids(f) for f in schema.fields):
+        return df
+    columns = []
+    for f in schema.fields:
+        column = sf.col(quote(f.name))
+        if _has_ids(Field(f.name, f.type)):
+            column = column.cast(to_spark(_ids_only(f.type)))
+        columns.append(column.alias(f.name, metadata=_ids(f)))
+    return df.select(*columns)
+
+
+def _ids(f: Field) -> dict[str, object]:
+    return {_FIELD_ID: f.metadata[_FIELD_ID]} if _FIELD_ID in f.metadata else {}
+
+
+def _has_ids(f: Field) -> bool:
+    return _FIELD_ID in f.metadata or any(_has_ids(inner) for inner in _inner_fields(f.type))
+
+
+def _inner_fields(data_type: DataType) -> tuple[Field, ...]:
+    if isinstance(data_type, Struct):
+        return data_type.fields
+    if isinstance(data_type, Array):
+        return _inner_fields(data_type.element)
+    return (*_inner_fields(data_type.key), *_inner_fields(data_type.value)) if isinstance(data_type, Map) else ()
+
+
+def _ids_only(data_type: DataType) -> DataType:
+    if isinstance(data_type, Struct):
+        return Struct(
+            tuple(
+                Field(f.name, _ids_only(f.type), True, {k: v for k, v in f.metadata.items() if k == _FIELD_ID})
+                for f in data_type.fields
+            )
+        )
+    if isinstance(data_type, Array):
+        return Array(_ids_only(data_type.element))
+    return Map(_ids_only(data_type.key), _ids_only(data_type.value)) if isinstance(data_type, Map) else data_type
+
+
+def _checked(df: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
+    """The rows, with a filter on top that raises at the first row for which a check is not true."""
+    for index, check in enumerate(checks):
+        names = ", ".join(f"{quote_text(name)}, cast({_column(name)} as string)" for name in check.columns)
+        values = f"to_json(named_struct({names}), map('ignoreNullFields', 'false'))" if names else "'{}'"
+        message = f"concat('alluvium-check {index} ', {values}, ' end-of-check')"
+        # spark_partition_id() costs nothing and makes the condition nondeterministic: Spark may then neither move it
+        # below a join or limit, where it would see rows that are not written, nor drop it.
+        condition = f"coalesce(({check.sql}), false) or (spark_partition_id() >= 0 and raise_error({message}))"
+        df = df.where(_typed(condition, message))
+    return df
+
+
+def _typed(condition: str, message: str) -> str:
+    return condition.replace(f"raise_error({message})", f"cast(raise_error({message}) as boolean)")
+
+
+def _column(name: str) -> str:
+    return ".".join(quote(part) for part in name.split("."))
+
+
+def _translated(error: Exception, plan: WritePlan) -> Exception:
+    texts = [str(error), *_java_messages(error)]
+    for text in texts:
+        if match := _VIOLATION.search(text):
+            return _violation(plan.checks[int(match[1])], match[2], plan)
+    if isinstance(error, PySparkException) and error.getCondition():
+        return _invalid(error, plan)
+    cause = next((text for text in reversed(texts) if _CONDITION.search(text)), None)
+    return _invalid_text(cause, plan) if cause and _is_data_error(cause) else error
+
+
+_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
+_DATA_ERRORS = ("CAST_", "ARITHMETIC_", "NUMERIC_", "DIVIDE_BY_ZERO", "INVALID_ARRAY", "USER_RAISED", "DATETIME")
+
+
+def _is_data_error(text: str) -> bool:
+    match = _CONDITION.search(text)
+    return match is not None and match[1].startswith(_DATA_ERRORS)
+
+
+def _java_messages(error: Exception) -> list[str]:
+    java_exception = None
+    if isinstance(error, Py4JJavaError):
+        java_exception = error.java_exception
+    elif isinstance(error, CapturedException):
+        java_exception = error._origin
+    return list(failures.messages(java_exception))
+
+
+def _violation(check: Check, values_json: str, plan: WritePlan) -> InvalidRequest:
+    try:
+        values: dict[str, str | None] = msgspec.json.decode(values_json, type=dict[str, str | None])
+        row = ", ".join(f"{name} = {'null' if value is None else value}" for name, value in values.items())
+    except msgspec.DecodeError:
+        row = values_json
+    return InvalidRequest(
+        f"constraint {check.name!r} ({check.sql}) does not hold for a row"
+        + (f" with {row[:_SHOWN_CHARACTERS]}" if row else ""),
+        code="constraint-violated",
+        url=plan.root,
+        column=check.columns[0] if len(check.columns) == 1 else None,
+        hint="nothing was written; filter or correct the rows, or change the table's constraint",
+    )
+
+
+def _invalid(error: PySparkException, plan: WritePlan) -> InvalidRequest:
+    return _invalid_text(str(error), plan)
+
+
+def _invalid_text(text: str, plan: WritePlan) -> InvalidRequest:
+    line = text[text.find("[") :] if "[" in text else text
+    return InvalidRequest(
+        f"Spark cannot write the data: {line.split('SQLSTATE')[0].split(chr(10))[0].strip().rstrip('.')}",
+        code="invalid-data",
+        url=plan.root,
+        hint="nothing was written; the query of the data fails, see the error that caused this one",
+    )

@@ -1,0 +1,87 @@
+"""Fixtures of the corpus, the ratchet of what once was right, and the figures at the end of the run."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance.cases import Case, load_cases, prepare_table
+from conformance.lanes import Lane
+from conformance.runner import OUTCOMES, Verdict, judge
+
+RATCHET = Path(__file__).parent / "right.txt"
+UPDATING = os.environ.get("ALLUVIUM_RATCHET") == "update"
+SHOWN_NOTES = 400
+
+VERDICTS: list[Verdict] = []
+
+
+def read_ratchet() -> set[str]:
+    return set(RATCHET.read_text(encoding="utf-8").splitlines()) if RATCHET.exists() else set()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" in metafunc.fixturenames:
+        cases = load_cases()
+        missing = [pytest.param(None, marks=pytest.mark.skip("no corpus: set ALLUVIUM_CONFORMANCE"), id="absent")]
+        metafunc.parametrize("case", [pytest.param(case, id=case.name) for case in cases] or missing)
+
+
+@pytest.fixture(scope="session")
+def once_right() -> set[str]:
+    """Names of the expectations that were right when the ratchet was last written."""
+    return read_ratchet()
+
+
+@pytest.fixture
+def check_case(once_right: set[str], tmp_path: Path) -> Callable[[Case, Callable[[str], Lane]], None]:
+    """Judges a case in the lane that is made for its table; fails on what is wrong, or right no more."""
+
+    def check(case: Case, lane_of: Callable[[str], Lane]) -> None:
+        if case.disputed:
+            pytest.skip("the reference implementations disagree about this table")
+        verdicts = list(judge(case, lane_of(str(prepare_table(case, tmp_path)))))
+        VERDICTS.extend(verdicts)
+        bad = [f"{v.name}: {v.note[:SHOWN_NOTES]}" for v in verdicts if v.outcome == "wrong"]
+        if not UPDATING:
+            bad += [
+                f"{v.name}: was right, is {v.outcome}: {v.note[:SHOWN_NOTES]}"
+                for v in verdicts
+                if v.name in once_right and v.outcome in ("weak", "refused")
+            ]
+        if bad:
+            pytest.fail("\n".join(bad), pytrace=False)
+        if verdicts and all(v.outcome == "refused" for v in verdicts):
+            pytest.skip(f"refused: {verdicts[0].note[:SHOWN_NOTES]}")
+
+    return check
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With `ALLUVIUM_RATCHET=update`: writes `right.txt` anew for the cases that ran, keeps the others."""
+    if not UPDATING or not VERDICTS:
+        return
+    ran = {(v.lane, v.case) for v in VERDICTS}
+    kept = {name for name in read_ratchet() if tuple(name.split(" ")[:2]) not in ran}
+    right = kept | {v.name for v in VERDICTS if v.outcome == "right"}
+    RATCHET.write_text("".join(f"{name}\n" for name in sorted(right)), encoding="utf-8")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not VERDICTS:
+        return
+    counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for verdict in VERDICTS:
+        counts[verdict.lane, verdict.kind][verdict.outcome] += 1
+        counts[verdict.lane, "all"][verdict.outcome] += 1
+    terminalreporter.section("conformance")
+    terminalreporter.write_line(f"{'lane':<7}{'kind':<11}" + "".join(f"{outcome:>9}" for outcome in OUTCOMES))
+    for (lane, kind), count in sorted(counts.items(), key=lambda item: (item[0][0], item[0][1] == "all", item[0][1])):
+        terminalreporter.write_line(f"{lane:<7}{kind:<11}" + "".join(f"{count[outcome]:>9}" for outcome in OUTCOMES))
+    for verdict in VERDICTS:
+        if verdict.outcome == "weak":
+            terminalreporter.write_line(f"weak: {verdict.name}: {verdict.note[:SHOWN_NOTES]}")

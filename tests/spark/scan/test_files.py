@@ -1,0 +1,122 @@
+"""File statuses and groups, without and with the JVM."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from alluvium.schema import types as t
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.gateway import java_of
+from alluvium.spark.scan.bulk import partition_directories
+from alluvium.spark.scan.files import address, format_file_statuses, make_file_statuses
+from alluvium.spark.scan.rows import group_files, make_rows
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if not byte & 0x80:
+            return value, at
+
+
+def decode(record: bytes) -> dict[int, object]:
+    """A protobuf message as field number -> value, by the wire format's definition."""
+    found: dict[int, object] = {}
+    at = 0
+    while at < len(record):
+        tag, at = varint(record, at)
+        value, at = varint(record, at)
+        if tag & 7 == 2:
+            found[tag >> 3], at = record[at : at + value], at + value
+        else:
+            found[tag >> 3] = value
+    return found
+
+
+@given(st.lists(st.tuples(st.text(min_size=1), st.integers(0, 2**50), st.integers(0, 2**45)), max_size=5))
+def test_records_decode_to_what_was_given(rows: list[tuple[str, int, int]]) -> None:
+    columns = list(zip(*rows, strict=True)) or [(), (), ()]
+    data = format_file_statuses(
+        pa.array([p.encode() for p in columns[0]], pa.large_binary()),
+        pa.array(columns[1], pa.int64()),
+        pa.array(columns[2], pa.int64()),
+    )
+    (count,) = struct.unpack_from(">i", data)
+    at, found = 4, []
+    for _ in range(count):
+        (length,) = struct.unpack_from(">i", data, at)
+        found.append(decode(data[at + 4 : at + 4 + length]))
+        at += 4 + length
+    assert at == len(data)
+    assert [(f[2], f[3], f[7], f[1]) for f in found] == [(p.encode(), size, ms, 2) for p, size, ms in rows]
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "expected"),
+    [
+        ("file:/t/a b", "p=1/x%.parquet", "file:///t/a b/p=1/x%.parquet"),
+        ("s3a://b/t", "x", "s3a://b/t/x"),
+        ("s3a://b/t", "/other/x", "s3a://b/other/x"),
+        ("s3a://b/t", "s3a://c/x", "s3a://c/x"),
+        ("file:/t", "/u/x", "file:///u/x"),
+        ("file:/t", "12:30.parquet", "file:///t/12:30.parquet"),
+    ],
+)
+def test_addresses(root: str, path: str, expected: str) -> None:
+    assert address(root, pa.chunked_array([[path]])).to_pylist() == [expected]
+
+
+@given(st.lists(st.tuples(st.sampled_from(["a", "b", None, ""]), st.sampled_from([1, None]), st.booleans()), max_size=20))
+def test_groups_are_runs_of_equal_constants(values: list[tuple[str | None, int | None, bool]]) -> None:
+    schema = Struct((Field("s", t.STRING), Field("n", t.INTEGER), Field("b", t.BOOLEAN)))
+    constants = pa.array(
+        [dict(zip("snb", v, strict=True)) for v in values],
+        pa.struct([("s", pa.string()), ("n", pa.int32()), ("b", pa.bool_())]),
+    )
+    groups = group_files(pa.table({"path": pa.array([str(i) for i in range(len(values))], pa.string()), "constants": constants}), schema)
+    found = {
+        tuple(row.values()): groups.files["path"].to_pylist()[start:end]
+        for row, start, end in zip(groups.constants.to_pylist(), groups.starts, groups.ends, strict=True)
+    }
+    assert len(found) == len(groups)
+    assert found == {v: [str(i) for i, other in enumerate(values) if other == v] for v in set(values)}
+
+
+@pytest.mark.spark
+def test_directories_of_many_groups(spark: SparkSession) -> None:
+    java = java_of(spark)
+    schema = Struct((Field("d", t.DATE), Field("n", t.LONG)))
+    rows = [
+        {
+            "path": f"{n}",
+            "size": n,
+            "modification_time_ms": 1_700_000_000_000 + n,
+            "constants": {"d": datetime.date(2024, 1, 1 + n % 5), "n": n % 3},
+        }
+        for n in range(40)
+    ]
+    groups = group_files(pa.Table.from_pylist(rows), schema)
+    assert len(groups) == 15
+    statuses = make_file_statuses(java, "file:/t", groups.files)
+    made = partition_directories(java, make_rows(spark, java, groups, schema), statuses, groups.starts, groups.ends)
+    epoch = datetime.date(1970, 1, 1)
+    for index in range(15):
+        directory = made.apply(index)
+        values = directory.values()
+        day, n = epoch + datetime.timedelta(values.getInt(0)), values.getLong(1)
+        files = [directory.files().apply(i).fileStatus() for i in range(directory.files().size())]
+        expected = [r for r in rows if r["constants"] == {"d": day, "n": n}]
+        assert [(f.getPath().getName(), f.getLen(), f.getModificationTime()) for f in files] == [
+            (r["path"], r["size"], r["modification_time_ms"]) for r in expected
+        ]
+        assert all(f.isFile() for f in files)
