@@ -13,7 +13,7 @@ import pytest
 
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, read_footer
 from alluvium.errors import CorruptTable
-from alluvium.plan.write import FooterColumn
+from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType
 

@@ -97,7 +97,8 @@ def test_a_damaged_line_is_named(line: bytes) -> None:
 def test_commit_info_keeps_everything_and_reads_what_it_can() -> None:
     """ "Implementations are free to store any valid JSON-formatted data via the `commitInfo` action." """
     (info,) = parse_actions(
-        b'{"commitInfo":{"timestamp":"no number","operation":"MERGE","operationParameters":{"a":[1]},"isBlindAppend":1}}'
+        b'{"commitInfo":{"timestamp":"no number","operation":"MERGE","operationParameters":{"a":[1]},'
+        b'"isBlindAppend":1}}'
     )
     assert isinstance(info, CommitInfo)
     assert info.operation == "MERGE"

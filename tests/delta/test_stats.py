@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, read_footer
 from alluvium.delta.stats import AddStatistics, format_stats, stats_columns, truncated_max
 from alluvium.errors import InvalidRequest
-from alluvium.plan.write import FooterColumn
+from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow, to_arrow
 from alluvium.schema.types import Array, DataType, Field, Map, Struct

@@ -72,7 +72,9 @@ def schema_of(ddl: str) -> Struct:
 
 @pytest.mark.parametrize("assignment", [EXACT, CAST])
 @pytest.mark.parametrize(("ddl", "data", "expected"), SAME_FOR_BOTH)
-def test_fits(spark: SparkSession, ddl: str, data: str, expected: tuple[object, ...] | None, assignment: Assignment) -> None:
+def test_fits(
+    spark: SparkSession, ddl: str, data: str, expected: tuple[object, ...] | None, assignment: Assignment
+) -> None:
     aligned = align(spark.sql(f"select {data}"), schema_of(ddl), assignment)
     assert aligned.schema.simpleString() == to_spark(schema_of(ddl)).simpleString()
     assert expected is None or tuple(aligned.first()) == expected

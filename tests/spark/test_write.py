@@ -49,7 +49,8 @@ def test_partition_directories_are_in_utc_and_expressions_are_not(
     before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        df = spark.range(1).selectExpr("id", "timestamp'2024-01-02 09:00:00' as ts", "hour(timestamp'2024-01-02 09:00:00') as h")
+        moment = "timestamp'2024-01-02 09:00:00'"
+        df = spark.range(1).selectExpr("id", f"{moment} as ts", f"hour({moment}) as h")
         write_files(spark, df, p := replace(plan(df), partition_by=("ts",)))
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)

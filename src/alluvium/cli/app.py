@@ -5,7 +5,6 @@ Exit codes: 0 done, 1 `doctor` found something, 2 the request failed.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Annotated
@@ -64,7 +63,3 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AlluviumError as error:
         print_error(error)
         sys.exit(FAILED)
-    except BrokenPipeError:
-        # The reader, say `head`, has seen enough. What is still in the buffer must not fail once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)

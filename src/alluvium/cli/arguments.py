@@ -12,7 +12,7 @@ from alluvium.cli.render import Format
 from alluvium.errors import InvalidRequest
 
 UrlArgument = Annotated[
-    str, typer.Argument(help="A local path or URL (file:, s3://, gs://, abfss://).", show_default=False)
+    str, typer.Argument(metavar="URL", help="A local path or URL (file:, s3://, gs://, abfss://).", show_default=False)
 ]
 FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print.", case_sensitive=False)]
 VersionOption = Annotated[

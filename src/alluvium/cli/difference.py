@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import alluvium
-from alluvium.cli.render import count_text, size_text
+from alluvium.cli.render import counted, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class FileTotals:
         return cls(files.num_rows, pc.sum(files.column("size"), min_count=0).as_py(), rows)
 
     def __str__(self) -> str:
-        rows = "an unknown number of" if self.rows is None else count_text(self.rows)
-        return f"{count_text(self.files)} files, {rows} rows, {size_text(self.size)}"
+        rows = "an unknown number of rows" if self.rows is None else counted(self.rows, "row")
+        return f"{counted(self.files, 'file')}, {rows}, {size_text(self.size)}"
 
 
 @dataclass(frozen=True, slots=True)

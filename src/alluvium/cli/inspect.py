@@ -23,6 +23,7 @@ from alluvium.cli.render import (
     Format,
     Shown,
     count_text,
+    counted,
     open_console,
     pairs_text,
     plain_rows,
@@ -60,7 +61,7 @@ def show(
     how: FormatOption = Format.TABLE,
     storage_option: StorageOption = None,
 ) -> None:
-    """What a table is: version, size, partitioning, protocol, properties."""
+    """Version, size, protocol, properties."""
     t = open_table(url, version, timestamp, storage_option)
     files = t.files()
     rows = pc.sum(files.column("num_rows"), skip_nulls=False, min_count=0).as_py()
@@ -147,11 +148,14 @@ def files(
     how: FormatOption = Format.TABLE,
     storage_option: StorageOption = None,
 ) -> None:
-    """The data files, those left out that cannot hold a row for which --where is true."""
+    """The data files that may hold rows.
+
+    With --where, files are left out that cannot hold a row for which it is true.
+    """
     t = open_table(url, version, timestamp, storage_option)
     kept = t.files(where)
     shown = kept if limit is None else kept.slice(0, limit)
-    note = f"{count_text(kept.num_rows)} files, {size_text(pc.sum(kept.column('size'), min_count=0).as_py())}"
+    note = f"{counted(kept.num_rows, 'file')}, {size_text(pc.sum(kept.column('size'), min_count=0).as_py())}"
     if where is not None:
         note += f"; {count_text(t.files().num_rows - kept.num_rows)} skipped"
     if shown.num_rows < kept.num_rows:
@@ -201,7 +205,10 @@ def diff(
     how: FormatOption = Format.TABLE,
     storage_option: StorageOption = None,
 ) -> None:
-    """What changed from version V1 to version V2: files, rows, schema, properties."""
+    """What changed between two versions.
+
+    Files and rows added and removed, columns, properties, protocol.
+    """
     before = open_table(url, first, None, storage_option)
     after = open_table(url, second, None, storage_option)
     found = compare(before, after)

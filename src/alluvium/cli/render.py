@@ -157,6 +157,11 @@ def count_text(value: object) -> str:
     return f"{value:,}" if isinstance(value, int) else "?"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def size_text(value: object) -> str:
     """`4.2 MB`, in powers of 1000."""
     if not isinstance(value, int):

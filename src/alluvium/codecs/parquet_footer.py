@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alluvium.errors import CorruptTable
-from alluvium.plan.write import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Primitive
 from alluvium.schema.types import Decimal as DecimalType
@@ -31,6 +30,14 @@ _CALENDARS_AGREE: Mapping[DataType, int] = {
     t.TIMESTAMP_NTZ: -25_567 * 86_400_000_000,
 }
 _NANOS_PER_UNIT = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class FooterColumn:
+    """A leaf whose statistics are taken from the Parquet footers: its path in the file and its type."""
+
+    path: tuple[str, ...]
+    type: DataType
 
 
 @dataclass(frozen=True, slots=True)

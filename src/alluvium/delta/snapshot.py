@@ -12,7 +12,7 @@ from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, advance, load_state
 from alluvium.delta.log.timeline import version_at
 from alluvium.delta.stats import AddStatistics
-from alluvium.errors import AlluviumError
+from alluvium.errors import AlluviumError, UnsupportedFeature
 from alluvium.storage.store import Store
 
 
@@ -77,9 +77,21 @@ def load_snapshot(
     """
     with locating(store, version):
         if timestamp_ms is not None:
+            _ensure_file_times(load_snapshot(store, time_zone=time_zone))
             version = version_at(store, timestamp_ms)
         segment = list_segment(store, version)
         return _snapshot(store, load_state(store, segment, ensure_readable_protocol), time_zone)
+
+
+def _ensure_file_times(newest: Snapshot) -> None:
+    """Times of commits are taken from their files; a table may say that its commits carry their own."""
+    enabled = newest.config.metadata.configuration.get("delta.enableInCommitTimestamps", "false")
+    if enabled.casefold() == "true":
+        raise UnsupportedFeature(
+            "travel by time in a table with in-commit timestamps is not implemented yet",
+            features=("inCommitTimestamp",),
+            hint="travel by version; the history shows what the commits say",
+        )
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:

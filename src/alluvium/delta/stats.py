@@ -22,7 +22,7 @@ from alluvium.codecs.temporal_text import format_date, format_instant, parse_dat
 from alluvium.delta.partition_values import parse_partition_values, partition_column
 from alluvium.delta.stats_json import LeafTexts, Path, decode_stats
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.plan.write import FooterColumn
+from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct

@@ -9,6 +9,7 @@ from alluvium.plan.changes import Committed, FileChanges, Replace
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import Struct
+from alluvium.storage.store import Store
 
 
 class ScanSource(Protocol):
@@ -35,6 +36,10 @@ class Target(Protocol):
 
     @property
     def url(self) -> str: ...
+
+    @property
+    def store(self) -> Store:
+        """The table's objects."""
 
     @property
     def schema(self) -> Struct:

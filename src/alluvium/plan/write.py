@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from alluvium.schema.types import DataType, Struct
+from alluvium.codecs.parquet_footer import FooterColumn
+from alluvium.schema.types import Struct
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
 #: the values as text (null: null), in the order of `partition_by`; `footer` is what the file's footer tells of
@@ -48,14 +49,6 @@ class Derived:
 
     column: str
     sql: str
-
-
-@dataclass(frozen=True, slots=True)
-class FooterColumn:
-    """A leaf whose statistics are taken from the Parquet footers: its path in the file and its type."""
-
-    path: tuple[str, ...]
-    type: DataType
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def test_a_gap_before_the_checkpoint_does_not_hurt_later_versions(log) -> None:
 def test_the_first_commits_are_gone_and_no_checkpoint_is_there(log) -> None:
     log.commits(4)
     log.store.delete(commit_path(0))
-    with pytest.raises(CorruptTable, match="commit 0 is missing .* first commit there is 1"):
+    with pytest.raises(CorruptTable, match=r"commit 0 is missing .* first commit there is 1"):
         list_segment(log.store)
 
 

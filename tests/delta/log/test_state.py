@@ -106,7 +106,8 @@ def test_lines_may_end_as_they_like(log) -> None:
     log.commits(1)
     log.store.put(
         commit_path(1),
-        b'\n  \r\n{"txn":{"appId":"a","version":1}}\r\n\n{"unknownAction":{"x":[1]}}\n{"txn":{"appId":"b","version":2}}',
+        b'\n  \r\n{"txn":{"appId":"a","version":1}}\r\n\n{"unknownAction":{"x":[1]}}\n'
+        b'{"txn":{"appId":"b","version":2}}',
     )
     log.commit(2, [log.add("g")])
     assert set(log.load().txns) == {"a", "b"}
@@ -119,7 +120,7 @@ def test_metadata_that_was_replaced_need_not_be_whole(log) -> None:
         b'{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}\n'
         b'{"metaData":{"id":"i","format":{"provider":"parquet","options":{}},"partitionColumns":[],"configuration":{}}}\n',
     )
-    with pytest.raises(CorruptTable, match="line 2 .*schemaString"):
+    with pytest.raises(CorruptTable, match=r"line 2 .*schemaString"):
         log.load()
     log.commit(1, log.head()[1:])
     assert log.load().metadata.id == "t"

@@ -76,14 +76,18 @@ def test_addresses(root: str, path: str, expected: str) -> None:
     assert address(root, pa.chunked_array([[path]])).to_pylist() == [expected]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", None, ""]), st.sampled_from([1, None]), st.booleans()), max_size=20))
+_CONSTANTS = st.tuples(st.sampled_from(["a", "b", None, ""]), st.sampled_from([1, None]), st.booleans())
+
+
+@given(st.lists(_CONSTANTS, max_size=20))
 def test_groups_are_runs_of_equal_constants(values: list[tuple[str | None, int | None, bool]]) -> None:
     schema = Struct((Field("s", t.STRING), Field("n", t.INTEGER), Field("b", t.BOOLEAN)))
     constants = pa.array(
         [dict(zip("snb", v, strict=True)) for v in values],
         pa.struct([("s", pa.string()), ("n", pa.int32()), ("b", pa.bool_())]),
     )
-    groups = group_files(pa.table({"path": pa.array([str(i) for i in range(len(values))], pa.string()), "constants": constants}), schema)
+    paths = pa.array([str(i) for i in range(len(values))], pa.string())
+    groups = group_files(pa.table({"path": paths, "constants": constants}), schema)
     found = {
         tuple(row.values()): groups.files["path"].to_pylist()[start:end]
         for row, start, end in zip(groups.constants.to_pylist(), groups.starts, groups.ends, strict=True)

@@ -82,7 +82,8 @@ def test_dynamic_partition_pruning(spark: SparkSession, make_source: Make) -> No
 
 
 def test_renames_constants_positions_and_sums(spark: SparkSession, make_source: Make) -> None:
-    source = make_source([numbers(0, 10), numbers(10, 5)], [{"first": 0}, {"first": 100}], Struct((Field("first", t.LONG),)))
+    first = Struct((Field("first", t.LONG),))
+    source = make_source([numbers(0, 10), numbers(10, 5)], [{"first": 0}, {"first": 100}], first)
     part = source.plan.parts[0]
     output = (
         OutputColumn("Row Id", t.LONG, True, Sum((FileConstant("first", t.LONG), RowPosition()))),
@@ -151,7 +152,8 @@ def test_temporary_view_and_self_join_in_sql(spark: SparkSession, make_source: M
     read_native(spark, days(make_source)).createOrReplaceTempView("alluvium_days")
     text = "select count(*) from alluvium_days a join alluvium_days b on a.id = b.id where a.kind = 'a' and b.id < 30"
     assert spark.sql(text).first()[0] == 20
-    assert spark.sql("select max(id) from alluvium_days where kind = (select min(kind) from alluvium_days)").first()[0] == 49
+    text = "select max(id) from alluvium_days where kind = (select min(kind) from alluvium_days)"
+    assert spark.sql(text).first()[0] == 49
 
 
 @pytest.mark.parametrize("error", [CorruptTable("broken", code="x", path="p"), UnsupportedFeature("no")])

@@ -115,7 +115,15 @@ def ensure_readable(config: TableConfig) -> None:
     ensure_readable_protocol(config.protocol)
     # "The table property should only be honored if the table's protocol has reader and writer versions and/or table
     # features that support the `columnMapping` table feature."
-    used = [f.name for f in FEATURES if _implied(f, config, writing=False) and not f.implemented and f.is_used(config)]
+    # A reader's feature that is listed for writers alone breaks the protocol; ignoring it would misread the files.
+    orphans = config.protocol.writer_features or ()
+    used = [
+        f.name
+        for f in FEATURES
+        if not f.implemented
+        and (_implied(f, config, writing=False) or (f.reader and f.name in orphans))
+        and f.is_used(config)
+    ]
     if used:
         raise _unsupported(f"the table uses {', '.join(used)}", used)
 

@@ -54,6 +54,8 @@ _DICTIONARY = [
     for name in ("partitionValues.key_value.key", "partitionValues.key_value.value")
 ]
 _ROW_GROUP = 100_000
+# A reader holds a page of each column.
+_PAGE_BYTES = 1 << 18
 
 
 def format_checkpoint(

@@ -32,10 +32,9 @@ from alluvium.storage.store import ObjectInfo, Store
 
 # Small batches on one thread: what a reader holds beside the result is what it costs.
 _ROWS = 2048
-_BUFFER = 1 << 20
+_BUFFER = 1 << 19
 # Files up to this size come by one request instead of one a column.
 _WHOLE = 4 << 20
-_RELEASE_EVERY = 4
 _T = TypeVar("_T", bound=Wire)
 
 _HEAD: dict[str, type[Wire]] = {
@@ -203,14 +202,13 @@ def _file_actions(source: pq.ParquetFile, kind: str, schema: pa.Schema, nulls: N
     names = [f.name for f in schema if f.name in there]
     parsed = "stats_parsed" if kind == "add" and "stats_parsed" in there and _lacks_stats(source, there) else None
     wanted = [f"{kind}.{name}" for name in (*names, *([parsed] if parsed else []))]
-    for number, batch in enumerate(source.iter_batches(_ROWS, use_threads=False, columns=wanted)):
+    for batch in source.iter_batches(_ROWS, use_threads=False, columns=wanted):
         rows = batch.column(kind)
         valid = rows.filter(rows.is_valid()) if rows.null_count else rows
         if len(valid):
             yield _batch(valid, schema, parsed, nulls)
-        if number % _RELEASE_EVERY == 0:
-            # The allocator would otherwise keep three times what a batch needs.
-            pa.default_memory_pool().release_unused()
+        # The allocator would otherwise keep three times what a batch needs.
+        pa.default_memory_pool().release_unused()
 
 
 def _lacks_stats(source: pq.ParquetFile, there: set[str]) -> bool:

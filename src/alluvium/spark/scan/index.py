@@ -188,7 +188,8 @@ class PlannedFiles:
         """The filter as a function of a row of constants.
 
         Spark drops filters on partition columns from the plan once it has handed them to the index
-        (`FileSourceStrategy`: `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we understand it.
+        (`FileSourceStrategy`: `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we
+        understand it.
         """
         references = {a.name(): a for a in _items(partition_filter.references().toSeq())}
         # Binding goes by the attributes' ids: columns that the filter does not name get attributes of their own.
