@@ -6,7 +6,6 @@ Run by `make demo`; everything goes into `.demo/`, which is removed at the start
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import shutil
 import statistics
@@ -33,6 +32,17 @@ ROOT = Path(__file__).resolve().parent.parent / ".demo"
 FLIGHTS = ROOT / "flights"
 WEATHER = ROOT / "weather"
 PLANES = ROOT / "planes"
+
+FLIGHT_COLUMNS = """
+    year int, month int, day int, dep_time int, sched_dep_time int, dep_delay int, arr_time int, sched_arr_time int,
+    arr_delay int, carrier string, flight int, tailnum string, origin string, dest string, air_time int, distance int,
+    hour int, minute int, time_hour timestamp"""
+WEATHER_COLUMNS = """
+    origin string, year int, month int, day int, hour int, temp double, dewp double, humid double, wind_dir int,
+    wind_speed double, wind_gust double, precip double, pressure double, visib double, time_hour timestamp"""
+PLANE_COLUMNS = """
+    tailnum string, year int, type string, manufacturer string, model string, engines int, seats int, speed int,
+    engine string"""
 
 ALL_FLIGHTS = 336_776
 JANUARY, FEBRUARY, MARCH = 27_004, 24_951, 28_834
@@ -88,8 +98,9 @@ def seconds(work: Callable[[], object]) -> float:
 
 
 def start_spark() -> SparkSession:
+    """A local session. What the JVM has to say goes to `.demo/spark.log`."""
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    spark = (
+    builder = (
         SparkSession.builder.master("local[*]")
         .appName("alluvium-demo")
         .config("spark.ui.enabled", "false")
@@ -97,12 +108,16 @@ def start_spark() -> SparkSession:
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-Dlog4j2.level=ERROR")
-        .getOrCreate()
     )
-    spark.sparkContext.setLogLevel("ERROR")
-    logging.getLogger("py4j").setLevel(logging.ERROR)
-    return spark
+    # The JVM is a child process: it keeps the stderr that it is started with.
+    terminal = os.dup(2)
+    with (ROOT / "spark.log").open("wb") as log:
+        os.dup2(log.fileno(), 2)
+        try:
+            return builder.getOrCreate()
+        finally:
+            os.dup2(terminal, 2)
+            os.close(terminal)
 
 
 def load_sources(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
@@ -115,11 +130,14 @@ def load_sources(spark: SparkSession) -> tuple[DataFrame, DataFrame, DataFrame]:
     with zipfile.ZipFile(data / "flights.csv.zip") as archive:
         archive.extract("flights.csv", ROOT / "source")
 
-    def read(path: Path) -> DataFrame:
-        return spark.read.csv(str(path), header=True, inferSchema=True, nullValue="NA")
+    def read(path: Path, schema: str) -> DataFrame:
+        return spark.read.csv(str(path), schema=schema, header=True, nullValue="NA")
 
-    flights = read(ROOT / "source" / "flights.csv").cache()
-    return flights, read(data / "weather.csv"), read(data / "planes.csv")
+    return (
+        read(ROOT / "source" / "flights.csv", FLIGHT_COLUMNS).cache(),
+        read(data / "weather.csv", WEATHER_COLUMNS),
+        read(data / "planes.csv", PLANE_COLUMNS),
+    )
 
 
 def write_months(flights: DataFrame) -> None:
@@ -202,14 +220,10 @@ def overwrite(spark: SparkSession, flights: DataFrame) -> None:
     before = spark.read.format("delta").option("versionAsOf", 11).load(str(FLIGHTS))
     check("flights at version 11, as they were", before.count(), ALL_FLIGHTS)
     outside = flights.where("month in (2, 3)").coalesce(1)
-    # Spark would tell the refusal to its log, stack traces and all.
-    spark.sparkContext.setLogLevel("OFF")
     try:
         outside.write.format("delta").mode("overwrite").option("replaceWhere", "month = 2").save(str(FLIGHTS))
     except alluvium.errors.InvalidRequest as error:
         console.print(f"  [dim]rows of March are refused:[/] {escape(error.message.splitlines()[0])}")
-    finally:
-        spark.sparkContext.setLogLevel("ERROR")
     check("version after the refused write", alluvium.open(str(FLIGHTS)).version, 12)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from plain_writer import commit_rows, open_target
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.open import open_store
-from plain_writer import commit_rows, open_target
 
 
 def tree(root: Path) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture
-def enabled(spark):  # noqa: ANN001, ANN201
+def enabled(spark):
     alluvium.enable(spark)
     yield spark
     alluvium.disable(spark)
@@ -33,11 +33,11 @@ def data_files(url: str) -> set[str]:
     return {str(p) for p in Path(url).rglob("*.parquet") if "_delta_log" not in str(p)}
 
 
-def rows(df) -> list[tuple]:  # noqa: ANN001
+def rows(df) -> list[tuple]:
     return sorted(tuple(r) for r in df.collect())
 
 
-def test_create_append_overwrite(enabled, url: str) -> None:  # noqa: ANN001
+def test_create_append_overwrite(enabled, url: str) -> None:
     df = enabled.range(10).selectExpr("id", "id % 2 as p")
     first = alluvium.write(df, url, partition_by="p")
     assert (first.version, first.attempts, first.metrics["numOutputRows"]) == (0, 1, "10")
@@ -49,7 +49,7 @@ def test_create_append_overwrite(enabled, url: str) -> None:  # noqa: ANN001
     assert alluvium.open(url).partition_columns == ("p",)
 
 
-def test_modes_error_and_ignore(enabled, url: str) -> None:  # noqa: ANN001
+def test_modes_error_and_ignore(enabled, url: str) -> None:
     df = enabled.range(3)
     df.write.format("delta").save(url)
     with pytest.raises(InvalidRequest) as caught:
@@ -62,7 +62,7 @@ def test_modes_error_and_ignore(enabled, url: str) -> None:  # noqa: ANN001
         alluvium.write(df, url, mode="apend")
 
 
-def test_partition_values_of_all_types_null_and_empty(spark, url: str) -> None:  # noqa: ANN001
+def test_partition_values_of_all_types_null_and_empty(spark, url: str) -> None:
     df = spark.sql("""
         select * from values
           (1, true, 1Y, 2S, 3, 4L, 1.5F, double('NaN'), 1.25, 'x/y=z %', date'2024-02-29', timestamp'2024-02-29 12:34:56.789012', timestamp_ntz'1900-01-01 00:00:00'),
@@ -85,7 +85,7 @@ def test_partition_values_of_all_types_null_and_empty(spark, url: str) -> None: 
         assert alluvium.open(url).files(predicate).num_rows <= 2
 
 
-def test_any_later_filter_prunes(spark, url: str) -> None:  # noqa: ANN001
+def test_any_later_filter_prunes(spark, url: str) -> None:
     df = spark.range(0, 1000, 1, 10).selectExpr("id", "cast(id as string) s", "named_struct('x', id) st")
     alluvium.write(df, url)
     table = alluvium.read(spark, url)
@@ -103,7 +103,7 @@ def test_any_later_filter_prunes(spark, url: str) -> None:  # noqa: ANN001
     table.unpersist()
 
 
-def test_time_travel(enabled, url: str) -> None:  # noqa: ANN001
+def test_time_travel(enabled, url: str) -> None:
     for n in range(3):
         alluvium.write(enabled.range(n, n + 1), url, mode="append")
     assert alluvium.read(enabled, url, version=1).count() == 2
@@ -118,7 +118,7 @@ def test_time_travel(enabled, url: str) -> None:  # noqa: ANN001
     assert caught.value.code == "missing-version"
 
 
-def test_history(spark, url: str) -> None:  # noqa: ANN001
+def test_history(spark, url: str) -> None:
     alluvium.write(spark.range(3), url)
     alluvium.write(spark.range(3), url, mode="append", userMetadata="nightly")
     newest, oldest = alluvium.open(url).history()
@@ -131,7 +131,7 @@ def test_history(spark, url: str) -> None:  # noqa: ANN001
     assert len(alluvium.open(url).history(limit=1)) == 1
 
 
-def test_replace_where_and_dynamic_overwrite(spark, url: str) -> None:  # noqa: ANN001
+def test_replace_where_and_dynamic_overwrite(spark, url: str) -> None:
     df = spark.range(9).selectExpr("id", "id % 3 as p")
     alluvium.write(df, url, partition_by="p")
     alluvium.write(spark.sql("select 100L id, 1L p"), url, mode="overwrite", replaceWhere="p = 1")
@@ -147,7 +147,7 @@ def test_replace_where_and_dynamic_overwrite(spark, url: str) -> None:  # noqa: 
     assert (log_files(url), data_files(url)) == before
 
 
-def test_schema_check(spark, url: str) -> None:  # noqa: ANN001
+def test_schema_check(spark, url: str) -> None:
     alluvium.write(spark.sql("select 1L as id, 'a' as name, named_struct('x', 1) as st"), url)
     alluvium.write(spark.sql("select 'b' as NAME, 2L as Id"), url, mode="append")
     assert rows(alluvium.read(spark, url).select("id", "name")) == [(1, "a"), (2, "b")]
@@ -159,14 +159,14 @@ def test_schema_check(spark, url: str) -> None:  # noqa: ANN001
     assert (log_files(url), data_files(url)) == before
 
 
-def test_idempotent_writes(spark, url: str) -> None:  # noqa: ANN001
+def test_idempotent_writes(spark, url: str) -> None:
     for version in (1, 1, 2, 1):
         alluvium.write(spark.range(1), url, mode="append", txnAppId="job", txnVersion=version)
     assert alluvium.read(spark, url).count() == 2
     assert alluvium.open(url).txns == {"job": 2}
 
 
-def test_an_empty_append_makes_no_commit(spark, url: str) -> None:  # noqa: ANN001
+def test_an_empty_append_makes_no_commit(spark, url: str) -> None:
     alluvium.write(spark.range(0), url)
     assert (alluvium.open(url).version, alluvium.open(url).files().num_rows) == (0, 0)
     assert alluvium.read(spark, url).count() == 0
@@ -175,7 +175,7 @@ def test_an_empty_append_makes_no_commit(spark, url: str) -> None:  # noqa: ANN0
     assert data_files(url) == set()
 
 
-def test_append_only_and_invariants(spark, url: str) -> None:  # noqa: ANN001
+def test_append_only_and_invariants(spark, url: str) -> None:
     alluvium.write(spark.range(3), url, **{"delta.appendOnly": True})
     alluvium.write(spark.range(3), url, mode="append")
     before = (log_files(url), data_files(url))
@@ -185,7 +185,7 @@ def test_append_only_and_invariants(spark, url: str) -> None:  # noqa: ANN001
     assert (log_files(url), data_files(url)) == before
 
 
-def test_not_null_and_expression_invariants(spark, url: str) -> None:  # noqa: ANN001
+def test_not_null_and_expression_invariants(spark, url: str) -> None:
     alluvium.write(spark.sql("select 1 as a, 5 as b"), url)
     commit = Path(url, "_delta_log/00000000000000000000.json")
     text = commit.read_text()
@@ -206,7 +206,7 @@ def test_not_null_and_expression_invariants(spark, url: str) -> None:  # noqa: A
     assert (log_files(url), data_files(url)) == before
 
 
-def test_a_failed_job_leaves_no_trace(spark, url: str) -> None:  # noqa: ANN001
+def test_a_failed_job_leaves_no_trace(spark, url: str) -> None:
     alluvium.write(spark.range(3), url)
     before = {str(p) for p in Path(url).rglob("*")}
     bad = spark.range(100).selectExpr("if(id = 77, raise_error('boom'), id) as id")
@@ -227,7 +227,7 @@ def test_a_failed_job_leaves_no_trace(spark, url: str) -> None:  # noqa: ANN001
         ({"partitionOverwriteMode": "sometimes"}, "invalid-option"),
     ],
 )
-def test_bad_options(spark, url: str, options: dict[str, str], code: str) -> None:  # noqa: ANN001
+def test_bad_options(spark, url: str, options: dict[str, str], code: str) -> None:
     with pytest.raises((InvalidRequest, UnsupportedFeature)) as caught:
         alluvium.write(spark.range(1), url, mode="overwrite", **options)
     assert caught.value.code == code
@@ -235,14 +235,14 @@ def test_bad_options(spark, url: str, options: dict[str, str], code: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["select 1 as `a b`", "select 1 as a, 2 as A", "select null as a, 1 as b"])
-def test_schemas_that_no_table_may_have(spark, url: str, query: str) -> None:  # noqa: ANN001
+def test_schemas_that_no_table_may_have(spark, url: str, query: str) -> None:
     with pytest.raises((InvalidRequest, UnsupportedFeature)):
         alluvium.write(spark.sql(query), url)
     assert not Path(url).exists()
 
 
 @pytest.mark.parametrize("partition_by", [["x"], ["id", "id"], ["id"], ["st"]])
-def test_bad_partition_columns(spark, url: str, partition_by: list[str]) -> None:  # noqa: ANN001
+def test_bad_partition_columns(spark, url: str, partition_by: list[str]) -> None:
     df = spark.sql("select 1 as id, named_struct('x', 1) as st") if partition_by == ["st"] else spark.range(1)
     with pytest.raises(InvalidRequest):
         alluvium.write(df, url, partition_by=partition_by)
@@ -252,7 +252,7 @@ def test_bad_partition_columns(spark, url: str, partition_by: list[str]) -> None
     assert caught.value.code == "partition-mismatch"
 
 
-def test_a_dataframe_is_pinned_to_its_version(spark, url: str) -> None:  # noqa: ANN001
+def test_a_dataframe_is_pinned_to_its_version(spark, url: str) -> None:
     alluvium.write(spark.range(3), url)
     pinned = alluvium.read(spark, url)
     # A table may be overwritten from its own rows.
@@ -261,10 +261,10 @@ def test_a_dataframe_is_pinned_to_its_version(spark, url: str) -> None:  # noqa:
     assert rows(alluvium.read(spark, url)) == [(10,), (11,), (12,)]
 
 
-def test_disabled_sessions_are_untouched(spark, url: str) -> None:  # noqa: ANN001
+def test_disabled_sessions_are_untouched(spark, url: str) -> None:
     alluvium.enable(spark)
     alluvium.disable(spark)
-    with pytest.raises(Exception) as caught:  # noqa: PT011
+    with pytest.raises(Exception) as caught:
         spark.read.format("delta").load(url)
     assert not isinstance(caught.value, alluvium.errors.AlluviumError)
     alluvium.enable(spark)
@@ -273,7 +273,7 @@ def test_disabled_sessions_are_untouched(spark, url: str) -> None:  # noqa: ANN0
     alluvium.disable(spark)
 
 
-def test_schema_and_unknown_read_options(enabled, url: str) -> None:  # noqa: ANN001
+def test_schema_and_unknown_read_options(enabled, url: str) -> None:
     alluvium.write(enabled.range(1), url)
     with pytest.raises(InvalidRequest, match="versionAsOf"):
         enabled.read.format("delta").option("versionAsOff", 0).load(url)

@@ -10,7 +10,16 @@ import pyarrow as pa
 import pytest
 
 from alluvium.cli.arguments import parse_storage
-from alluvium.cli.render import counted, pairs_text, plain_rows, plain_text, print_csv, print_json, size_text, values_text
+from alluvium.cli.render import (
+    counted,
+    pairs_text,
+    plain_rows,
+    plain_text,
+    print_csv,
+    print_json,
+    size_text,
+    values_text,
+)
 from alluvium.errors import InvalidRequest
 
 
@@ -56,6 +65,13 @@ def test_maps_for_people():
     assert values_text({"month": "1", "day": None}) == "month=1/day=null"
     assert pairs_text({"mode": "Append", "partitionBy": "[]", "n": 0}) == "mode=Append, n=0"
     assert (values_text(None), pairs_text(None)) == ("", "")
+
+
+def test_metrics_for_people():
+    metrics = {"numFiles": "2", "numRemovedFiles": "1", "numRemovedBytes": "5", "numOutputRows": "336776", "x": "y"}
+    assert metrics_text({**metrics, "numOutputBytes": "4200000"}) == "+2 files, -1 file, 336,776 rows, 4.2 MB, x=y"
+    assert metrics_text({"numFiles": "many"}) == "numFiles=many"
+    assert metrics_text(None) == ""
 
 
 def test_maps_of_text_become_objects_and_others_stay_pairs():

@@ -11,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, read_footer
+from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn, read_footer
 from alluvium.errors import CorruptTable
-from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from alluvium.commit.loop import Entry, commit
-from alluvium.plan.retry import RetryPolicy
 from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.store import PutOutcome
 
 

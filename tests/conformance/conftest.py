@@ -56,7 +56,7 @@ def check_case(once_right: set[str], tmp_path: Path) -> Callable[[Case, Callable
         if bad:
             pytest.fail("\n".join(bad), pytrace=False)
         if verdicts and all(v.outcome == "refused" for v in verdicts):
-            pytest.skip(f"refused: {verdicts[0].note[:SHOWN_NOTES]}")
+            pytest.skip(f"refused: {verdicts[0].note.splitlines()[0][:SHOWN_NOTES]}")
 
     return check
 

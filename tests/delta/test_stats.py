@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, read_footer
+from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn, read_footer
 from alluvium.delta.stats import AddStatistics, format_stats, stats_columns, truncated_max
 from alluvium.errors import InvalidRequest
-from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow, to_arrow
 from alluvium.schema.types import Array, DataType, Field, Map, Struct

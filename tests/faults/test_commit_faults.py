@@ -9,14 +9,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from faulty_store import Crash, Fault, FaultyStore, When
+from plain_writer import commit_rows, open_target
 
 import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown
 from alluvium.plan.changes import Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.open import open_store
-from plain_writer import commit_rows, open_target
-from faulty_store import Crash, Fault, FaultyStore, When
 
 # The tenth version brings a checkpoint, so that its requests are among those that fail.
 BEFORE = 9

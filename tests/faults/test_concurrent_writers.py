@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 import pytest
+from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.errors import CommitConflict
-from alluvium.plan.changes import Replace
 from alluvium.expr.parse import parse_predicate
+from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
-
-from plain_writer import SCHEMA, commit_rows, open_target
 
 APPENDS = 15
 
@@ -44,7 +43,7 @@ def test_blind_appends_never_fail_each_other(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def store(tmp_path: Path):  # noqa: ANN201
+def store(tmp_path: Path):
     opened = open_store(str(tmp_path / "table"))
     commit_rows(open_target(opened, partitioned=True), [1, 2], "a")
     commit_rows(open_target(opened), [3], "b")
@@ -56,7 +55,7 @@ def overwrite(p: str) -> Replace:
     return Replace(parse_predicate(sql, SCHEMA), sql)
 
 
-def test_an_append_survives_a_concurrent_append(store) -> None:  # noqa: ANN001
+def test_an_append_survives_a_concurrent_append(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [4], "a")
     committed = commit_rows(slow, [5], "a")
@@ -64,7 +63,7 @@ def test_an_append_survives_a_concurrent_append(store) -> None:  # noqa: ANN001
     assert load_snapshot(store).files.num_rows == 4
 
 
-def test_overwrites_of_different_partitions_do_not_conflict(store) -> None:  # noqa: ANN001
+def test_overwrites_of_different_partitions_do_not_conflict(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [10], "a", overwrite("a"))
     assert commit_rows(slow, [11], "b", overwrite("b")).attempts == 2
@@ -72,7 +71,7 @@ def test_overwrites_of_different_partitions_do_not_conflict(store) -> None:  # n
     assert sorted(rows.column("id").to_pylist()) == [10, 11]
 
 
-def test_overwrites_of_one_partition_conflict_and_name_the_winner(store) -> None:  # noqa: ANN001
+def test_overwrites_of_one_partition_conflict_and_name_the_winner(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [10], "a", overwrite("a"))
     with pytest.raises(CommitConflict) as caught:
@@ -84,21 +83,21 @@ def test_overwrites_of_one_partition_conflict_and_name_the_winner(store) -> None
     assert "p=" not in str(caught.value) and "alluvium" not in str(caught.value.hint)
 
 
-def test_an_append_into_an_overwritten_partition_conflicts_with_the_overwrite(store) -> None:  # noqa: ANN001
+def test_an_append_into_an_overwritten_partition_conflicts_with_the_overwrite(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [4], "a")
     with pytest.raises(CommitConflict, match="rows where"):
         commit_rows(slow, [11], "a", overwrite("a"))
 
 
-def test_an_overwrite_of_everything_conflicts_with_any_append(store) -> None:  # noqa: ANN001
+def test_an_overwrite_of_everything_conflicts_with_any_append(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [4], "b")
     with pytest.raises(CommitConflict, match="to the table"):
         commit_rows(slow, [11], "a", Replace())
 
 
-def test_a_transaction_identifier_is_committed_once(store) -> None:  # noqa: ANN001
+def test_a_transaction_identifier_is_committed_once(store) -> None:
     slow = open_target(store)
     commit_rows(open_target(store), [4], "a", txn=("app", 7))
     with pytest.raises(CommitConflict) as caught:

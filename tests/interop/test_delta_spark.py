@@ -63,7 +63,7 @@ def same_rows(ours: pa.Table, theirs_path: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
-def judged(spark, tmp_path_factory):  # noqa: ANN001, ANN201
+def judged(spark, tmp_path_factory):
     """Tables written by us; then delta-spark's verdict on each, and its continuation."""
     root = tmp_path_factory.mktemp("interop")
     plain, parted, special, ntz = (str(root / name) for name in ("plain", "parted by p", "special", "ntz"))
@@ -97,17 +97,17 @@ def judged(spark, tmp_path_factory):  # noqa: ANN001, ANN201
     return before, plain, parted, special, dict(zip([json.dumps(j) for j in jobs], results, strict=True)), results
 
 
-def test_every_job_was_carried_out(judged) -> None:  # noqa: ANN001
+def test_every_job_was_carried_out(judged) -> None:
     errors = {job: r["error"] for job, r in judged[4].items() if r["error"]}
     assert not errors
 
 
-def test_delta_spark_reads_the_same_rows(judged) -> None:  # noqa: ANN001
+def test_delta_spark_reads_the_same_rows(judged) -> None:
     for url, ours in judged[0].items():
         assert same_rows(ours, Path(f"{url}.out")), url
 
 
-def test_delta_spark_travels_and_filters_alike(judged) -> None:  # noqa: ANN001
+def test_delta_spark_travels_and_filters_alike(judged) -> None:
     _, plain, parted, _, _, _ = judged
     assert same_rows(alluvium.open(parted, version=0).to_arrow(), Path(f"{parted}.v0"))
     # Read at the version that the judge saw, before it went on.
@@ -117,14 +117,14 @@ def test_delta_spark_travels_and_filters_alike(judged) -> None:  # noqa: ANN001
     assert same_rows(alluvium.open(plain).to_arrow(where=where), Path(f"{plain}.where"))
 
 
-def test_delta_spark_sees_our_history(judged) -> None:  # noqa: ANN001
+def test_delta_spark_sees_our_history(judged) -> None:
     detail = judged[5][4]["result"]
     assert detail["operations"] == ["WRITE"] * 3
     assert detail["files"] == alluvium.open(judged[2], version=2).files().num_rows
     assert set(detail["metrics"]) == {"numFiles", "numRemovedFiles", "numRemovedBytes", "numOutputRows", "numOutputBytes"}
 
 
-def test_we_read_what_delta_spark_continued(judged, spark) -> None:  # noqa: ANN001
+def test_we_read_what_delta_spark_continued(judged, spark) -> None:
     for url in (judged[2], judged[3]):
         assert same_rows(alluvium.open(url).to_arrow(), Path(f"{url}.after")), url
         assert same_rows(alluvium.read(spark, url).toArrow(), Path(f"{url}.after")), url

@@ -67,9 +67,9 @@ def test_a_session_without_jvm_is_refused_with_a_hint() -> None:
 
 def test_hadoop_configuration_has_the_settings_of_the_session(spark: SparkSession) -> None:
     spark.conf.set("fs.alluvium.test", "7")
-    jvm, conf = hadoop_access(spark)
-    assert conf.get("fs.alluvium.test") == "7"
-    assert jvm.org.apache.hadoop.fs.Path("file:/t").getFileSystem(conf).getScheme() == "file"
+    access = hadoop_access(spark)
+    assert access.conf.get("fs.alluvium.test") == "7"
+    assert access.jvm.org.apache.hadoop.fs.Path("file:/t").getFileSystem(access.conf).getScheme() == "file"
     spark.conf.unset("fs.alluvium.test")
 
 

@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 from obstore.store import MemoryStore as ObstoreMemory
-
-
 from s3_server import S3Bucket, serve_s3
 
 from alluvium.storage.hadoop import HadoopAccess, HadoopStore

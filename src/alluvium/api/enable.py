@@ -129,7 +129,7 @@ def _load(
     original: Callable[..., object],
     self: DataFrameReader,
     path: str | list[str] | None = None,
-    format: str | None = None,  # noqa: A002  (PySpark's name)
+    format: str | None = None,
     schema: object = None,
     **options: object,
 ) -> object:
@@ -148,9 +148,9 @@ def _save(
     original: Callable[..., object],
     self: DataFrameWriter,
     path: str | None = None,
-    format: str | None = None,  # noqa: A002  (PySpark's name)
+    format: str | None = None,
     mode: str | None = None,
-    partitionBy: str | list[str] | None = None,  # noqa: N803  (PySpark's name)
+    partitionBy: str | list[str] | None = None,
     **options: object,
 ) -> object:
     if not _ours(self, format):
@@ -172,9 +172,9 @@ def _save_as_table(
     original: Callable[..., object],
     self: DataFrameWriter,
     name: str,
-    format: str | None = None,  # noqa: A002  (PySpark's name)
+    format: str | None = None,
     mode: str | None = None,
-    partitionBy: str | list[str] | None = None,  # noqa: N803  (PySpark's name)
+    partitionBy: str | list[str] | None = None,
     **options: object,
 ) -> object:
     if not _ours(self, format):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from alluvium.api.options import as_of
 from alluvium.api.table import Table
@@ -11,10 +11,11 @@ from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.errors import NotFound, UnsupportedFeature
 from alluvium.storage.hadoop import HadoopAccess
 from alluvium.storage.open import open_store
+from alluvium.storage.paths import split_url
 from alluvium.storage.store import Store
 
 
-def open(  # noqa: A001  (the front door's name)
+def open(
     url: str,
     version: int | None = None,
     timestamp: dt.datetime | dt.date | str | None = None,
@@ -66,6 +67,16 @@ def open_snapshot(
         raise
 
 
-def storage_for(url: str, storage_options: Mapping[str, str] | None, hadoop: HadoopAccess | None) -> Store:
-    """The store of a URL, over the session's Hadoop file systems where nothing else knows the scheme."""
-    return open_store(str(url), dict(storage_options or {}), hadoop)
+def storage_for(
+    url: str, storage_options: Mapping[str, str] | None, hadoop: Callable[[], HadoopAccess] | None
+) -> Store:
+    """The store of a URL, over the session's Hadoop file systems where nothing else knows the scheme.
+
+    Args:
+        url: Of the table.
+        storage_options: Credentials and settings.
+        hadoop: Gives access to Hadoop; only called for a URL that may need it, since it costs 50 ms.
+    """
+    is_near = split_url(str(url)).scheme in ("", "file", "memory")
+    access = None if hadoop is None or is_near else hadoop()
+    return open_store(str(url), dict(storage_options or {}), access)

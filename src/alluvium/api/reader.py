@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -53,7 +54,7 @@ def read(
     if parsed.properties:
         name = next(iter(parsed.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
-    store = storage_for(url, storage_options, hadoop_access(spark))
+    store = storage_for(url, storage_options, partial(hadoop_access, spark))
     snapshot = open_snapshot(store, at_version, at_ms, time_zone(spark))
     return read_native(spark, DeltaSource(snapshot))
 

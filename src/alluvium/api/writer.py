@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import msgspec
 import pyarrow as pa
@@ -38,7 +39,7 @@ def write(
     df: DataFrame,
     url: str,
     mode: str = "error",
-    format: str = "delta",  # noqa: A002  (PySpark's name)
+    format: str = "delta",
     partition_by: Sequence[str] | str = (),
     retry: RetryPolicy = DEFAULT_RETRY,
     storage_options: Mapping[str, str] | None = None,
@@ -75,7 +76,7 @@ def write(
     _ensure_format(format)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    store = storage_for(url, storage_options, hadoop_access(spark))
+    store = storage_for(url, storage_options, partial(hadoop_access, spark))
     target = _target(df, store, names, parsed, retry)
     if target.snapshot is not None:
         if save_mode == "ErrorIfExists":
@@ -149,7 +150,9 @@ def _parse_replace(parsed: Options, save_mode: str, target: DeltaTarget, zone: s
     dynamic = _parse_overwrite_mode(parsed.get("partitionOverwriteMode"))
     if save_mode != "Overwrite":
         if where is not None:
-            raise InvalidRequest("replaceWhere needs mode overwrite", code="replace-where-mode", hint='mode="overwrite"')
+            raise InvalidRequest(
+                "replaceWhere needs mode overwrite", code="replace-where-mode", hint='say mode="overwrite"'
+            )
         return None
     if where is not None and dynamic:
         raise InvalidRequest(

@@ -24,6 +24,7 @@ from alluvium.cli.render import (
     Shown,
     count_text,
     counted,
+    metrics_text,
     open_console,
     pairs_text,
     plain_rows,
@@ -40,7 +41,7 @@ _HISTORY = (
     Shown("timestamp", "time (UTC)", time_text),
     Shown("operation"),
     Shown("operationParameters", "parameters", pairs_text),
-    Shown("operationMetrics", "metrics", pairs_text),
+    Shown("operationMetrics", "files and rows", metrics_text),
     Shown("engineInfo", "engine"),
 )
 _FILES = (

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.store import PutOutcome
 
 DraftT = TypeVar("DraftT", contravariant=True)

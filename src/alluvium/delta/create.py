@@ -133,7 +133,7 @@ def _ensure_names(schema: Struct) -> None:
     for f in schema.fields:
         if _FORBIDDEN_IN_NAMES.search(f.name):
             raise InvalidRequest(
-                f"column {f.name!r} has a character that a table without column mapping cannot hold: one of ' ,;{{}}()\\n\\t='",
+                f"column {f.name!r} has a character that only column mapping allows: one of ' ,;{{}}()\\n\\t='",
                 code="invalid-column-name",
                 column=f.name,
                 hint=f"rename it, e.g. df.withColumnRenamed({f.name!r}, {_FORBIDDEN_IN_NAMES.sub('_', f.name)!r})",

@@ -10,9 +10,9 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.conflicts import Contest, Winner, conflicts
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.winners import read_winners
 from alluvium.delta.snapshot import Snapshot, load_snapshot, locating, refresh
 from alluvium.delta.spec import FILES
+from alluvium.delta.winners import read_winners
 from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.storage.store import PutOutcome, Store
 

@@ -39,7 +39,7 @@ class TableProperties:
         stats_columns: `delta.dataSkippingStatsColumns`: the leaves with statistics, instead of the leading ones.
         deleted_file_retention_ms: `delta.deletedFileRetentionDuration`: how long tombstones stay.
         log_retention_ms: `delta.logRetentionDuration`: how long old log entries stay.
-        txn_retention_ms: `delta.setTransactionRetentionDuration`: how long transaction identifiers stay, if not forever.
+        txn_retention_ms: `delta.setTransactionRetentionDuration`: how long transaction identifiers stay.
         write_stats_as_json: `delta.checkpoint.writeStatsAsJson`.
         write_stats_as_struct: `delta.checkpoint.writeStatsAsStruct`.
         isolation_level: `delta.isolationLevel`: `"WriteSerializable"` or `"Serializable"`.

@@ -50,7 +50,8 @@ def _prune(snapshot: Snapshot, files: pa.Table, where: Expression) -> pa.Table:
 def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
     """How to read the rows of a snapshot for which `where` may be true.
 
-    "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file path."
+    "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file
+    path."
     """
     config = snapshot.config
     selection = select_files(snapshot, where)

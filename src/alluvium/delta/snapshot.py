@@ -109,7 +109,7 @@ def _snapshot(store: Store, state: LogState, time_zone: str) -> Snapshot:
     return Snapshot(store, state, config, time_zone)
 
 
-class locating:  # noqa: N801  (reads as a statement: `with locating(store, version):`)
+class locating:
     """Adds the table, and the version where known, to errors that pass."""
 
     def __init__(self, store: Store, version: int | None) -> None:

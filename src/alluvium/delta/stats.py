@@ -17,12 +17,11 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
+from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.codecs.temporal_text import format_date, format_instant, parse_date, parse_timestamp, parse_zone
 from alluvium.delta.partition_values import parse_partition_values, partition_column
 from alluvium.delta.stats_json import LeafTexts, Path, decode_stats
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct

@@ -9,21 +9,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import commit
-from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.upkeep.checkpoints import checkpoint_if_due
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, Txn
+from alluvium.delta.upkeep.checkpoints import checkpoint_if_due
 from alluvium.delta.write import added_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import column_paths
 from alluvium.plan.changes import Committed, FileChanges, Operation, ReadScope, Replace
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store

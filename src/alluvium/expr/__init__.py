@@ -1,1 +1,4 @@
-"""Predicates: Spark SQL text to a small tree (the only sqlglot door), columns used, evaluation on rows and on statistics."""
+"""Predicates: Spark SQL text to a small tree (the only sqlglot door), evaluated on rows and on statistics.
+
+Must not live here: storage, tables, Spark.
+"""

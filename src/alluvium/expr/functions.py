@@ -266,12 +266,10 @@ def _whole(function: Callable[[float], int]) -> Apply:
 
 
 def _to_long(function: Callable[[float], int], value: object) -> int:
-    # Java's double-to-long conversion saturates, and makes 0 of NaN
     number = float(str(value))
-    if math.isnan(number):
-        return 0
-    bounded = min(max(number, -(2.0**63)), 2.0**63)
-    return min(function(bounded), 2**63 - 1)
+    if not -(2.0**63) <= number < 2.0**63:  # NaN is not, either
+        raise InvalidRequest(f"{value} has no place in a bigint", code="arithmetic-overflow")
+    return function(number)
 
 
 def _round(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
@@ -302,7 +300,7 @@ def _substring(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     start, length = numbers[0], numbers[1] if len(numbers) == 2 else 2**31 - 1
 
     def one(value: object) -> str:
-        # Positions count from 1, 0 means 1 as well, and negative ones count from the end, which may lie before the start
+        # Positions count from 1; 0 means 1, too; negative ones count from the end, and may lie before the start
         text = str(value)
         first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
         return text[max(first, 0) : max(first + length, 0)]

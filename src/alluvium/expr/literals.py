@@ -296,13 +296,13 @@ _CASTS: dict[DataType, Callable[[object, DataType, dt.tzinfo, bool], object]] = 
 }
 
 _SUFFIX: dict[DataType, str] = {t.BYTE: "Y", t.SHORT: "S", t.INTEGER: "", t.LONG: "L"}
-_BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*$")
+BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*$")
 _INFIX = ("+", "-", "*", "/", "%", "div")
 
 
 def format_name(path: tuple[str, ...]) -> str:
     """A column's dotted name, with backticks around the parts that need them."""
-    return ".".join(p if _BARE_NAME.match(p) else "`" + p.replace("`", "``") + "`" for p in path)
+    return ".".join(p if BARE_NAME.match(p) else "`" + p.replace("`", "``") + "`" for p in path)
 
 
 def format_string(text: str) -> str:

@@ -18,7 +18,7 @@ from sqlglot.dialects.spark import Spark
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
-from alluvium.expr.literals import NotUnderstood, parse_time_zone
+from alluvium.expr.literals import BARE_NAME, NotUnderstood, parse_time_zone
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal, Struct
 
@@ -33,7 +33,9 @@ class _Dialect(Spark):
     class Parser(Spark.Parser):  # type: ignore[misc,valid-type]  # to mypy a variable
         FUNCTIONS: ClassVar[dict[str, object]] = {}
         NO_PAREN_FUNCTIONS: ClassVar[dict[object, object]] = {}
-        FUNCTION_PARSERS = {k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")}
+        FUNCTION_PARSERS: ClassVar = {
+            k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")
+        }
         # CAST and TRY_CAST stay apart
         STRICT_CAST = True
 
@@ -281,8 +283,11 @@ class _Reader:
         return self.binder.call("negative", (self._expression(inner),))
 
     def _column(self, node: exp.Expression) -> tree.Column:
-        names = _names(node)
+        parts = _identifiers(node)
+        names = tuple(str(p.this) for p in parts)
         readings = [p for p in map(self._resolve, _suffixes(names, self.binder.engine)) if p is not None]
+        if len(readings) > 1:
+            readings = [p for p in readings if len(p.path) > _quoted_fields(parts)]
         if len(readings) == 1:
             return readings[0]
         if readings or self.binder.engine:
@@ -319,17 +324,26 @@ def _suffixes(names: tuple[str, ...], engine: bool) -> list[tuple[str, ...]]:
     return [names[i:] for i in range(len(names))] if engine else [names]
 
 
-def _names(node: exp.Expression) -> tuple[str, ...]:
-    if isinstance(node, exp.Dot):
-        if not isinstance(node.expression, exp.Identifier):
-            raise NotUnderstood("a field of a value")
-        return (*_names(node.this), str(node.expression.this))
+def _identifiers(node: exp.Expression) -> tuple[exp.Identifier, ...]:
+    """The parts of a dotted name."""
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return (*_identifiers(node.this), node.expression)
     if not isinstance(node, exp.Column):
         raise NotUnderstood("a field of a value")
-    parts = [node.args.get(x) for x in ("catalog", "db", "table", "this")]
-    if not all(p is None or isinstance(p, exp.Identifier) for p in parts):
+    parts = [p for p in (node.args.get(x) for x in ("catalog", "db", "table", "this")) if p is not None]
+    if not all(isinstance(p, exp.Identifier) for p in parts):
         raise NotUnderstood("a star")
-    return tuple(str(p.this) for p in parts if p is not None)
+    return tuple(parts)
+
+
+def _quoted_fields(parts: tuple[exp.Identifier, ...]) -> int:
+    """How many of the last names are surely struct fields.
+
+    Catalyst quotes the parts of an attribute where they need it, and a struct field always: in ``a.n.`s` `` the last
+    name is a field. Where all parts have quotes that says nothing.
+    """
+    needless = [bool(p.args.get("quoted")) and BARE_NAME.match(str(p.this)) is not None for p in parts]
+    return 0 if all(needless) else needless[::-1].index(False)
 
 
 def _ensure_only(node: exp.Expression, *names: str) -> None:

@@ -103,7 +103,9 @@ class Unknown:
     sql: str
 
 
-Expression: TypeAlias = "Column | Literal | Compare | And | Or | Not | IsNull | In | StartsWith | Like | Cast | Call | Unknown"
+Expression: TypeAlias = (
+    "Column | Literal | Compare | And | Or | Not | IsNull | In | StartsWith | Like | Cast | Call | Unknown"
+)
 
 
 def children(node: Expression) -> tuple[Expression, ...]:

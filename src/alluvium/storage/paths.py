@@ -177,12 +177,16 @@ def decode_uri_path(path: str) -> str:
     """
     if "%" not in path:
         return path
-    if _MALFORMED_ESCAPE.search(path) is None:
-        try:
-            return unquote_to_bytes(path).decode()
-        except UnicodeError:
-            pass  # falls through to the one error for all that cannot be decoded
-    raise CorruptTable(
+    if _MALFORMED_ESCAPE.search(path) is not None:
+        raise _malformed(path)
+    try:
+        return unquote_to_bytes(path).decode()
+    except UnicodeError:
+        raise _malformed(path) from None
+
+
+def _malformed(path: str) -> CorruptTable:
+    return CorruptTable(
         f"the path {path!r} is not a well-formed URI path",
         code="malformed-path",
         path=path,

@@ -24,7 +24,8 @@ def checkpoint_if_due(store: Store, entry: Entry, base: Snapshot | None) -> None
     try:
         write_checkpoint_at(refresh_to(base, entry.version))
     except AlluviumError as error:
-        warnings.warn(f"version {entry.version} of {store.url} is committed, its checkpoint is not: {error}", stacklevel=2)
+        message = f"version {entry.version} of {store.url} is committed, its checkpoint is not: {error}"
+        warnings.warn(message, stacklevel=2)
 
 
 def refresh_to(base: Snapshot, version: int) -> Snapshot:

@@ -1,0 +1,151 @@
+"""The bench's tables, made once into `.bench/` by pyarrow alone and always the same: no engine is at home in them.
+
+Each table is a folder of Parquet files with a hand-written Delta log, so that raw Parquet readers and Delta readers
+read the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+SCAN_FILES = 8
+POINT_FILES = 100
+SMALL_COMMITS = 25
+LOG_COMMITS = 30
+#: 1 January 2020 UTC, milliseconds: the time of everything made here.
+EPOCH_MS = 1_577_836_800_000
+
+_DELTA_TYPES = {
+    pa.int64(): "long",
+    pa.int32(): "integer",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.bool_(): "boolean",
+    pa.date32(): "date",
+    pa.timestamp("us", "UTC"): "timestamp",
+}
+_WITH_RANGE = ("id", "day", "amount", "quantity", "customer", "name")
+
+
+def ensure_table(root: Path, make: Callable[[Path], None]) -> Path:
+    """Makes the table unless a finished one is there."""
+    done = root / "_delta_log" / ".made"
+    if not done.exists():
+        shutil.rmtree(root, ignore_errors=True)
+        (root / "_delta_log").mkdir(parents=True)
+        make(root)
+        done.touch()
+    return root
+
+
+def rows(count: int, start: int, seed: int) -> pa.Table:
+    """`count` rows of ten columns, ids from `start` on: numbers, strings of few and many values, dates, nulls."""
+    random = np.random.default_rng(seed)
+    ids = np.arange(start, start + count, dtype=np.int64)
+    customers = random.integers(0, 1_000_000, count)
+    amounts = random.normal(100.0, 30.0, count)
+    names = pc.binary_join_element_wise("name of", pc.cast(pa.array(customers % 50_000), pa.string()), " ")
+    countries = pa.array(["DE", "FR", "PL", "IT", "ES", "NL", "CZ", "AT"]).take(pa.array(random.integers(0, 8, count)))
+    seconds = EPOCH_MS // 1000 + ids
+    return pa.table(
+        {
+            "id": pa.array(ids),
+            "customer": pa.array(customers),
+            "country": countries,
+            "name": names,
+            "amount": pa.array(amounts),
+            "quantity": pa.array(random.integers(0, 100, count).astype(np.int32)),
+            "discount": pa.array(random.random(count), mask=random.random(count) < 0.1),
+            "paid": pa.array(random.random(count) < 0.7),
+            "day": pa.array((18262 + ids // 20_000 % 700).astype(np.int32)).cast(pa.date32()),
+            "at": pa.array(seconds * 1_000_000).cast(pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1) -> None:
+    """A table of files with disjoint ids, spread over equally many commits as asked."""
+    adds = []
+    for i in range(files):
+        table = rows(rows_per_file, i * rows_per_file, seed=i)
+        name = f"part-{i:05}.snappy.parquet"
+        pq.write_table(table, root / name, compression="snappy", row_group_size=1_000_000)
+        adds.append(_add(name, (root / name).stat().st_size, _statistics(table)))
+    _write_commits(root, table.schema, adds, commits)
+
+
+def make_log(root: Path, files: int) -> None:
+    """A log of many `add` actions with statistics, for files that do not exist."""
+    adds = (
+        _add(
+            f"part-{i:06}-{uuid.UUID(int=i)}.c000.snappy.parquet",
+            10_000_000 + i,
+            {
+                "numRecords": 1000,
+                "minValues": {"id": i * 1000, "name": f"name {i:09}"},
+                "maxValues": {"id": i * 1000 + 999, "name": f"name {i:09}z"},
+                "nullCount": {"id": 0, "name": 0},
+            },
+        )
+        for i in range(files)
+    )
+    _write_commits(root, pa.schema([("id", pa.int64()), ("name", pa.string())]), list(adds), LOG_COMMITS)
+
+
+def _statistics(table: pa.Table) -> dict[str, Any]:
+    ranges = {name: pc.min_max(table.column(name)).as_py() for name in _WITH_RANGE}
+    return {
+        "numRecords": table.num_rows,
+        "minValues": {name: _json(value["min"]) for name, value in ranges.items()},
+        "maxValues": {name: _json(value["max"]) for name, value in ranges.items()},
+        "nullCount": {name: table.column(name).null_count for name in table.column_names},
+    }
+
+
+def _json(value: object) -> object:
+    return value if isinstance(value, (int, float, str)) else str(value)
+
+
+def _add(path: str, size: int, statistics: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "add": {
+            "path": path,
+            "partitionValues": {},
+            "size": size,
+            "modificationTime": EPOCH_MS,
+            "dataChange": True,
+            "stats": json.dumps(statistics, separators=(",", ":")),
+        }
+    }
+
+
+def _write_commits(root: Path, schema: pa.Schema, adds: Sequence[dict[str, Any]], commits: int) -> None:
+    fields = [{"name": f.name, "type": _DELTA_TYPES[f.type], "nullable": True, "metadata": {}} for f in schema]
+    metadata = {
+        "id": str(uuid.UUID(int=len(adds))),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps({"type": "struct", "fields": fields}),
+        "partitionColumns": [],
+        "configuration": {},
+        "createdTime": EPOCH_MS,
+    }
+    first = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
+    for version in range(commits):
+        part = adds[version * len(adds) // commits : (version + 1) * len(adds) // commits]
+        info = {"commitInfo": {"timestamp": EPOCH_MS + version, "operation": "WRITE", "operationParameters": {}}}
+        _write_lines(root / "_delta_log" / f"{version:020}.json", [info, *(first if version == 0 else []), *part])
+
+
+def _write_lines(path: Path, actions: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)

@@ -1,0 +1,92 @@
+"""The talk between the bench and its workers: one JSON object a line, a request in, an answer out.
+
+A worker is a process of one engine that stays warm between requests, so that rounds of different engines can be
+interleaved. This module must run on the Python of every engine: standard library only.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+#: A verb does the work of a request and returns something to check (rows, a sum); the server takes the time.
+Verb = Callable[[Mapping[str, Any]], object]
+
+
+def serve(verbs: Mapping[str, Verb], versions: Callable[[], Mapping[str, str]]) -> None:
+    """The worker's loop: answers requests from standard input until it ends."""
+    # whatever libraries print must not get into the answers
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    print(json.dumps({"ready": versions()}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(_answer(verbs, json.loads(line))), file=answers, flush=True)
+
+
+def _answer(verbs: Mapping[str, Verb], request: Mapping[str, Any]) -> dict[str, Any]:
+    started = time.perf_counter()
+    try:
+        check = verbs[request["do"]](request)
+    except Exception:  # noqa: BLE001 - told to the bench, which stops
+        return {"error": traceback.format_exc()}
+    seconds = time.perf_counter() - started
+    peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": seconds, "check": check, "peak_mb": peak_mb}
+
+
+class WorkerFailed(Exception):
+    """A worker died or could not do its work; the message holds what it said."""
+
+
+class Worker:
+    """The bench's end of a worker process."""
+
+    def __init__(self, name: str, python: Path, script: Path, env: Mapping[str, str], log: Path) -> None:
+        self.name = name
+        self._log = log
+        with log.open("a", encoding="utf-8") as errors:
+            self._process = subprocess.Popen(
+                [str(python), str(script)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **env, "PYTHONPATH": os.pathsep.join(_paths(env))},
+            )
+        self.versions: dict[str, str] = self._receive()["ready"]
+
+    def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Sends a request and waits for its answer."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        answer = self._receive()
+        if "error" in answer:
+            raise WorkerFailed(f"{self.name} failed at {request}:\n{answer['error']}")
+        return answer
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=60)
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            tail = self._log.read_text(encoding="utf-8", errors="replace")[-2000:]
+            raise WorkerFailed(f"{self.name} ended (exit code {self._process.wait()}):\n{tail}")
+        return json.loads(line)  # type: ignore[no-any-return]
+
+
+def _paths(env: Mapping[str, str]) -> list[str]:
+    """This folder, for `import protocol`, and what the engine needs beside it."""
+    return [str(Path(__file__).resolve().parent), *filter(None, [env.get("PYTHONPATH")])]

@@ -1,0 +1,22 @@
+"""Alluvium on Spark, through its public names."""
+
+from __future__ import annotations
+
+from pyspark import __version__
+from pyspark.sql import DataFrame
+from spark_queries import project_session, verbs
+
+import alluvium
+from protocol import serve
+
+
+def write(df: DataFrame, path: str, mode: str) -> None:
+    alluvium.write(df, path, mode=mode)
+
+
+if __name__ == "__main__":
+    spark = project_session()
+    serve(
+        verbs(spark, lambda path: alluvium.read(spark, path), write),
+        lambda: {"alluvium": alluvium.__version__, "pyspark": __version__},
+    )

@@ -1,0 +1,23 @@
+"""deltalake (delta-rs), in the environment of ../shared/reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import deltalake
+
+from protocol import serve
+
+
+def count(request: Mapping[str, Any]) -> object:
+    return deltalake.DeltaTable(request["path"]).count()
+
+
+def load(request: Mapping[str, Any]) -> object:
+    # the cheapest list of files that it has
+    return len(deltalake.DeltaTable(request["path"]).file_uris())
+
+
+if __name__ == "__main__":
+    serve({"count": count, "load": load}, lambda: {"deltalake": deltalake.__version__})

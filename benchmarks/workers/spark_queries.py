@@ -1,0 +1,59 @@
+"""The queries of the Spark workers, the same for each engine: only how a table is read and written differs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from protocol import Verb
+
+Read = Callable[[str], DataFrame]
+Write = Callable[[DataFrame, str, str], None]
+
+
+def project_session() -> SparkSession:
+    """A session with the settings of the reference's `delta_session`, less Delta."""
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", "4g")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
+    """The verbs of a Spark worker, from the engine's way to read a path and to write to one in a mode."""
+
+    def scan(request: Mapping[str, Any]) -> object:
+        groups = (
+            read(request["path"])
+            .where("quantity >= 20 and paid and country <> 'AT'")
+            .groupBy("country")
+            .agg(F.count("*").alias("n"), F.sum("quantity").alias("q"), F.avg("amount").alias("a"), F.max("name"))
+        )
+        return sorted([row["country"], row["n"], row["q"]] for row in groups.collect())
+
+    def point(request: Mapping[str, Any]) -> object:
+        found = read(request["path"]).where(F.col("id") == request["id"]).collect()
+        return [[row["id"], row["customer"]] for row in found]
+
+    def count(request: Mapping[str, Any]) -> object:
+        return read(request["path"]).count()
+
+    def copy(request: Mapping[str, Any]) -> object:
+        write(spark.read.parquet(request["source"]), request["path"], "overwrite")
+        return None
+
+    def append(request: Mapping[str, Any]) -> object:
+        write(spark.range(100).withColumn("text", F.col("id").cast("string")).coalesce(1), request["path"], "append")
+        return None
+
+    return {"scan": scan, "point": point, "count": count, "copy": copy, "append": append}

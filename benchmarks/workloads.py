@@ -1,0 +1,151 @@
+"""What is measured: one record a workload, from the table of figures that the project wants to reach."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import data
+
+SPARK_ENGINES = ("raw", "alluvium", "delta-spark")
+OPEN_ENGINES = ("deltalake", "alluvium-open")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Where the tables stand and how large they are: 1.0 is 8 million rows, 300,000 files in the log."""
+
+    folder: Path
+    scale: float
+
+    def table(self, name: str, make: Callable[[Path], None]) -> Path:
+        return data.ensure_table(self.folder / f"{name}-{self.scale:g}", make)
+
+    def scaled(self, count: int) -> int:
+        return max(1, int(count * self.scale))
+
+    def scan_table(self) -> Path:
+        return self.table("scan", lambda root: data.make_files(root, data.SCAN_FILES, self.scaled(1_000_000)))
+
+    def point_table(self) -> Path:
+        return self.table("point", lambda root: data.make_files(root, data.POINT_FILES, self.scaled(100_000)))
+
+    def small_table(self) -> Path:
+        return self.table("small", lambda root: data.make_files(root, data.SMALL_COMMITS, 100, data.SMALL_COMMITS))
+
+    def log_table(self) -> Path:
+        return self.table("log", lambda root: data.make_log(root, self.scaled(300_000)))
+
+    def output(self, engine: str, name: str) -> Path:
+        return self.folder / "out" / engine / name
+
+
+Request = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One line of the table.
+
+    Attributes:
+        name: What `--only` calls it.
+        title: What people read.
+        engines: Who takes part, in the order of a round; the first is the measure of the others.
+        ours: The engine of this project.
+        target: Seconds of ours over seconds of the measure: at most this.
+        request: What to ask an engine in a round. Round -1 is not counted: it warms up.
+        memory_target: The same of peak memory, where it is compared.
+        rounds: How many counted rounds; `quick_rounds` with `--quick`.
+        fresh: Whether each request gets a new process, so that nothing is warm and memory is its own.
+        has_worst: Whether the slowest round is shown, too.
+        checks: Whether all engines must give the same answer.
+    """
+
+    name: str
+    title: str
+    engines: tuple[str, ...]
+    ours: str
+    target: float
+    request: Callable[[Bench, str, int], Request]
+    memory_target: float | None = None
+    rounds: int = 7
+    quick_rounds: int = 3
+    fresh: bool = False
+    has_worst: bool = False
+    checks: bool = True
+
+
+def _scan(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "scan", "path": str(bench.scan_table())}
+
+
+def _point(bench: Bench, engine: str, turn: int) -> Request:
+    row_count = data.POINT_FILES * bench.scaled(100_000)
+    return {"do": "point", "path": str(bench.point_table()), "id": (turn + 2) * 7_919_777 % row_count}
+
+
+def _write(bench: Bench, engine: str, turn: int) -> Request:
+    target = bench.output(engine, "write")
+    shutil.rmtree(target, ignore_errors=True)
+    return {"do": "copy", "source": str(bench.scan_table()), "path": str(target)}
+
+
+def _count(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "count", "path": str(bench.small_table())}
+
+
+def _count_cold(bench: Bench, engine: str, turn: int) -> Request:
+    # a path that the session has never seen: no cache of its snapshot, footers or listing can help
+    copy = bench.output(engine, f"cold-{turn}")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(bench.small_table(), copy)
+    return {"do": "count", "path": str(copy)}
+
+
+def _append(bench: Bench, engine: str, turn: int) -> Request:
+    target = bench.output(engine, "append")
+    if turn < 0:
+        shutil.rmtree(target, ignore_errors=True)
+    return {"do": "append", "path": str(target)}
+
+
+def _load(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "load", "path": str(bench.log_table())}
+
+
+WORKLOADS = (
+    Workload("scan", "scan, filter, group-by: 8 M rows x 10 columns", SPARK_ENGINES, "alluvium", 1.05, _scan),
+    Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
+    Workload(
+        "write", "write of 8 M rows", SPARK_ENGINES, "alluvium", 1.05, _write, rounds=5, quick_rounds=2, checks=False
+    ),
+    Workload("count-warm", "open + count, 25 commits, known table", SPARK_ENGINES, "alluvium", 1.2, _count),
+    Workload("count-cold", "open + count, 25 commits, new table", SPARK_ENGINES, "alluvium", 1.2, _count_cold),
+    Workload(
+        "append",
+        "append of 100 rows (30 commits)",
+        ("delta-spark", "alluvium", "raw"),
+        "alluvium",
+        1.0,
+        _append,
+        rounds=30,
+        quick_rounds=12,
+        has_worst=True,
+        checks=False,
+    ),
+    Workload("open", "open + count without Spark", OPEN_ENGINES, "alluvium-open", 1.0, _count, rounds=15),
+    Workload(
+        "log",
+        "log of 300,000 files, list of files",
+        OPEN_ENGINES,
+        "alluvium-open",
+        1.0,
+        _load,
+        memory_target=0.6,
+        rounds=5,
+        fresh=True,
+    ),
+)

@@ -1,0 +1,107 @@
+"""Evaluation on rows without Spark; what Spark itself says is in test_evaluate_spark."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from alluvium.errors import InvalidRequest
+from alluvium.expr.evaluate import evaluate
+from alluvium.expr.parse import parse_predicate
+from alluvium.schema import types as t
+from alluvium.schema.types import Array, Field, Struct
+
+SCHEMA = Struct(
+    (
+        Field("i", t.INTEGER),
+        Field("s", t.STRING),
+        Field("b", t.BOOLEAN),
+        Field("ts", t.TIMESTAMP),
+        Field("n", Struct((Field("a", t.INTEGER),))),
+        Field("arr", Array(t.INTEGER)),
+    )
+)
+STRUCTS = pa.StructArray.from_arrays([pa.array([5, 6, None], pa.int32())], ["a"], mask=pa.array([True, False, False]))
+ROWS = pa.table(
+    {
+        "i": pa.array([0, 2, None], pa.int32()),
+        "s": pa.array(["a", None, "b"]).dictionary_encode(),
+        "b": pa.array([True, False, None]),
+        "ts": pa.array([0, 1, None], pa.timestamp("ms")),
+        "n": STRUCTS,
+        "arr": pa.array([[1], None, []], pa.list_(pa.int32())),
+    }
+)
+
+
+def run(text: str, rows: pa.Table | pa.RecordBatch = ROWS) -> list[bool | None]:
+    result = evaluate(parse_predicate(text, SCHEMA), rows)
+    assert isinstance(result, pa.Array)
+    assert result.type == pa.bool_()
+    return result.to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("i = 2", [False, True, None]),
+        ("NOT (i = 2)", [True, False, None]),
+        ("b AND i = 2", [False, False, None]),
+        ("b OR i = 2", [True, True, None]),
+        ("b AND NULL", [None, False, None]),
+        ("b OR NULL", [True, None, None]),
+        ("i IN (2, NULL)", [None, True, None]),
+        ("i NOT IN (2, NULL)", [None, False, None]),
+        ("s = 'a'", [True, None, False]),
+        ("s LIKE '_'", [True, None, True]),
+        # the field of a struct that is null is null, whatever lies below it
+        ("n.a > 1", [None, True, None]),
+        ("n.a IS NULL", [True, False, True]),
+        ("n IS NULL", [True, False, False]),
+        ("arr IS NULL", [False, True, False]),
+        ("ts > TIMESTAMP'1970-01-01 00:00:00'", [False, True, None]),
+        ("true", [True, True, True]),
+        ("NULL", [None, None, None]),
+        # rows that the left side decides are not computed on the right
+        ("i <> 0 AND 10 / i = 5", [False, True, None]),
+        ("i = 0 OR 10 / i = 5", [True, True, None]),
+        ("CASE WHEN i = 0 THEN false ELSE 10 % i = 0 END", [False, True, None]),
+        ("coalesce(i, 1 / 0) IS NULL", None),
+        ("if(i IS NULL, 1, i) = 1", [False, False, True]),
+    ],
+)
+def test_values(text: str, expected: list[bool | None] | None) -> None:
+    if expected is None:
+        with pytest.raises(InvalidRequest):
+            run(text)
+        return
+    assert run(text) == expected
+    assert run(text, ROWS.to_batches()[0]) == expected
+    assert run(text, ROWS.slice(0, 0)) == []
+    assert run(text, pa.concat_tables([ROWS, ROWS])) == expected * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("1 / i > 1", "division-by-zero"),
+        ("i % 0 = 1", "division-by-zero"),
+        ("i + 2147483647 > 1", "arithmetic-overflow"),
+        ("CAST(s AS INT) = 1", "invalid-predicate"),
+        ("hash(i) = 1", "unsupported-expression"),
+        ("arr[0] = 1", "unsupported-expression"),
+        ("b AND hash(i) = 1", "unsupported-expression"),
+    ],
+)
+def test_errors(text: str, code: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        run(text)
+    assert caught.value.code == code
+    if code == "unsupported-expression":
+        assert "Spark" in (caught.value.hint or "")
+
+
+def test_a_column_that_the_rows_lack() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        run("i = 1", ROWS.drop_columns(["i"]))
+    assert caught.value.code == "unknown-column"
