@@ -146,8 +146,8 @@ def ratio_of(workload: Workload, results: dict[str, Series], quantity: Callable[
     return quantity(ours) / quantity(measured) if ours is not None and measured is not None else None
 
 
-def report(all_results: dict[Workload, dict[str, Series]], console: Console) -> None:
-    table = Table(title="seconds (median); ratios to the first engine")
+def report(all_results: dict[Workload, dict[str, Series]], scale: float, console: Console) -> None:
+    table = Table(title=f"seconds (median); ratios to the first engine; scale {scale:g}")
     for column in ("work", "engine", "median", "worst", "ratio", "ours, wanted", "peak MB"):
         table.add_column(column, justify="left" if column in ("work", "engine") else "right")
     for workload, results in all_results.items():
@@ -238,7 +238,7 @@ def main() -> int:
         fleet.stop()
         shutil.rmtree(folder / "out", ignore_errors=True)
     if all_results:
-        report(all_results, console)
+        report(all_results, args.scale, console)
         if not args.quick:
             console.print(f"kept in {keep(all_results, args, fleet.versions).relative_to(ROOT)}")
     return int(failed)

@@ -14,6 +14,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -150,8 +151,8 @@ def write_months(flights: DataFrame) -> None:
             if month == 1:
                 rows.write.format("delta").partitionBy("month").save(str(FLIGHTS))
             else:
-                spent = seconds(lambda rows=rows: rows.write.format("delta").mode("append").save(str(FLIGHTS)))
-                slowest = max(slowest, spent)
+                append = rows.write.format("delta").mode("append")
+                slowest = max(slowest, seconds(partial(append.save, str(FLIGHTS))))
             progress.update(task, advance=1, description=f"month {month:>2}")
     log = sorted(path.name for path in (FLIGHTS / "_delta_log").iterdir() if not path.name.startswith("."))
     checkpoints = [name for name in log if "checkpoint.parquet" in name]
@@ -232,7 +233,9 @@ def show_history() -> None:
     table = new_table("the last four commits", *columns, right=("version", "rows", "files"))
     history = alluvium.open(str(FLIGHTS)).history()
     for commit in history[:4]:
-        metrics, parameters = dict(commit["operationMetrics"]), dict(commit["operationParameters"])
+        metrics, parameters = commit["operationMetrics"], commit["operationParameters"]
+        assert isinstance(metrics, dict)
+        assert isinstance(parameters, dict)
         table.add_row(
             str(commit["version"]),
             f"{commit['timestamp']:%H:%M:%S}",
@@ -275,7 +278,7 @@ def open_without_spark() -> None:
 def compare(spark: SparkSession) -> None:
     paths = [str(FLIGHTS / path) for path in alluvium.open(str(FLIGHTS)).files()["path"].to_pylist()]
 
-    def query(df: DataFrame) -> list[object]:
+    def query(df: DataFrame) -> list[tuple[object, ...]]:
         found = df.where("dep_delay > 15").groupBy("carrier").agg(F.count("*"), F.avg("arr_delay")).collect()
         return sorted((row[0], row[1]) for row in found)
 

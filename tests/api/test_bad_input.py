@@ -176,3 +176,13 @@ def test_unknown_actions_fields_and_litter_are_ignored(table: Path) -> None:
     (table / "_delta_log/.00000000000000000013.json.tmp").write_text("litter")
     (table / "_delta_log/_staged").mkdir()
     assert alluvium.open(str(table)).version == 12
+
+
+def test_a_path_that_climbs_out_of_the_table(table: Path) -> None:
+    log(table, 12).write_text(
+        '{"add":{"path":"%2e%2e/other/x.parquet","partitionValues":{"p":"a"},"size":1,"modificationTime":1,"dataChange":true}}\n'
+    )
+    t = alluvium.open(str(table))
+    for act in (t.files, t.to_arrow):
+        error = fails(table, CorruptTable, "path-escapes-root", act)
+        assert error.path == "../other/x.parquet"

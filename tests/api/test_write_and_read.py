@@ -89,7 +89,14 @@ def test_any_later_filter_prunes(spark, url: str) -> None:
     df = spark.range(0, 1000, 1, 10).selectExpr("id", "cast(id as string) s", "named_struct('x', id) st")
     alluvium.write(df, url)
     table = alluvium.read(spark, url)
-    for predicate in ("id = 777", "777 = id", "id in (777)", "st.x = 777", "id > 776 and id < 778", "id between 777 and 777"):
+    for predicate in (
+        "id = 777",
+        "777 = id",
+        "id in (777)",
+        "st.x = 777",
+        "id > 776 and id < 778",
+        "id between 777 and 777",
+    ):
         found = table.where(predicate)
         assert rows(found.select("id")) == [(777,)]
         (explanation,) = alluvium.explain(found)
@@ -190,16 +197,21 @@ def test_not_null_and_expression_invariants(spark, url: str) -> None:
     commit = Path(url, "_delta_log/00000000000000000000.json")
     text = commit.read_text()
     text = text.replace(
-        r'{\"name\":\"a\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{}}',
-        r'{\"name\":\"a\",\"type\":\"integer\",\"nullable\":false,\"metadata\":{}}',
+        r"{\"name\":\"a\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{}}",
+        r"{\"name\":\"a\",\"type\":\"integer\",\"nullable\":false,\"metadata\":{}}",
     ).replace(
-        r'{\"name\":\"b\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{}}',
-        r'{\"name\":\"b\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{\"delta.invariants\":\"{\\\"expression\\\":{\\\"expression\\\":\\\"b > 3\\\"}}\"}}',
+        r"{\"name\":\"b\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{}}",
+        r"{\"name\":\"b\",\"type\":\"integer\",\"nullable\":true,\"metadata\":{\"delta.invariants\":\"{\\\"expression\\\":{\\\"expression\\\":\\\"b > 3\\\"}}\"}}",
     )
     commit.write_text(text)
     alluvium.write(spark.sql("select 2 as a, 4 as b"), url, mode="append")
     before = (log_files(url), data_files(url))
-    for query in ("select cast(null as int) as a, 4 as b", "select 1 as a, 3 as b", "select 1 as a, cast(null as int) as b", "select 4 as b"):
+    for query in (
+        "select cast(null as int) as a, 4 as b",
+        "select 1 as a, 3 as b",
+        "select 1 as a, cast(null as int) as b",
+        "select 4 as b",
+    ):
         with pytest.raises(InvalidRequest) as caught:
             alluvium.write(spark.sql(query), url, mode="append")
         assert caught.value.code in ("constraint-violated", "schema-mismatch"), query
@@ -285,3 +297,15 @@ def test_schema_and_unknown_read_options(enabled, url: str) -> None:
         enabled.read.format("delta").load(url + "x")
     with pytest.raises(UnsupportedFeature):
         enabled.range(1).write.format("delta").saveAsTable("t")
+
+
+def test_a_data_file_that_is_gone(spark, url: str) -> None:  # noqa: ANN001
+    alluvium.write(spark.range(10), url)
+    table = alluvium.read(spark, url)
+    victim = next(iter(data_files(url)))
+    Path(victim).unlink()
+    for act in (table.count, table.collect, table.toArrow, lambda: table.write.format("noop").mode("overwrite").save()):
+        with pytest.raises(NotFound) as caught:
+            act()
+        assert caught.value.code == "missing-file"
+        assert Path(victim).name in str(caught.value.path)

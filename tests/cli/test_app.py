@@ -18,7 +18,7 @@ from alluvium.cli.app import main
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 
-MAX_START_SECONDS = 0.6
+MAX_START_RATIO = 2.2
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,9 @@ def test_an_error_is_one_line_with_its_hint(run, table: Path, arguments: list[st
     assert "Traceback" not in found.err
 
 
-@pytest.mark.parametrize("arguments", [["frob"], ["show"], ["show", "x", "--frob"], ["diff", "x", "1"], ["show", "x", "-v", "y"]])
+@pytest.mark.parametrize(
+    "arguments", [["frob"], ["show"], ["show", "x", "--frob"], ["diff", "x", "1"], ["show", "x", "-v", "y"]]
+)
 def test_a_call_that_cannot_be_understood_is_explained(run, arguments: list[str]):
     found = run(*arguments)
     assert found.code == 2
@@ -271,14 +273,21 @@ def test_no_spark_is_loaded(table: Path):
     assert out.splitlines()[-1] == "[]"
 
 
-def test_the_program_starts_quickly():
-    """In processor time, which a busy machine does not stretch; the quickest of three, after one to write bytecode."""
-    command = [sys.executable, "-c", "from alluvium.cli.app import main; main(['--version'])"]
-    subprocess.run(command, check=True, capture_output=True)
+def processor_seconds(code: str) -> float:
+    """What a new interpreter spends on the code; the least of five, which a busy machine stretches least."""
     spent = []
-    for _ in range(3):
+    for _ in range(5):
         before = os.times()
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
         after = os.times()
         spent.append(after.children_user - before.children_user + after.children_system - before.children_system)
-    assert min(spent) < MAX_START_SECONDS
+    return min(spent)
+
+
+def test_starting_costs_little_more_than_the_libraries_that_it_needs():
+    """0.5 s, 1.6 times the libraries, when this was written. In relation to the libraries alone, so that it holds on any machine."""
+    ours = processor_seconds("from alluvium.cli.app import main; main(['--version'])")
+    libraries = processor_seconds(
+        "import msgspec, obstore, pyarrow.compute, pyarrow.parquet, rich.table, sqlglot, typer"
+    )
+    assert ours < MAX_START_RATIO * libraries

@@ -12,6 +12,7 @@ import pytest
 from alluvium.cli.arguments import parse_storage
 from alluvium.cli.render import (
     counted,
+    metrics_text,
     pairs_text,
     plain_rows,
     plain_text,

@@ -20,6 +20,8 @@ from pyspark.sql.types import VariantVal
 
 SHOWN_DIFFERENCES = 3
 
+_MICROSECONDS = pa.timestamp("us")
+
 
 def difference(expected: pa.Table, actual: pa.Table) -> str | None:
     """What differs, in words; None if both hold the same rows."""
@@ -104,9 +106,9 @@ def _plain(column: pa.ChunkedArray) -> pa.Array:
     if pa.types.is_floating(t):
         return _float_bits(array)
     if pa.types.is_struct(t) or pa.types.is_map(t) or _is_list(t):
-        values = (None if value is None else repr(_canonical(value, t)) for value in _plain_leaves(array).to_pylist())
+        values = (None if value is None else repr(_canonical(value, t)) for value in _integer_times(array).to_pylist())
         return pa.array(values, pa.large_string())
-    return array.cast(_plain_type(t))
+    return _integer_times(array)
 
 
 def _float_bits(array: pa.Array) -> pa.Array:
@@ -117,24 +119,26 @@ def _float_bits(array: pa.Array) -> pa.Array:
     return one_nan.view(pa.int64())
 
 
-def _plain_leaves(array: pa.Array) -> pa.Array:
-    """Nested values with timestamps as integers, since Python's datetime ends at year 9999."""
-    return array.cast(_plain_type(array.type))
+def _integer_times(array: pa.Array) -> pa.Array:
+    """Plain values with timestamps as microseconds, at any depth: Python's datetime ends at year 9999."""
+    return array.cast(_plain_type(array.type)).cast(_plain_type(array.type, times=pa.int64()))
 
 
-def _plain_type(data_type: pa.DataType) -> pa.DataType:
+def _plain_type(data_type: pa.DataType, times: pa.DataType = _MICROSECONDS) -> pa.DataType:
     t = _storage(data_type)
     if pa.types.is_struct(t):
-        return pa.struct([pa.field(f.name, _plain_type(f.type)) for f in (t.field(i) for i in range(t.num_fields))])
+        members = (t.field(i) for i in range(t.num_fields))
+        return pa.struct([pa.field(member.name, _plain_type(member.type, times)) for member in members])
     if pa.types.is_map(t):
-        return pa.map_(_plain_type(t.key_type), _plain_type(t.item_type))
+        return pa.map_(_plain_type(t.key_type, times), _plain_type(t.item_type, times))
     if _is_list(t):
-        return pa.large_list(_plain_type(t.value_type))
+        return pa.large_list(_plain_type(t.value_type, times))
     if pa.types.is_timestamp(t):
-        return pa.timestamp("us", t.tz)
-    return {"integer": pa.int64(), "float": pa.float64(), "string": pa.large_string(), "binary": pa.large_binary()}.get(
-        kind(t), t
-    )
+        return times
+    return _WIDEST.get(kind(t), t)
+
+
+_WIDEST = {"integer": pa.int64(), "float": pa.float64(), "string": pa.large_string(), "binary": pa.large_binary()}
 
 
 def _canonical(value: object, data_type: pa.DataType) -> object:

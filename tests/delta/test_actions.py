@@ -82,7 +82,9 @@ def test_a_tombstone_has_all_that_extended_metadata_promises():
 
 @given(
     st.lists(
-        st.tuples(st.text(min_size=1), st.integers(0, 2**62), st.dictionaries(st.text(), st.none() | st.text(), max_size=2)),
+        st.tuples(
+            st.text(min_size=1), st.integers(0, 2**62), st.dictionaries(st.text(), st.none() | st.text(), max_size=2)
+        ),
         max_size=5,
     )
 )
@@ -147,7 +149,9 @@ def test_features_look_at_what_is_committed():
     assert caught.value.code == "append-only"
 
 
-TYPED = Struct((Field("id", LONG), Field("d", DATE), Field("n", DecimalType(4, 1)), Field("f", DOUBLE), Field("s", STRING)))
+TYPED = Struct(
+    (Field("id", LONG), Field("d", DATE), Field("n", DecimalType(4, 1)), Field("f", DOUBLE), Field("s", STRING))
+)
 
 
 def partitioned(*values: dict[str, str | None]) -> pa.Table:
@@ -174,7 +178,9 @@ def test_a_partition_value_that_is_none_of_the_type_is_reported():
 
 def test_keys_are_equal_for_equal_values_however_they_are_written():
     config = make_config(TYPED, ["n", "s"])
-    keys = partition_keys(partitioned({"n": "1.50", "s": "x"}, {"n": "1.5", "s": "x"}, {"n": "1.5", "s": "y"}), config)
+    keys = partition_keys(
+        partitioned({"n": "1.50", "s": "x"}, {"n": "1.5", "s": "x"}, {"n": "1.5", "s": "y"}), config, "UTC"
+    )
     one, same, other = keys.to_pylist()
     assert one == same != other
 
@@ -186,18 +192,18 @@ texts = st.none() | st.text(alphabet="ab\x00nv:1", min_size=1, max_size=4)
 def test_keys_tell_all_pairs_of_values_apart(one: tuple[str | None, str | None], other: tuple[str | None, str | None]):
     config = make_config(Struct((Field("id", LONG), Field("a", STRING), Field("b", STRING))), ["a", "b"])
     rows = [{"a": a, "b": b} for a, b in (one, other)]
-    first, second = partition_keys(partitioned(*rows), config).to_pylist()
+    first, second = partition_keys(partitioned(*rows), config, "UTC").to_pylist()
     assert (first == second) == (one == other)
 
 
 def test_without_partition_columns_all_files_have_one_key():
-    assert len(set(partition_keys(partitioned({}, {}), make_config()).to_pylist())) == 1
+    assert len(set(partition_keys(partitioned({}, {}), make_config(), "UTC").to_pylist())) == 1
 
 
 def test_the_predicate_of_partitions_is_true_in_them_alone():
     config = make_config(TYPED, ["d", "s"])
     files = partitioned({"d": "2024-01-01", "s": "x"}, {"d": "2024-01-01", "s": "x"}, {"d": None, "s": "y"})
-    predicate = partitions_predicate(files, config)
+    predicate = partitions_predicate(files, config, "UTC")
     assert predicate is not None
     text = repr(predicate)
     assert text.count("<=>") == 4
@@ -206,15 +212,18 @@ def test_the_predicate_of_partitions_is_true_in_them_alone():
 
 def test_too_many_partitions_or_none_have_no_predicate():
     config = make_config(TYPED, ["s"])
-    assert partitions_predicate(partitioned(), config) is None
-    assert partitions_predicate(partitioned(*({"s": str(n)} for n in range(501))), config) is None
-    assert partitions_predicate(partitioned(*({"s": str(n)} for n in range(500))), config) is not None
+    assert partitions_predicate(partitioned(), config, "UTC") is None
+    assert partitions_predicate(partitioned(*({"s": str(n)} for n in range(501))), config, "UTC") is None
+    assert partitions_predicate(partitioned(*({"s": str(n)} for n in range(500))), config, "UTC") is not None
 
 
 def test_winners_are_read_as_the_conflict_rules_want_them():
     store = MemoryStore("winners", "/t")
     files = make_files({"path": "a", "partitionValues": {"p": None}, "tags": [("k", "v")]})
-    store.put(commit_path(3), format_entry({"timestamp": 5, "operation": "WRITE", "isBlindAppend": True}, Actions(added=files)))
+    store.put(
+        commit_path(3),
+        format_entry({"timestamp": 5, "operation": "WRITE", "isBlindAppend": True}, Actions(added=files)),
+    )
     store.put(
         commit_path(4),
         format_entry(

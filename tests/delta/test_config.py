@@ -11,7 +11,9 @@ from alluvium.delta.spec import Format
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.types import LONG, STRING, Array, Field, Struct
 
-SCHEMA = Struct((Field("id", LONG), Field("Day", STRING), Field("tags", Array(STRING)), Field("s", Struct((Field("x", LONG),)))))
+SCHEMA = Struct(
+    (Field("id", LONG), Field("Day", STRING), Field("tags", Array(STRING)), Field("s", Struct((Field("x", LONG),))))
+)
 
 
 def test_partition_columns_take_the_schema_s_spelling_and_keep_their_order():
@@ -46,7 +48,9 @@ def test_the_name_of_the_format_is_read_without_regard_to_case():
     assert parse_config(LEGACY, metadata).metadata is metadata
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '"long"', '{"type":"struct"}', '{"type":"struct","fields":[{"name":"a"}]}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '"long"', '{"type":"struct"}', '{"type":"struct","fields":[{"name":"a"}]}']
+)
 def test_a_schema_that_does_not_parse_is_reported(text: str):
     with pytest.raises(CorruptTable) as caught:
         parse_config(LEGACY, msgspec.structs.replace(make_metadata(), schema_string=text))

@@ -28,7 +28,11 @@ ONLY_SMALL = ReadScope(blind=False, where=SMALL)
 
 
 def contest(
-    winner: Actions, ours: Actions | None = None, read: ReadScope = BLIND, config: TableConfig | None = None, **how: object
+    winner: Actions,
+    ours: Actions | None = None,
+    read: ReadScope = BLIND,
+    config: TableConfig | None = None,
+    **how: object,
 ) -> Contest:
     draft = make_draft(ours or Actions(added=make_files({"path": "ours", "partitionValues": {"p": "a"}})), read)
     config = config or make_config(partition_by=["p"])

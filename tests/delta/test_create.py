@@ -140,4 +140,6 @@ def test_what_a_column_was_in_another_table_is_left_behind(key: str):
     inner = Struct((Field("x", LONG, True, {key: "1"}),))
     schema = Struct((Field("id", LONG), Field("g", Array(inner), True, {key: "1", "comment": "kept"})))
     found = new_config(schema, [], {}).schema
-    assert found == Struct((Field("id", LONG), Field("g", Array(Struct((Field("x", LONG),))), True, {"comment": "kept"})))
+    assert found == Struct(
+        (Field("id", LONG), Field("g", Array(Struct((Field("x", LONG),))), True, {"comment": "kept"}))
+    )

@@ -74,7 +74,9 @@ def test_a_value_that_does_not_parse_names_the_property(name: str, text: str):
 
 
 def test_what_is_not_ours_is_left_alone():
-    assert parse_properties({"owner": "me", "delta.someThing": "x", "delta.columnMapping.mode": "?"}) == TableProperties()
+    assert (
+        parse_properties({"owner": "me", "delta.someThing": "x", "delta.columnMapping.mode": "?"}) == TableProperties()
+    )
 
 
 @given(st.integers(0, 5_000), st.integers(0, 5_000), st.booleans())

@@ -8,6 +8,7 @@ README, the table of its tour is there, and `spark` is the session.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import doctest
 import io
@@ -28,7 +29,11 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-DOCUMENTS = [README, *sorted((ROOT / "docs" / "guides").glob("*.md")), *sorted((ROOT / "docs" / "features").glob("*.md"))]
+DOCUMENTS = [
+    README,
+    *sorted((ROOT / "docs" / "guides").glob("*.md")),
+    *sorted((ROOT / "docs" / "features").glob("*.md")),
+]
 
 _BLOCK = re.compile(
     r"(?P<spark><!-- spark -->\n)?```(?P<kind>python|console)\n(?P<code>.*?)```\n(?:\n```text\n(?P<output>.*?)```\n)?",
@@ -54,10 +59,23 @@ def blocks_of(text: str) -> list[Block]:
     ]
 
 
-def ensure_same(expected: str, found: str, where: str) -> None:
-    def plain(text: str) -> str:
-        return "\n".join(line.rstrip() for line in text.strip("\n").splitlines()) + "\n"
+#: What differs from run to run, or from one version of a library to the next, and stays as wide as it is.
+_VARYING = {
+    r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}": "<uuid>",
+    r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+Z)?": "<time>",
+    r"\b\d[\d.]* k?B\b": "<size>",
+    r'Bytes": "\d+"': 'Bytes": "<size>"',
+    r"file:/[^\s)]*/": "file:<directory>/",
+}
 
+
+def plain(text: str) -> str:
+    for pattern, name in _VARYING.items():
+        text = re.sub(pattern, name, text)
+    return "\n".join(line.rstrip() for line in text.splitlines()).strip("\n") + "\n"
+
+
+def ensure_same(expected: str, found: str, where: str) -> None:
     flags = doctest.ELLIPSIS | doctest.DONT_ACCEPT_BLANKLINE
     same = doctest.OutputChecker().check_output(plain(expected), plain(found), flags)
     assert same, f"{where}\n--- the document shows\n{plain(expected)}--- what was printed\n{plain(found)}"
@@ -95,7 +113,7 @@ def run(document: Path, blocks: list[Block], **given: object) -> None:
 @pytest.fixture(autouse=True)
 def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("COLUMNS", "120")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
@@ -136,8 +154,29 @@ def test_every_block_is_understood(document: Path):
     assert text.count("```text\n") == outputs
 
 
-@pytest.mark.parametrize("document", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda d: d.name)
+@pytest.mark.parametrize(
+    "document", sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md")), ids=lambda d: d.name
+)
 def test_links_lead_somewhere(document: Path):
     text = document.read_text(encoding="utf-8")
     targets = [t.partition("#")[0] for t in re.findall(r"\]\(([^)\s]+)\)", text) if "://" not in t]
     assert not [t for t in targets if t and not (document.parent / t).exists()]
+
+
+def codes_in_source() -> set[str]:
+    """What is given as `code=` anywhere in the package."""
+    keywords = [
+        keyword.value
+        for path in (ROOT / "src").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        for keyword in node.keywords
+        if keyword.arg == "code"
+    ]
+    values = [v for k in keywords for v in ((k.body, k.orelse) if isinstance(k, ast.IfExp) else (k,))]
+    return {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
+
+
+def test_the_guide_to_errors_has_every_code():
+    text = (ROOT / "docs" / "guides" / "errors.md").read_text(encoding="utf-8")
+    assert not sorted(code for code in codes_in_source() if f"`{code}`" not in text)

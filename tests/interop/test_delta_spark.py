@@ -32,7 +32,23 @@ select id, cast(id % 3 as int) p, if(id % 7 = 0, null, concat('s ', id)) s, cast
        map('k', id) m, cast(concat('b', id) as binary) bin
 from range(100)
 """
-SPECIAL = ["a b", "a/b", "100%", "ü=ö", "a:b", "x'y", 'q"q', "{c}", "[d]", "e^f", "#h?i", "a\\b", "tab\tnl\n", "..", "%20"]
+SPECIAL = [
+    "a b",
+    "a/b",
+    "100%",
+    "ü=ö",
+    "a:b",
+    "x'y",
+    'q"q',
+    "{c}",
+    "[d]",
+    "e^f",
+    "#h?i",
+    "a\\b",
+    "tab\tnl\n",
+    "..",
+    "%20",
+]
 
 
 def judge(tmp_path: Path, jobs: list[dict]) -> list[dict]:
@@ -46,7 +62,13 @@ def judge(tmp_path: Path, jobs: list[dict]) -> list[dict]:
     ]
     environment = {**os.environ, "PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
     # The project's own Spark and its settings must not leak into the other engine's session.
-    for name in ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+    for name in (
+        "SPARK_HOME",
+        "PYSPARK_GATEWAY_PORT",
+        "PYSPARK_GATEWAY_SECRET",
+        "PYSPARK_PYTHON",
+        "PYSPARK_DRIVER_PYTHON",
+    ):
         environment.pop(name, None)
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
     assert run.returncode == 0, run.stderr[-3000:]
@@ -86,7 +108,12 @@ def judged(spark, tmp_path_factory):
         {"do": "detail", "table": parted},
         {"do": "read", "table": parted, "version": 0, "out": f"{parted}.v0"},
         {"do": "read", "table": parted, "where": "p = 1 and dt > '2024-02-01'", "out": f"{parted}.where"},
-        {"do": "read", "table": plain, "where": "t > timestamp'2023-11-14 22:14:00' and s like 's 9%'", "out": f"{plain}.where"},
+        {
+            "do": "read",
+            "table": plain,
+            "where": "t > timestamp'2023-11-14 22:14:00' and s like 's 9%'",
+            "out": f"{plain}.where",
+        },
         {"do": "write", "table": parted, "mode": "append", "sql": ROWS + " where id < 10"},
         {"do": "statement", "table": parted, "sql": "OPTIMIZE {table} WHERE p = 1"},
         {"do": "statement", "table": special, "sql": "DELETE FROM {table} WHERE v = 'a/b'"},
@@ -121,7 +148,13 @@ def test_delta_spark_sees_our_history(judged) -> None:
     detail = judged[5][4]["result"]
     assert detail["operations"] == ["WRITE"] * 3
     assert detail["files"] == alluvium.open(judged[2], version=2).files().num_rows
-    assert set(detail["metrics"]) == {"numFiles", "numRemovedFiles", "numRemovedBytes", "numOutputRows", "numOutputBytes"}
+    assert set(detail["metrics"]) == {
+        "numFiles",
+        "numRemovedFiles",
+        "numRemovedBytes",
+        "numOutputRows",
+        "numOutputBytes",
+    }
 
 
 def test_we_read_what_delta_spark_continued(judged, spark) -> None:

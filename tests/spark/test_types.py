@@ -24,9 +24,7 @@ def _struct(children: st.SearchStrategy[DataType]) -> st.SearchStrategy[Struct]:
 
 _types = st.recursive(
     _leaves,
-    lambda inner: st.builds(Array, inner, st.booleans())
-    | st.builds(Map, inner, inner, st.booleans())
-    | _struct(inner),
+    lambda inner: st.builds(Array, inner, st.booleans()) | st.builds(Map, inner, inner, st.booleans()) | _struct(inner),
     max_leaves=6,
 )
 

@@ -52,6 +52,4 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
         return ObjectStore(ObstoreMemory(), "a b%20é#?/t", "memory://x/a b%20é#?/t")
     if request.param == "s3":
         return open_store("s3://bucket/a b%20é#?/t", request.getfixturevalue("s3_options"))
-    return HadoopStore(
-        request.getfixturevalue("hadoop"), f"file:{tmp_path}/a b%20é#?/t", allow_unsafe_put=True
-    )
+    return HadoopStore(request.getfixturevalue("hadoop"), f"file:{tmp_path}/a b%20é#?/t", allow_unsafe_put=True)

@@ -64,9 +64,7 @@ def test_a_conflict_with_nothing_there_is_unknown(s3: Store, s3_bucket: S3Bucket
 
 
 @pytest.mark.parametrize("by", ["server", "option"])
-def test_without_conditional_put_writing_is_refused(
-    s3_bucket: S3Bucket, s3_options: dict[str, str], by: str
-) -> None:
+def test_without_conditional_put_writing_is_refused(s3_bucket: S3Bucket, s3_options: dict[str, str], by: str) -> None:
     if by == "server":
         s3_bucket.conditional = False
     else:

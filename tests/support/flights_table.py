@@ -53,5 +53,5 @@ def _write(store: Store, rows: dict[str, list[object]], month: int, mode: str, r
     parameters = {"mode": mode, "partitionBy": '["month"]' if snapshot is None else "[]"}
     if replace is not None and replace.sql is not None:
         parameters["predicate"] = replace.sql
-    operation = Operation("WRITE", parameters, engine="tests")
+    operation = Operation("WRITE", parameters, engine="Alluvium/0.1.0")
     target.commit(FileChanges(written, (read_footer(store.open_input(path), plan.stats_columns),), operation, replace))

@@ -91,9 +91,7 @@ class _Requests(BaseHTTPRequestHandler):
         if start >= len(data):
             return self._error(416, "InvalidRange")
         part = data[start : end + 1]
-        return self._answer(
-            206, part, Content_Range=f"bytes {start}-{start + len(part) - 1}/{len(data)}", **headers
-        )
+        return self._answer(206, part, Content_Range=f"bytes {start}-{start + len(part) - 1}/{len(data)}", **headers)
 
     do_HEAD = do_GET
 

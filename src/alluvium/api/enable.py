@@ -193,5 +193,3 @@ def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:
     if not isinstance(found, str):
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .save("/data/table")')
     return found
-
-

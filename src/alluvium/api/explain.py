@@ -6,7 +6,7 @@ import importlib
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.actions import total
@@ -54,6 +54,10 @@ class Explanation:
         return "\n".join(lines)
 
 
+@overload
+def explain(df_or_url: str, where: str | None = None) -> Explanation: ...
+@overload
+def explain(df_or_url: DataFrame, where: None = None) -> tuple[Explanation, ...]: ...
 def explain(df_or_url: DataFrame | str, where: str | None = None) -> Explanation | tuple[Explanation, ...]:
     """Explains how a table, or each table under a DataFrame, will be read. Nothing of it is read.
 

@@ -66,9 +66,7 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
         elif "." in key:
             engine[key] = text
         else:
-            raise InvalidRequest(
-                f"unknown option {key!r}", code="unknown-option", hint=suggest(key, names.values())
-            )
+            raise InvalidRequest(f"unknown option {key!r}", code="unknown-option", hint=suggest(key, names.values()))
     return Options(known, engine, properties)
 
 

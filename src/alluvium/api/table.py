@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from alluvium.api.history_view import History
 from alluvium.api.schema_view import Schema
-from alluvium.delta.history import read_history
-from alluvium.delta.scan import plan_scan, select_files
+from alluvium.delta.history import commit_time_ms, read_history
+from alluvium.delta.scan import data_paths, plan_scan, select_files
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.delta.spec import Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -20,7 +20,6 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression
 from alluvium.portable.reader import read_batches
 from alluvium.storage.open import open_store
-from alluvium.storage.paths import decode_uri_paths
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
@@ -55,8 +54,10 @@ class Table:
 
     @property
     def timestamp(self) -> dt.datetime:
-        """When the version was committed, in UTC."""
-        return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(milliseconds=self._snapshot.timestamp_ms)
+        """When the version was committed, in UTC, as the history shows it and time travel understands it."""
+        return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(
+            milliseconds=commit_time_ms(self._snapshot)
+        )
 
     @property
     def schema(self) -> Schema:
@@ -106,7 +107,7 @@ class Table:
         kept = select_files(self._snapshot, self._parse(where)).files
         return pa.table(
             {
-                "path": decode_uri_paths(kept.column("path")),
+                "path": data_paths(kept),
                 "size": kept.column("size"),
                 "num_rows": self._snapshot.statistics(kept).num_rows(),
                 "partition": kept.column("partitionValues"),

@@ -77,7 +77,7 @@ def write(
     parsed = parse_options(options, WRITE, WRITE_LATER)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     store = storage_for(url, storage_options, partial(hadoop_access, spark))
-    target = _target(df, store, names, parsed, retry)
+    target = _target(df, store, names, parsed, retry, time_zone(spark))
     if target.snapshot is not None:
         if save_mode == "ErrorIfExists":
             raise InvalidRequest(
@@ -118,9 +118,11 @@ def _ensure_format(name: str) -> None:
         raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, ["delta", "paimon"]))
 
 
-def _target(df: DataFrame, store: Store, names: Sequence[str], parsed: Options, retry: RetryPolicy) -> DeltaTarget:
+def _target(
+    df: DataFrame, store: Store, names: Sequence[str], parsed: Options, retry: RetryPolicy, zone: str
+) -> DeltaTarget:
     try:
-        snapshot = open_snapshot(store)
+        snapshot = open_snapshot(store, time_zone=zone)
     except NotFound as error:
         if error.code != "not-a-table":
             raise
@@ -169,9 +171,7 @@ def _parse_overwrite_mode(text: str | None) -> bool:
     if text is None or text.casefold() == "static":
         return False
     if text.casefold() != "dynamic":
-        raise InvalidRequest(
-            f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option"
-        )
+        raise InvalidRequest(f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option")
     return True
 
 

@@ -118,14 +118,13 @@ def print_error(error: AlluviumError) -> None:
     """What went wrong, where, and the hint; no traceback."""
     console = open_console(stderr=True)
     message, _, hint = str(error).partition("\nhint: ")
-    console.print(
-        Text("error ", style="bold red").append(message, style="red").append(f"  [{error.code}]", style="dim")
-    )
+    lines = [Text("error ", "bold red").append(message, "not bold red").append(f"  [{error.code}]", "not bold dim")]
     if isinstance(error, CommitConflict):
-        for conflict in error.conflicts:
-            console.print(Text(f"  {conflict.rule}: version {conflict.version}: {conflict.message}", style="red"))
+        lines += [Text(f"  {c.rule}: version {c.version}: {c.message}", "red") for c in error.conflicts]
     if hint:
-        console.print(Text("hint  ", style="bold").append(hint, style="not bold"))
+        lines.append(Text("hint  ", "bold").append(hint, "not bold"))
+    for line in lines:
+        console.print(line, soft_wrap=True)
 
 
 def plain_rows(table: pa.Table) -> list[dict[str, object]]:

@@ -8,6 +8,7 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.registry import COMMIT_PASSES
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.properties import parse_properties
 from alluvium.schema.types import JsonValue
 
 
@@ -26,10 +27,11 @@ def assemble(draft: Draft, config: TableConfig, base_version: int, now_ms: int) 
     for check in COMMIT_PASSES:
         check(draft.actions, config)
     version = base_version + 1
-    return Entry(version, commit_path(version), format_entry(_commit_info(draft, now_ms), draft.actions))
+    level = parse_properties(config.metadata.configuration).isolation_level
+    return Entry(version, commit_path(version), format_entry(_commit_info(draft, level, now_ms), draft.actions))
 
 
-def _commit_info(draft: Draft, now_ms: int) -> dict[str, JsonValue]:
+def _commit_info(draft: Draft, isolation_level: str, now_ms: int) -> dict[str, JsonValue]:
     """Provenance in the field order and with the spellings of the reference implementation."""
     operation = draft.operation
     info: dict[str, JsonValue] = {
@@ -39,7 +41,7 @@ def _commit_info(draft: Draft, now_ms: int) -> dict[str, JsonValue]:
     }
     if draft.read_version >= 0:
         info["readVersion"] = draft.read_version
-    info["isolationLevel"] = "Serializable"
+    info["isolationLevel"] = isolation_level
     info["isBlindAppend"] = draft.is_blind_append
     info["operationMetrics"] = dict(operation.metrics)
     if operation.user_metadata is not None:

@@ -45,6 +45,7 @@ class Contest:
     config: TableConfig
     files: pa.Table
     winner: Winner
+    time_zone: str = "UTC"
 
     def conflict(self, rule: str, message: str, paths: pa.ChunkedArray | None = None) -> Conflict:
         shown = tuple(paths.slice(0, _SHOWN).to_pylist()) if paths is not None else ()
@@ -55,8 +56,8 @@ class Contest:
         """Those of the files that may hold rows which the draft has read."""
         if self.draft.read.where is None:
             return files
-        statistics = AddStatistics(files, self.config.schema, self.config.partition_columns)
-        return files.filter(prune(self.draft.read.where, statistics))
+        statistics = AddStatistics(files, self.config.schema, self.config.partition_columns, time_zone=self.time_zone)
+        return files.filter(prune(self.draft.read.where, statistics, self.time_zone))
 
     def scope(self) -> str:
         where = self.draft.read.where

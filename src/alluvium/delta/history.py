@@ -6,7 +6,7 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.log.timeline import read_commit_infos
+from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import STRING_MAP, CommitInfo
 
@@ -29,6 +29,17 @@ HISTORY = pa.schema(
         pa.field("engineInfo", pa.string()),
     ]
 )
+
+
+def commit_time_ms(snapshot: Snapshot) -> int:
+    """When the version was committed, milliseconds since 1970 UTC, later than that of any version before it.
+
+    The file's own time will not do: a copied table may have one time for all of its files.
+    """
+    with locating(snapshot.store, snapshot.version):
+        times = {t.version: t.timestamp_ms for t in commit_timestamps(snapshot.store)}
+    # The commit's own entry may have been cleaned up behind a checkpoint.
+    return times.get(snapshot.version, snapshot.timestamp_ms)
 
 
 def read_history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:

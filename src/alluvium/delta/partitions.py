@@ -33,9 +33,9 @@ def partition_constants(files: pa.Table, config: TableConfig, time_zone: str) ->
     return pa.StructArray.from_arrays(arrays, fields=[pa.field(f.name, to_arrow(f.type)) for f in fields])
 
 
-def partition_keys(files: pa.Table, config: TableConfig) -> pa.Array:
+def partition_keys(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Array:
     """One binary key a file: equal for equal partition values, however their texts are written."""
-    constants = partition_constants(files, config, "UTC")
+    constants = partition_constants(files, config, time_zone)
     parts: list[pa.Array] = [pa.repeat(pa.scalar(b"", pa.binary()), files.num_rows)]
     for values in constants.flatten():
         text = values if pa.types.is_binary(values.type) else values.cast(pa.string()).cast(pa.binary())
@@ -46,9 +46,9 @@ def partition_keys(files: pa.Table, config: TableConfig) -> pa.Array:
     return pc.binary_join_element_wise(*parts, pa.scalar(b";"))
 
 
-def partitions_predicate(files: pa.Table, config: TableConfig) -> Expression | None:
+def partitions_predicate(files: pa.Table, config: TableConfig, time_zone: str) -> Expression | None:
     """True for rows in the partitions of the files; None where they are too many to say."""
-    constants = partition_constants(files, config, "UTC")
+    constants = partition_constants(files, config, time_zone)
     rows = pa.Table.from_batches([pa.RecordBatch.from_struct_array(constants)])
     rows = rows.group_by(rows.column_names, use_threads=False).aggregate([])
     if not 0 < rows.num_rows <= _MAX_PARTITIONS:

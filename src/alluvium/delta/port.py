@@ -65,4 +65,4 @@ class DeltaPort:
         config = base.config if base is not None else self._created
         assert config is not None, "a draft without a base creates its table"
         files = base.files if base is not None else FILES.empty_table()
-        return conflicts(Contest(draft, config, files, winner))
+        return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))

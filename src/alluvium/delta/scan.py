@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.delta.config import TableConfig
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.snapshot import Snapshot
+from alluvium.errors import CorruptTable
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
@@ -44,7 +46,7 @@ def _prune(snapshot: Snapshot, files: pa.Table, where: Expression) -> pa.Table:
     statistics = snapshot.statistics(files)
     # Announced together, the columns are decoded in one pass over the statistics' text.
     statistics.prepare(column_paths(where))
-    return files.filter(prune(where, statistics))
+    return files.filter(prune(where, statistics, snapshot.time_zone))
 
 
 def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
@@ -78,7 +80,7 @@ def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table
     """Live files (`FILES`) as the waist wants them (`SCAN_FILES`), partition values typed."""
     return pa.table(
         {
-            "path": decode_uri_paths(files.column("path")),
+            "path": data_paths(files),
             "size": files.column("size"),
             "modification_time_ms": files.column("modificationTime"),
             # Left open: it would cost decoding every file's statistics, and no engine needs it to read.
@@ -87,3 +89,24 @@ def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table
             "mask": pa.nulls(files.num_rows, pa.binary()),
         }
     )
+
+
+def data_paths(files: pa.Table) -> pa.ChunkedArray:
+    """The decoded paths of files, none of which climbs out of its table.
+
+    "`path`: A relative path to a data file from the root of the table or an absolute path to a file".
+
+    Raises:
+        CorruptTable: A path with a `..` part, which only somebody who wants to lead readers astray would write.
+    """
+    paths = decode_uri_paths(files.column("path"))
+    climbs = pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)")
+    if pc.any(climbs).as_py():
+        path = paths.filter(climbs)[0].as_py()
+        raise CorruptTable(
+            f"the log names a data file outside the table: {path!r}",
+            code="path-escapes-root",
+            path=path,
+            hint="the log was tampered with, or written by a broken client; do not trust the table",
+        )
+    return paths

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.codecs.temporal_text import format_date, format_instant, parse_date, parse_timestamp, parse_zone
 from alluvium.delta.partition_values import parse_partition_values, partition_column
-from alluvium.delta.stats_json import LeafTexts, Path, decode_stats
+from alluvium.delta.stats_json import LeafTexts, Path, decode_stats, leading_num_records
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -117,8 +117,17 @@ class AddStatistics:
     def num_rows(self) -> pa.Array:
         """Rows of each data file, those that a deletion vector masks included; null where it is unknown."""
         if self._num_rows is None:
+            leading = self._leading_num_rows()
+            if leading is not None:
+                return leading
             self._decode([])
         return self._num_rows
+
+    def _leading_num_rows(self) -> pa.Array | None:
+        if "stats" not in self._files.column_names or "stats_parsed" in self._files.column_names:
+            return None
+        found = leading_num_records(self._files["stats"])
+        return None if found is None else _whole(found)
 
     def _leaf(self, path: Path) -> _Leaf | None:
         if self._type_of(path) is None:

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
@@ -23,6 +24,11 @@ Path: TypeAlias = tuple[str, ...]
 
 #: Names that msgspec cannot have as keys of a struct.
 _UNFIT = re.compile(r'[\\"\x00-\x1f]')
+#: How statistics begin where `numRecords` comes first. At most 18 digits fit 64 bits for certain.
+_LEADING_NUM_RECORDS = r'^\{ ?"numRecords": ?(?P<n>[0-9]{1,18})[,}]'
+_LEADING_BYTES = 40
+#: Files decoded at a time, so that memory holds no more than that of their objects.
+_SLICE = 16_384
 _GENERIC = msgspec.json.Decoder(float_hook=Decimal)
 
 
@@ -69,31 +75,55 @@ def decode_stats(texts: pa.Array, leaves: Mapping[Path, DataType]) -> DecodedSta
         },
         gc=False,
     )
-    decode = msgspec.json.Decoder(record).decode
-    empty = record()
-    records: list[object] = []
+    decoder = msgspec.json.Decoder(record)
+    extracted = DecodedStats([], [], {path: LeafTexts([], [], []) for path in leaves})
     damaged: dict[int, Mapping[str, object]] = {}
+    for start in range(0, len(texts), _SLICE):
+        records = _decode_slice(texts.slice(start, _SLICE), decoder, record(), start, damaged)
+        extracted.num_records.extend(map(attrgetter("num_records"), records))
+        extracted.tight_bounds.extend(map(attrgetter("tight_bounds"), records))
+        for part, attribute in (("low", "low"), ("high", "high"), ("nulls", "null_count")):
+            found: dict[Path, list[object]] = {}
+            kind.collect(list(map(attrgetter(part), records)), (), found)
+            for path in leaves:
+                getattr(extracted.leaves[path], attribute).extend(found[path])
+    _mend(extracted, damaged)
+    return extracted
+
+
+def _decode_slice(
+    texts: pa.Array,
+    decoder: msgspec.json.Decoder[msgspec.Struct],
+    empty: object,
+    start: int,
+    damaged: dict[int, Mapping[str, object]],
+) -> list[object]:
+    records: list[object] = []
     # Bytes, not str: decoding UTF-8 would be done twice.
     for text in texts.cast(pa.binary()).to_pylist():
         if text is None:
             records.append(empty)
             continue
         try:
-            records.append(decode(text))
+            records.append(decoder.decode(text))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            damaged[len(records)] = _salvage(text)
+            damaged[start + len(records)] = _salvage(text)
             records.append(empty)
-    parts: list[dict[Path, list[object]]] = []
-    for part in ("low", "high", "nulls"):
-        parts.append({})
-        kind.collect(list(map(attrgetter(part), records)), (), parts[-1])
-    extracted = DecodedStats(
-        list(map(attrgetter("num_records"), records)),
-        list(map(attrgetter("tight_bounds"), records)),
-        {path: LeafTexts(*(found[path] for found in parts)) for path in leaves},
-    )
-    _mend(extracted, damaged)
-    return extracted
+    return records
+
+
+def leading_num_records(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:
+    """`numRecords` of each file without decoding the rest, where every text begins with it, as writers have it.
+
+    Returns:
+        int64, null where there are no statistics; None if a text begins otherwise, or is cut off.
+    """
+    # What follows is not looked at, so the text must at least be whole.
+    if not pc.all(pc.ends_with(texts, "}")).as_py():
+        return None
+    head = pc.binary_slice(texts.cast(pa.binary()), 0, _LEADING_BYTES)
+    found = pc.struct_field(pc.extract_regex(head, _LEADING_NUM_RECORDS), "n")
+    return pc.cast(found.cast(pa.string()), pa.int64()) if found.null_count == texts.null_count else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,8 +111,9 @@ class DeltaTarget:
             return FILES.empty_table()
         files = self.snapshot.files
         if replace.dynamic:
-            written = partition_keys(added, self.config)
-            return files.filter(pc.is_in(partition_keys(files, self.config), value_set=written))
+            zone = self.snapshot.time_zone
+            written = partition_keys(added, self.config, zone)
+            return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
         return files if replace.where is None else select_files(self.snapshot, replace.where).files
 
     def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
@@ -121,8 +122,8 @@ class DeltaTarget:
         creates = self.snapshot is None
         app_ids = (changes.txn[0],) if changes.txn else ()
         where = replace.where if replace else None
-        if replace and replace.dynamic:
-            where = partitions_predicate(added, self.config)
+        if replace and replace.dynamic and self.snapshot is not None:
+            where = partitions_predicate(added, self.config, self.snapshot.time_zone)
         return Draft(
             actions=Actions(
                 protocol=self.config.protocol if creates else None,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
-from alluvium.expr.functions import ALIASES, FUNCTIONS, common_type, wider_number
+from alluvium.expr.functions import ALIASES, FUNCTIONS, branch_type, wider_number
 from alluvium.expr.literals import MIN_INTEGRAL, NotUnderstood, cast_value, format_sql, to_float32
 from alluvium.expr.patterns import like_regex
 from alluvium.schema import types as t
@@ -83,10 +83,10 @@ class Binder:
         Raises:
             InvalidRequest: Types that cannot be compared, or a constant that is no value of the type.
         """
-        common = self._common(left, right)
+        common = self._shared_type(left, right)
         return tree.Compare(op, self.coerce(left, common), self.coerce(right, common))
 
-    def _common(self, left: tree.Expression, right: tree.Expression) -> DataType:
+    def _shared_type(self, left: tree.Expression, right: tree.Expression) -> DataType:
         a, b = type_of(left), type_of(right)
         for x in (a, b):
             if isinstance(x, (t.Struct, t.Array, t.Map)) or x == t.VARIANT:
@@ -124,9 +124,9 @@ class Binder:
             for value in values[1:]:
                 result = tree.Or(result, self.compare("=", child, value))
             return result
-        common = self._common(child, values[0])
+        common = self._shared_type(child, values[0])
         for value in values[1:]:
-            wider = self._common(child, value)
+            wider = self._shared_type(child, value)
             if wider != common:
                 both = comparison_type(common, wider)
                 if both is None:
@@ -205,7 +205,7 @@ class Binder:
     def cast(self, node: tree.Expression, target: DataType) -> tree.Expression:
         """An explicit cast; of a constant it is carried out."""
         source = type_of(node)
-        allowed = common_type((source, target)) is not None or target == t.STRING or source == t.STRING
+        allowed = branch_type((source, target)) is not None or target == t.STRING or source == t.STRING
         if not allowed and not (source in _TIMES and target in _TIMES) and t.BOOLEAN not in (source, target):
             raise NotUnderstood(f"cast of {source} to {target}")
         return self.coerce(node, target)

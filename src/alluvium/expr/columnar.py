@@ -81,12 +81,17 @@ def local_time(datum: Datum, zone: dt.tzinfo) -> Datum:
 def instant(datum: Datum, zone: dt.tzinfo) -> Datum:
     """Local times of a zone as timestamps; of a time that occurs twice the earlier."""
     name = zone_name(zone)
-    if name is not None:
-        try:
-            return pc.cast(pc.assume_timezone(datum, name, ambiguous="earliest"), pa.timestamp("us", tz="UTC"))
-        except (pa.ArrowInvalid, ValueError):
-            pass  # a time in a gap: Arrow cannot move it by the gap's length, as Spark does
+    native = None if name is None else _native_instant(datum, name)
+    if native is not None:
+        return native
     return by_value(datum, lambda v: cast_value(v, t.TIMESTAMP_NTZ, t.TIMESTAMP, zone), t.TIMESTAMP)
+
+
+def _native_instant(datum: Datum, name: str) -> Datum | None:
+    try:
+        return pc.cast(pc.assume_timezone(datum, name, ambiguous="earliest"), pa.timestamp("us", tz="UTC"))
+    except (pa.ArrowInvalid, ValueError):
+        return None  # a time in a gap: Arrow cannot move it on by the gap's length, as Spark does
 
 
 def cast_datum(datum: Datum, source: DataType, target: DataType, zone: dt.tzinfo) -> Datum:

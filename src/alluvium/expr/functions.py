@@ -175,7 +175,7 @@ def _bind_length(types: Sequence[DataType]) -> Signature | None:
     return Signature((types[0],), t.INTEGER) if len(types) == 1 and types[0] in (t.STRING, t.BINARY) else None
 
 
-def common_type(types: Sequence[DataType]) -> DataType | None:
+def branch_type(types: Sequence[DataType]) -> DataType | None:
     """The type of values that come from several branches; None where we do not know it."""
     result: DataType = t.VOID
     for x in types:
@@ -190,14 +190,14 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
 
 
 def _bind_coalesce(types: Sequence[DataType]) -> Signature | None:
-    wider = common_type(types)
+    wider = branch_type(types)
     return Signature((wider,) * len(types), wider) if types and wider else None
 
 
 def _bind_case(types: Sequence[DataType]) -> Signature | None:
     """Conditions and values by turns; an odd last one is the ELSE."""
     values = [x for i, x in enumerate(types) if i % 2 == 1 or (i == len(types) - 1 and len(types) % 2)]
-    wider = common_type(values)
+    wider = branch_type(values)
     conditions = [x for i, x in enumerate(types[: len(types) // 2 * 2]) if i % 2 == 0]
     if len(types) < 2 or wider is None or not all(x in (t.BOOLEAN, t.VOID) for x in conditions):
         return None

@@ -149,7 +149,10 @@ def _name(data_type: DataType) -> str:
         return "struct"
     if isinstance(data_type, Array):
         return "array"
-    return "map" if isinstance(data_type, Map) else str(data_type)
+    if isinstance(data_type, Map):
+        return "map"
+    # Here Spark says `long`, where it says `bigint` elsewhere.
+    return data_type.name if isinstance(data_type, Primitive) else str(data_type)
 
 
 def _tree(struct: Struct, indent: str) -> Iterator[str]:

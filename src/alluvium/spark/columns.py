@@ -1,6 +1,6 @@
 """Rows of any schema as rows of a table's schema: names, order, missing columns, casts.
 
-The rules are those that delta-spark 4.4 was seen to follow, see docs/write-schema-rules.md.
+The rules are those that the reference engine was seen to follow, see docs/write-schema-rules.md.
 """
 
 from __future__ import annotations
@@ -173,7 +173,7 @@ def _refused(problem: str, column: str, data: Struct, schema: Struct) -> Invalid
         f"the data does not fit the table: {problem}\n{schema_diff(schema, data)}",
         code="schema-mismatch",
         column=column or None,
-        hint="cast or drop columns with select(), or let the table's schema follow the data with mergeSchema",
+        hint="cast or drop columns with select()",
     )
 
 

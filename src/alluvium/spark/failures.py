@@ -22,12 +22,18 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 
+from alluvium.errors import NotFound
 from alluvium.spark.gateway import JavaObject
+from alluvium.storage.paths import decode_uri_path
 
 _TOKEN = re.compile(r"alluvium-error-(\d+)!")
 _KEPT = 64
 _DEEPEST_CAUSE = 20
 
+# How Spark reports, from a task, a file that its plan names and that is not there; the address is escaped.
+_MISSING_FILE = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+)\. ")
+
+_roots: set[str] = set()
 _remembered: OrderedDict[int, Exception] = OrderedDict()
 _numbers = itertools.count(1)
 
@@ -59,14 +65,42 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return wrapped(*args, **kwargs)
         except Py4JJavaError as error:
-            # Nothing is remembered in the usual case: other people's errors cost nothing and pass untouched.
+            # Nothing is remembered and no table read in the usual case: other people's errors pass untouched.
             carried = _find(error.java_exception) if _remembered else None
+            if carried is None and _roots:
+                carried = _missing_file(error.java_exception)
             if carried is None:
                 raise
             raise carried from None
 
     get_return_value.carries_errors = True  # type: ignore[attr-defined]
     return get_return_value
+
+
+def watch(root: str) -> None:
+    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`.
+
+    Args:
+        root: URL of a table, not escaped.
+    """
+    _roots.add(root.rstrip("/") + "/")
+
+
+def _missing_file(java_exception: JavaObject) -> NotFound | None:
+    for text in messages(java_exception):
+        match = _MISSING_FILE.search(text)
+        # Java writes a local file's address with one slash or with three.
+        path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[1])) if match else ""
+        root = next((r for r in _roots if path.startswith(r)), None)
+        if root is not None:
+            return NotFound(
+                "a data file that the table names is gone",
+                code="missing-file",
+                url=root.rstrip("/"),
+                path=path,
+                hint="it was removed outside the table, or by VACUUM since this version was read: read the newest version",
+            )
+    return None
 
 
 def _find(java_exception: JavaObject) -> Exception | None:

@@ -29,9 +29,7 @@ _SLASHES = re.compile(r"/{2,}")
 #: What `java.net.URI` escapes in a path: controls, the space, the ASCII characters that RFC 2396 leaves out of `pchar`
 #: (but for `/` and `;`), and all that `Character.isSpaceChar` or `isISOControl` holds for. Checked against OpenJDK 17
 #: for each code point. The second form is the same class for RE2.
-_TO_ESCAPE = re.compile(
-    "[\x00-\x20\"#%<>?\\[\\\\\\]^`{|}\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
-)
+_TO_ESCAPE = re.compile('[\x00-\x20"#%<>?\\[\\\\\\]^`{|}\x7f-\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]')
 _TO_ESCAPE_RE2 = (
     r'[\x00-\x20"#%<>?\[\\\]^`{|}\x{7f}-\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]'
 )

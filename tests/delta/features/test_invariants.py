@@ -53,7 +53,10 @@ def test_a_member_is_required_only_where_its_struct_is_there():
         "(`a` is null or `a`.`b` is not null)",
         "(`a` is null or `a`.`b`.`c` is not null)",
     ]
-    assert conditions(Field("a", Struct((Field("b", LONG, False),)), False)) == ["`a` is not null", "`a`.`b` is not null"]
+    assert conditions(Field("a", Struct((Field("b", LONG, False),)), False)) == [
+        "`a` is not null",
+        "`a`.`b` is not null",
+    ]
 
 
 def test_names_are_quoted():
@@ -73,7 +76,16 @@ def test_not_null_inside_of_arrays_and_maps_is_refused_not_ignored(nested: DataT
 
 @pytest.mark.parametrize(
     "stored",
-    ["", "x > 3", "{}", '{"expression":"x > 3"}', '{"expression":{"expression":null}}', '{"expression":{"expression":3}}', "[1]", 7],
+    [
+        "",
+        "x > 3",
+        "{}",
+        '{"expression":"x > 3"}',
+        '{"expression":{"expression":null}}',
+        '{"expression":{"expression":3}}',
+        "[1]",
+        7,
+    ],
 )
 def test_what_is_no_condition_is_reported_with_its_column(stored: object):
     with pytest.raises(CorruptTable) as caught:
@@ -81,7 +93,9 @@ def test_what_is_no_condition_is_reported_with_its_column(stored: object):
     assert (caught.value.code, caught.value.column) == ("invalid-invariant", "x")
 
 
-@pytest.mark.parametrize("sql", ["reflect('java.lang.Runtime', 'x')", "JAVA_METHOD ('a', 'b')", "x > try_reflect('a','b')"])
+@pytest.mark.parametrize(
+    "sql", ["reflect('java.lang.Runtime', 'x')", "JAVA_METHOD ('a', 'b')", "x > try_reflect('a','b')"]
+)
 def test_a_condition_must_not_reach_into_the_jvm(sql: str):
     with pytest.raises(CorruptTable) as caught:
         conditions(Field("x", LONG, True, invariant(sql)))

@@ -13,7 +13,10 @@ from alluvium.schema.types import LONG, Field, JsonValue, Struct
 
 
 def protocol(
-    reader: int, writer: int, reader_features: tuple[str, ...] | None = None, writer_features: tuple[str, ...] | None = None
+    reader: int,
+    writer: int,
+    reader_features: tuple[str, ...] | None = None,
+    writer_features: tuple[str, ...] | None = None,
 ) -> Protocol:
     return Protocol(
         min_reader_version=reader,

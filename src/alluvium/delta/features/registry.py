@@ -49,9 +49,7 @@ def _missing(name: str, reader: bool, **legacy: object) -> Feature:
 #: Implied by legacy versions, not implemented yet: a table of that version is served as long as it does not use them.
 _LEGACY_MISSING = (
     _missing("checkConstraints", False, legacy_writer=3, is_used=_has_constraints),
-    _missing(
-        "changeDataFeed", False, legacy_writer=4, is_used=_property_is("delta.enableChangeDataFeed", "false")
-    ),
+    _missing("changeDataFeed", False, legacy_writer=4, is_used=_property_is("delta.enableChangeDataFeed", "false")),
     _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
     _missing(
         "columnMapping",

@@ -30,6 +30,7 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     ensure_native(spark)
     failures.install()
     plan = source.plan_scan(None)
+    failures.watch(plan.root)
     if not plan.parts:
         return _empty(spark, plan.schema)
     return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in plan.parts])
