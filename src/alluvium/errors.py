@@ -21,7 +21,7 @@ from typing import ClassVar
 
 
 class AlluviumError(Exception):
-    """Root of the tree; raised itself only for failures of the store (code `"storage"`), which say nothing of the table.
+    """Root of the tree; raised itself only for failures of the store (code `"storage"`).
 
     Args:
         message: What happened, one sentence without a full stop at the end.

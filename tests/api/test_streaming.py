@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from plain_writer import commit_rows, open_target
 
 from alluvium.storage.open import open_store
-from plain_writer import commit_rows, open_target
 
 FILES, ROWS = 24, 400_000
 

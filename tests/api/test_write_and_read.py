@@ -299,7 +299,7 @@ def test_schema_and_unknown_read_options(enabled, url: str) -> None:
         enabled.range(1).write.format("delta").saveAsTable("t")
 
 
-def test_a_data_file_that_is_gone(spark, url: str) -> None:  # noqa: ANN001
+def test_a_data_file_that_is_gone(spark, url: str) -> None:
     alluvium.write(spark.range(10), url)
     table = alluvium.read(spark, url)
     victim = next(iter(data_files(url)))

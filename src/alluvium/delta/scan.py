@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.config import TableConfig
+from alluvium.delta.features.feature import ScanContext
+from alluvium.delta.features.registry import SCAN_PASSES
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import CorruptTable
@@ -67,13 +69,17 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
         for f in config.schema.fields
     )
     files = scan_files(selection.files, config, snapshot.time_zone)
-    return ScanPlan(
+    plan = ScanPlan(
         root=snapshot.store.url,
         parts=(ScanPart("files", files, "parquet", config.data_columns, output),),
         schema=config.schema,
         partition_columns=config.partition_columns,
         skipped=(("partition", selection.by_partition), ("statistics", selection.by_statistics)),
     )
+    context = ScanContext(config, selection.files, snapshot.store, snapshot.time_zone)
+    for edit in SCAN_PASSES:
+        plan = edit(plan, context)
+    return plan
 
 
 def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table:

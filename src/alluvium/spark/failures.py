@@ -98,7 +98,7 @@ def _missing_file(java_exception: JavaObject) -> NotFound | None:
                 code="missing-file",
                 url=root.rstrip("/"),
                 path=path,
-                hint="it was removed outside the table, or by VACUUM since this version was read: read the newest version",
+                hint="it was removed outside the table, or by VACUUM since: read the newest version",
             )
     return None
 

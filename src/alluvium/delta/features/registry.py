@@ -66,6 +66,7 @@ FEATURES: tuple[Feature, ...] = (append_only.FEATURE, invariants.FEATURE, timest
 
 BY_NAME: Mapping[str, Feature] = {name: f for f in FEATURES for name in (f.name, *f.aliases)}
 
+SCAN_PASSES = tuple(f.on_scan for f in FEATURES if f.on_scan is not None)
 WRITE_PASSES = tuple(f.on_write for f in FEATURES if f.on_write is not None)
 COMMIT_PASSES = tuple(f.on_commit for f in FEATURES if f.on_commit is not None)
 
