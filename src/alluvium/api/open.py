@@ -11,7 +11,7 @@ from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.errors import NotFound, UnsupportedFeature
 from alluvium.storage.hadoop import HadoopAccess
 from alluvium.storage.open import open_store
-from alluvium.storage.paths import split_url
+from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 
 
@@ -77,6 +77,5 @@ def storage_for(
         storage_options: Credentials and settings.
         hadoop: Gives access to Hadoop; only called for a URL that may need it, since it costs 50 ms.
     """
-    is_near = split_url(str(url)).scheme in ("", "file", "memory")
-    access = None if hadoop is None or is_near else hadoop()
+    access = None if hadoop is None or is_near(str(url)) else hadoop()
     return open_store(str(url), dict(storage_options or {}), access)

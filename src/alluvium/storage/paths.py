@@ -75,6 +75,11 @@ def split_url(text: str) -> Url:
     return Url(scheme.lower(), authority or "", _normalize(path))
 
 
+def is_near(url: str) -> bool:
+    """Whether requests to a URL are answered at once: local disk and memory, where waiting in threads gains nothing."""
+    return split_url(url).scheme in ("", "file", "memory")
+
+
 def _normalize(path: str) -> str:
     path = _SLASHES.sub("/", path)
     return posixpath.normpath(path) if path else ""

@@ -38,6 +38,7 @@ from alluvium.delta.spec import (
     Wire,
 )
 from alluvium.errors import CorruptTable
+from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
 
 #: Position of an action in the log, beside the columns of `FILES` and `TOMBSTONES` until files are reconciled.
@@ -144,7 +145,7 @@ def read_each(store: Store, objects: Sequence[ObjectInfo], limit_bytes: int) -> 
         objects: What to read.
         limit_bytes: How much may be fetched ahead.
     """
-    if len(objects) < 2:
+    if len(objects) < 2 or is_near(store.url):
         yield from ((info, store.get(info.path)) for info in objects)
         return
     with ThreadPoolExecutor(_READERS) as pool:

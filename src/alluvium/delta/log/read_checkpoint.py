@@ -104,8 +104,10 @@ def read_checkpoint_files(
     nulls = Nulls()
     for info in checkpoint:
         with _reporting_damage(info), _open(store, info) as source:
-            adds += _file_actions(source, "add", FILES, nulls)
-            removes += _file_actions(source, "remove", TOMBSTONES, nulls)
+            # Built anew by pyarrow at each access.
+            written = source.schema_arrow
+            adds += _file_actions(source, written, "add", FILES, nulls)
+            removes += _file_actions(source, written, "remove", TOMBSTONES, nulls)
     return _unified(adds), removes
 
 
@@ -154,7 +156,8 @@ def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
 
 def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
     with _open(store, info) as source:
-        names = [name for name in (*_HEAD, "sidecar") if name in source.schema_arrow.names]
+        written = set(source.schema_arrow.names)
+        names = [name for name in (*_HEAD, "sidecar") if name in written]
         for batch in source.iter_batches(_ROWS, use_threads=False, columns=names):
             for name in names:
                 column = batch.column(name)
@@ -195,10 +198,12 @@ def _take(head: CheckpointHead, actions: object) -> None:
             head.row_id_high_water_mark = action
 
 
-def _file_actions(source: pq.ParquetFile, kind: str, schema: pa.Schema, nulls: Nulls) -> Iterator[pa.RecordBatch]:
-    if kind not in source.schema_arrow.names:
+def _file_actions(
+    source: pq.ParquetFile, written: pa.Schema, kind: str, schema: pa.Schema, nulls: Nulls
+) -> Iterator[pa.RecordBatch]:
+    if kind not in written.names:
         return
-    there = {f.name for f in source.schema_arrow.field(kind).type}
+    there = {f.name for f in written.field(kind).type}
     names = [f.name for f in schema if f.name in there]
     parsed = "stats_parsed" if kind == "add" and "stats_parsed" in there and _lacks_stats(source, there) else None
     wanted = [f"{kind}.{name}" for name in (*names, *([parsed] if parsed else []))]
