@@ -249,7 +249,7 @@ drops = st.frozensets(st.tuples(st.sampled_from(["lower", "upper", "nulls", "row
 zones = st.sampled_from(["UTC", "America/New_York", "America/Sao_Paulo", "+05:30"])
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     files=table_files(), texts=st.lists(predicates, min_size=4, max_size=8), drop=drops, loose=st.booleans(), zone=zones
 )
@@ -258,7 +258,12 @@ def test_a_file_with_a_matching_row_is_kept(
 ) -> None:
     statistics = Brute(files, drop, loose)
     for text in texts:
-        predicate = parse_predicate(text, SCHEMA, zone)
+        try:
+            predicate = parse_predicate(text, SCHEMA, zone)
+        except InvalidRequest as error:
+            # East of Greenwich the first of January of the year 1 is a time of the year 0.
+            assert "0001-01-01" in str(error), text
+            continue
         keep = prune(predicate, statistics, zone)
         assert len(keep) == len(files)
         assert keep.null_count == 0

@@ -1,0 +1,427 @@
+"""Predicates from text: what users write, and what Spark prints of its own filters. The only sqlglot door.
+
+The structure of AND, OR, NOT and parentheses is read here from the tokens; only the operands between them go through
+sqlglot. So an operand that is not understood becomes `Unknown` and leaves the rest intact, long chains and deep
+nesting need no deep recursion, and the cost is linear.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, cast
+
+import sqlglot.errors
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.spark import Spark
+
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.expr import tree
+from alluvium.expr.bind import Binder, number_literal
+from alluvium.expr.literals import BARE_NAME, NotUnderstood, parse_time_zone
+from alluvium.schema import types as t
+from alluvium.schema.types import DataType, Decimal, Struct
+
+# Bounds on untrusted text. sqlglot reads about 10 us a token, so the longest text takes about a second.
+MAX_CHARACTERS = 500_000
+MAX_DEPTH = 150
+
+
+class _Dialect(Spark):
+    """Spark SQL without sqlglot's renaming of functions: each call keeps the name and arguments of the text."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc,valid-type]  # to mypy a variable
+        FUNCTIONS: ClassVar[dict[str, object]] = {}
+        NO_PAREN_FUNCTIONS: ClassVar[dict[object, object]] = {}
+        FUNCTION_PARSERS: ClassVar = {
+            k: v for k, v in Spark.Parser.FUNCTION_PARSERS.items() if k in ("CAST", "TRY_CAST")
+        }
+        # CAST and TRY_CAST stay apart
+        STRICT_CAST = True
+
+
+_DIALECT = _Dialect()
+_COMPARE: dict[type, str] = {
+    exp.EQ: "=", exp.NEQ: "!=", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>",
+}  # fmt: skip
+_OPERATORS: dict[type, str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%", exp.DPipe: "concat",
+}  # fmt: skip
+_TYPES: dict[str, DataType] = {
+    "TINYINT": t.BYTE, "SMALLINT": t.SHORT, "INT": t.INTEGER, "BIGINT": t.LONG, "FLOAT": t.FLOAT, "DOUBLE": t.DOUBLE,
+    "BOOLEAN": t.BOOLEAN, "TEXT": t.STRING, "BINARY": t.BINARY, "DATE": t.DATE, "TIMESTAMPTZ": t.TIMESTAMP,
+    "TIMESTAMPLTZ": t.TIMESTAMP, "TIMESTAMPNTZ": t.TIMESTAMP_NTZ,
+}  # fmt: skip
+# Arguments that sqlglot sets on nodes and that do not change the meaning of the text.
+_HARMLESS = frozenset({"typed", "safe", "coalesce", "nested", "_type"})
+_AGGREGATES = frozenset({"count", "sum", "avg", "mean", "min", "max", "first", "last", "collect_list", "collect_set"})
+
+
+def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> tree.Expression:
+    """Parses a predicate that a user wrote as Spark SQL.
+
+    A part that Spark may understand and we do not (a function that is not known here, an array element) becomes
+    `Unknown`; whether that will do is the caller's decision.
+
+    Raises:
+        InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
+            aggregate or window; `"unknown-column"`.
+    """
+    reader = _Reader(text, schema, Binder(parse_time_zone(time_zone)))
+    return reader.read()
+
+
+def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tree.Expression:
+    """Parses what Spark's Catalyst prints of a filter (`Expression.sql`); never raises.
+
+    Attributes may carry qualifiers. What is not understood, or may be read in two ways, becomes `Unknown`.
+    """
+    try:
+        return _Reader(text, schema, Binder(parse_time_zone(time_zone), engine=True)).read()
+    except InvalidRequest:
+        return tree.Unknown(text)
+
+
+def _invalid(
+    problem: str, text: str, hint: str = "write a condition such as \"day >= '2024-01-01'\""
+) -> InvalidRequest:
+    shown = text if len(text) <= 200 else text[:200] + "..."
+    return InvalidRequest(f"the predicate {problem}: {shown}", code="invalid-predicate", hint=hint)
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    schema: Struct
+    binder: Binder
+
+    def read(self) -> tree.Expression:
+        if len(self.text) > MAX_CHARACTERS:
+            raise _invalid(f"is too long ({len(self.text)} characters)", self.text)
+        try:
+            tokens = _DIALECT.tokenize(self.text)
+        except sqlglot.errors.SqlglotError:
+            raise _invalid("cannot be read (is a quote missing?)", self.text) from None
+        if not tokens:
+            raise _invalid("is empty", self.text)
+        try:
+            return self._condition(tokens, _matching(tokens, self.text), 0, len(tokens), 0)
+        except RecursionError:
+            raise _invalid("is nested too deeply", self.text) from None
+
+    def _condition(
+        self, tokens: Sequence[Token], close: list[int], start: int, end: int, depth: int
+    ) -> tree.Expression:
+        if depth > MAX_DEPTH:
+            raise _invalid("is nested too deeply", self.text)
+        while start < end and tokens[start].token_type == TokenType.L_PAREN and close[start] == end - 1:
+            start, end = start + 1, end - 1
+        for kind in (TokenType.OR, TokenType.AND):
+            ranges = _split(tokens, close, start, end, kind)
+            if len(ranges) > 1:
+                operands = [self._condition(tokens, close, a, b, depth + 1) for a, b in ranges]
+                return _balanced(operands, tree.Or if kind == TokenType.OR else tree.And)
+        negations = 0
+        while start < end and tokens[start].token_type == TokenType.NOT:
+            start, negations = start + 1, negations + 1
+        if negations:
+            child = self._condition(tokens, close, start, end, depth + 1)
+            return tree.Not(child) if negations % 2 else child
+        if start >= end:
+            raise _invalid("misses an operand", self.text)
+        return self._operand(tokens, start, end)
+
+    def _operand(self, tokens: Sequence[Token], start: int, end: int) -> tree.Expression:
+        """A condition without AND, OR, NOT on its outside."""
+        sql = self.text[tokens[start].start : tokens[end - 1].end + 1]
+        try:
+            parsed = _DIALECT.parser().parse_into(exp.Condition, list(tokens[start:end]), self.text)
+            if len(parsed) != 1 or parsed[0] is None:
+                raise _invalid("is more than one expression", sql)
+            return self._bound(cast(exp.Expression, parsed[0]), sql)
+        except RecursionError:
+            error = _invalid("is nested too deeply", sql)
+        except sqlglot.errors.SqlglotError:
+            error = _invalid("cannot be parsed", sql)
+        except InvalidRequest as refused:
+            error = refused
+        if self.binder.engine:
+            return tree.Unknown(sql)
+        raise error
+
+    def _bound(self, node: exp.Expression, sql: str) -> tree.Expression:
+        try:
+            return self.binder.boolean(self._expression(node))
+        except NotUnderstood:
+            if not self.binder.engine:
+                self._check_user_text(node, sql)
+            return tree.Unknown(sql)
+
+    def _check_user_text(self, node: exp.Expression, sql: str) -> None:
+        """Of text that is not understood: what no predicate may have, and columns that do not exist."""
+        if isinstance(node, exp.Alias) or (node.find(exp.Star) and not node.find(exp.Anonymous)):
+            raise _invalid("is not a condition", sql)
+        if node.find(exp.Query, exp.Subquery, exp.Exists):
+            raise _invalid("has a subquery", sql, "run the subquery first and compare with its result")
+        if node.find(exp.Window):
+            raise _invalid("has a window function", sql, "filter the DataFrame instead")
+        for call in node.find_all(exp.Anonymous):
+            if str(call.this).lower() in _AGGREGATES:
+                raise _invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
+        if node.find(exp.Lambda) is None:
+            for column in node.find_all(exp.Column):
+                if not isinstance(column.this, exp.Star):
+                    self._column(column)
+
+    # -- operands -----------------------------------------------------------------------------------------------------
+
+    def _expression(self, node: exp.Expression) -> tree.Expression:
+        kind: type = type(node)
+        if kind in _COMPARE:
+            _ensure_only(node, "this", "expression")
+            return self.binder.compare(_COMPARE[kind], *self._both(node))
+        if kind is exp.NullSafeNEQ:
+            _ensure_only(node, "this", "expression")
+            return tree.Not(self.binder.compare("<=>", *self._both(node)))
+        if kind in _OPERATORS:
+            _ensure_only(node, "this", "expression")
+            return self.binder.call(_OPERATORS[kind], self._both(node))
+        if kind is exp.Paren:
+            _ensure_only(node, "this")
+            return self._expression(node.this)
+        if kind in (exp.Column, exp.Dot):
+            return self._column(node)
+        if kind in (exp.Literal, exp.Null, exp.Boolean, exp.HexString, exp.Neg, exp.Concat):
+            return self._constant(node)
+        if kind is exp.Cast:
+            _ensure_only(node, "this", "to")
+            return self.binder.cast(self._expression(node.this), _data_type(node.args["to"]))
+        if kind is exp.Anonymous and isinstance(node.this, str):
+            _ensure_only(node, "this", "expressions")
+            return self.binder.call(node.this, tuple(self._expression(a) for a in node.expressions))
+        return self._boolean(node, kind)
+
+    def _both(self, node: exp.Expression) -> tuple[tree.Expression, tree.Expression]:
+        return self._expression(node.this), self._expression(node.expression)
+
+    def _boolean(self, node: exp.Expression, kind: type) -> tree.Expression:
+        binder = self.binder
+        if kind in (exp.And, exp.Or):
+            _ensure_only(node, "this", "expression")
+            left, right = (binder.boolean(x) for x in self._both(node))
+            return tree.And(left, right) if kind is exp.And else tree.Or(left, right)
+        if kind is exp.Not:
+            _ensure_only(node, "this")
+            return tree.Not(binder.boolean(self._expression(node.this)))
+        if kind is exp.Is:
+            return self._is(node)
+        if kind is exp.In:
+            _ensure_only(node, "this", "expressions", "negate")
+            if not node.expressions:
+                raise _invalid("has an IN without values", self.text)
+            values = [self._expression(v) for v in node.expressions]
+            return _negated(node, binder.is_in(self._expression(node.this), values))
+        if kind is exp.Between:
+            _ensure_only(node, "this", "low", "high", "negate")
+            child = self._expression(node.this)
+            low, high = (self._expression(node.args[x]) for x in ("low", "high"))
+            return _negated(node, tree.And(binder.compare(">=", child, low), binder.compare("<=", child, high)))
+        if kind is exp.Like:
+            _ensure_only(node, "this", "expression", "negate")
+            return _negated(node, binder.like(*self._both(node)))
+        return self._branches(node, kind)
+
+    def _is(self, node: exp.Expression) -> tree.Expression:
+        _ensure_only(node, "this", "expression", "negate")
+        child = self._expression(node.this)
+        if isinstance(node.expression, exp.Null):
+            return _negated(node, tree.IsNull(child))
+        if isinstance(node.expression, exp.Boolean):
+            truth = tree.Literal(bool(node.expression.this), t.BOOLEAN)
+            return _negated(node, tree.Compare("<=>", self.binder.boolean(child), truth))
+        raise NotUnderstood("IS")
+
+    def _branches(self, node: exp.Expression, kind: type) -> tree.Expression:
+        if kind is exp.If:
+            _ensure_only(node, "this", "true", "false")
+            last = node.args.get("false")
+            branches: list[tree.Expression] = [self._expression(node.this), self._expression(node.args["true"])]
+        elif kind is exp.Case:
+            _ensure_only(node, "this", "ifs", "default")
+            last, branches = node.args.get("default"), []
+            for branch in node.args["ifs"]:
+                when = self._expression(branch.this)
+                if node.this is not None:
+                    when = self.binder.compare("=", self._expression(node.this), when)
+                branches += [when, self._expression(branch.args["true"])]
+        else:
+            raise NotUnderstood(kind.__name__)
+        if last is not None:
+            branches.append(self._expression(last))
+        return self.binder.call("case", tuple(branches))
+
+    def _constant(self, node: exp.Expression) -> tree.Expression:
+        if isinstance(node, exp.Null):
+            return tree.Literal(None, t.VOID)
+        if isinstance(node, exp.Boolean):
+            return tree.Literal(bool(node.this), t.BOOLEAN)
+        if isinstance(node, exp.HexString):
+            digits = str(node.this)
+            return tree.Literal(bytes.fromhex("0" * (len(digits) % 2) + digits), t.BINARY)
+        if isinstance(node, exp.Literal):
+            return tree.Literal(str(node.this), t.STRING) if node.is_string else number_literal(str(node.this))
+        if isinstance(node, exp.Concat):  # 'a' 'b'
+            if all(isinstance(e, exp.Literal) and e.is_string for e in node.expressions):
+                return tree.Literal("".join(str(e.this) for e in node.expressions), t.STRING)
+            raise NotUnderstood("concat")
+        # The sign belongs to the number: the least integer is the negation of a number that is too great.
+        inner = node.this
+        if isinstance(inner, exp.Literal) and not inner.is_string:
+            return number_literal(f"-{inner.this}")
+        if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string:
+            return self.binder.cast(number_literal(f"-{inner.this.this}"), _data_type(inner.args["to"]))
+        return self.binder.call("negative", (self._expression(inner),))
+
+    def _column(self, node: exp.Expression) -> tree.Column:
+        parts = _identifiers(node)
+        names = tuple(str(p.this) for p in parts)
+        readings = [p for p in map(self._resolve, _suffixes(names, self.binder.engine)) if p is not None]
+        if len(readings) > 1:
+            readings = [p for p in readings if len(p.path) > _quoted_fields(parts)]
+        if len(readings) == 1:
+            return readings[0]
+        if readings or self.binder.engine:
+            raise NotUnderstood(f"the name {'.'.join(names)}")
+        known: Struct = self.schema
+        for name in names[:-1]:
+            found = known.find(name)
+            if found is None or not isinstance(found.type, Struct):
+                break
+            known = found.type
+        missing = next((n for n in names if known.find(n) is None), names[0])
+        raise InvalidRequest(
+            f"unknown column {'.'.join(names)!r}",
+            code="unknown-column",
+            column=".".join(names),
+            hint=suggest(missing, known.names),
+        )
+
+    def _resolve(self, names: tuple[str, ...]) -> tree.Column | None:
+        current: DataType = self.schema
+        path: list[str] = []
+        for name in names:
+            found = current.find(name) if isinstance(current, Struct) else None
+            if found is None:
+                return None
+            if found.metadata.get("__COLLATIONS"):
+                raise NotUnderstood("a collation")  # such text compares by other rules than its bytes
+            path.append(found.name)
+            current = found.type
+        return tree.Column(tuple(path), current)
+
+
+def _suffixes(names: tuple[str, ...], engine: bool) -> list[tuple[str, ...]]:
+    return [names[i:] for i in range(len(names))] if engine else [names]
+
+
+def _identifiers(node: exp.Expression) -> tuple[exp.Identifier, ...]:
+    """The parts of a dotted name."""
+    if isinstance(node, exp.Dot) and isinstance(node.expression, exp.Identifier):
+        return (*_identifiers(node.this), node.expression)
+    if not isinstance(node, exp.Column):
+        raise NotUnderstood("a field of a value")
+    parts = [p for p in (node.args.get(x) for x in ("catalog", "db", "table", "this")) if p is not None]
+    if not all(isinstance(p, exp.Identifier) for p in parts):
+        raise NotUnderstood("a star")
+    return tuple(parts)
+
+
+def _quoted_fields(parts: tuple[exp.Identifier, ...]) -> int:
+    """How many of the last names are surely struct fields.
+
+    Catalyst quotes the parts of an attribute where they need it, and a struct field always: in ``a.n.`s` `` the last
+    name is a field. Where all parts have quotes that says nothing.
+    """
+    needless = [bool(p.args.get("quoted")) and BARE_NAME.match(str(p.this)) is not None for p in parts]
+    return 0 if all(needless) else needless[::-1].index(False)
+
+
+def _ensure_only(node: exp.Expression, *names: str) -> None:
+    """Refuses a node with arguments that are not known here: they may change its meaning."""
+    for name, value in node.args.items():
+        if value and name not in names and name not in _HARMLESS:
+            raise NotUnderstood(f"{type(node).__name__} with {name}")
+
+
+def _negated(node: exp.Expression, result: tree.Expression) -> tree.Expression:
+    return tree.Not(result) if node.args.get("negate") else result
+
+
+def _data_type(node: exp.Expression) -> DataType:
+    if not isinstance(node, exp.DataType):
+        raise NotUnderstood("a type")
+    _ensure_only(node, "this", "expressions")
+    name = getattr(node.this, "name", str(node.this))
+    if name == "DECIMAL":
+        numbers = [int(str(p.this.this)) for p in node.expressions]
+        precision, scale = (*numbers, *(10, 0)[len(numbers) :])
+        if not 0 < precision <= 38 or not 0 <= scale <= precision:
+            raise NotUnderstood("a decimal out of range")
+        return Decimal(precision, scale)
+    if name not in _TYPES:
+        raise NotUnderstood(f"the type {name}")
+    return _TYPES[name]
+
+
+_OPEN = {
+    TokenType.L_PAREN: TokenType.R_PAREN,
+    TokenType.L_BRACKET: TokenType.R_BRACKET,
+    TokenType.L_BRACE: TokenType.R_BRACE,
+}
+_CLOSE = frozenset(_OPEN.values())
+
+
+def _matching(tokens: Sequence[Token], text: str) -> list[int]:
+    """For each opening bracket, and each CASE, the index of the token that closes it; else the token's own index."""
+    close = list(range(len(tokens)))
+    pending: list[int] = []
+    for i, token in enumerate(tokens):
+        kind = token.token_type
+        if kind in _OPEN or kind == TokenType.CASE:
+            pending.append(i)
+        elif kind == TokenType.END and pending and tokens[pending[-1]].token_type == TokenType.CASE:
+            close[pending.pop()] = i
+        elif kind in _CLOSE:
+            while pending and tokens[pending[-1]].token_type == TokenType.CASE:
+                pending.pop()  # a column that is called `case`
+            if not pending or _OPEN[tokens[pending[-1]].token_type] != kind:
+                raise _invalid("has unbalanced brackets", text)
+            close[pending.pop()] = i
+    if any(tokens[i].token_type != TokenType.CASE for i in pending):
+        raise _invalid("has unbalanced brackets", text)
+    return close
+
+
+def _split(tokens: Sequence[Token], close: list[int], start: int, end: int, kind: TokenType) -> list[tuple[int, int]]:
+    """The ranges of tokens between the outermost `kind`s; the AND of a BETWEEN does not count."""
+    ranges, begin, between, i = [], start, 0, start
+    while i < end:
+        current = tokens[i].token_type
+        if current == TokenType.BETWEEN:
+            between += 1
+        elif current == TokenType.AND and between:
+            between -= 1
+        elif current == kind:
+            ranges.append((begin, i))
+            begin = i + 1
+        i = close[i] + 1
+    ranges.append((begin, end))
+    return ranges
+
+
+def _balanced(nodes: list[tree.Expression], join: type[tree.And] | type[tree.Or]) -> tree.Expression:
+    """The nodes joined as a tree of logarithmic depth."""
+    while len(nodes) > 1:
+        pairs: list[tree.Expression] = [join(a, b) for a, b in zip(nodes[0::2], nodes[1::2], strict=False)]
+        nodes = pairs + nodes[len(pairs) * 2 :]
+    return nodes[0]
