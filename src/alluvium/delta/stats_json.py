@@ -112,14 +112,25 @@ def _decode_slice(
     return records
 
 
-def leading_num_records(texts: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:
+def leading_num_records(texts: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """`numRecords` of each file without decoding the rest, where every text begins with it, as writers have it.
 
     Returns:
         int64, null where there are no statistics; None if a text begins otherwise, or is cut off.
     """
+    counts: list[pa.Array] = []
+    # One chunk at a time: the intermediate columns of all would be a sixth of what a large log takes.
+    for chunk in texts.chunks:
+        found = _leading_in_chunk(chunk)
+        if found is None:
+            return None
+        counts.append(found)
+    return pa.chunked_array(counts, pa.int64())
+
+
+def _leading_in_chunk(texts: pa.Array) -> pa.Array | None:
     # What follows is not looked at, so the text must at least be whole.
-    if not pc.all(pc.ends_with(texts, "}")).as_py():
+    if pc.all(pc.ends_with(texts, "}")).as_py() is False:
         return None
     head = pc.binary_slice(texts.cast(pa.binary()), 0, _LEADING_BYTES)
     found = pc.struct_field(pc.extract_regex(head, _LEADING_NUM_RECORDS), "n")
