@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from alluvium.api.options import as_of
 from alluvium.api.table import Table
@@ -42,21 +43,34 @@ def open(
         >>> t.to_arrow(columns=["carrier"], where="month = 1 and dep_delay > 60")
     """
     at_version, at_ms = as_of(version, timestamp)
-    store = open_store(str(url), dict(storage_options or {}))
-    return Table(open_snapshot(store, at_version, at_ms), dict(storage_options or {}))
+    options = dict(storage_options or {})
+    store = open_store(str(url), options)
+    snapshot = open_snapshot(store, at_version, at_ms, open_elsewhere=lambda other: open_store(other, options))
+    return Table(snapshot, options)
 
 
 def open_snapshot(
-    store: Store, version: int | None = None, timestamp_ms: int | None = None, time_zone: str = "UTC"
+    store: Store,
+    version: int | None = None,
+    timestamp_ms: int | None = None,
+    time_zone: str = "UTC",
+    open_elsewhere: Callable[[str], Store] = open_store,
 ) -> Snapshot:
     """The snapshot of the table in a store, whatever its format; today every table is Delta's.
+
+    Args:
+        store: The table's objects.
+        version: The version; None: the newest, or the one at `timestamp_ms`.
+        timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
+        time_zone: In which partition values without a zone are read.
+        open_elsewhere: From a URL to its store, for files that lie outside the table.
 
     Raises:
         NotFound: Nothing at the URL is a table; says what there is instead.
         UnsupportedFeature: It is a Paimon table.
     """
     try:
-        return load_snapshot(store, version, timestamp_ms, time_zone)
+        return replace(load_snapshot(store, version, timestamp_ms, time_zone), open_store=open_elsewhere)
     except NotFound as error:
         if error.code != "not-a-table":
             raise

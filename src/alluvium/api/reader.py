@@ -54,8 +54,8 @@ def read(
     if parsed.properties:
         name = next(iter(parsed.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
-    store = storage_for(url, storage_options, partial(hadoop_access, spark))
-    snapshot = open_snapshot(store, at_version, at_ms, time_zone(spark))
+    open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
+    snapshot = open_snapshot(open_any(url), at_version, at_ms, time_zone(spark), open_any)
     return read_native(spark, DeltaSource(snapshot))
 
 

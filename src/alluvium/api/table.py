@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from alluvium.api.history_view import History
 from alluvium.api.schema_view import Schema
+from alluvium.delta.features.deletion_vectors import live_row_counts
+from alluvium.delta.features.row_tracking import asked_columns
 from alluvium.delta.history import commit_time_ms, read_history
 from alluvium.delta.scan import data_paths, plan_scan, select_files
 from alluvium.delta.snapshot import Snapshot, refresh
@@ -98,8 +100,8 @@ class Table:
         """The live files, those skipped that cannot hold a row for which `where` is true.
 
         Returns:
-            A row a file: `path` (decoded, relative to the table), `size` (bytes), `num_rows` (null where
-            unknown), `partition` (map of column to text), `modification_time`.
+            A row a file: `path` (decoded, relative to the table), `size` (bytes), `num_rows` (those that are not
+            deleted; null where unknown), `partition` (map of column to text), `modification_time`.
 
         Raises:
             InvalidRequest: `where` does not parse or names no column.
@@ -109,7 +111,7 @@ class Table:
             {
                 "path": data_paths(kept),
                 "size": kept.column("size"),
-                "num_rows": self._snapshot.statistics(kept).num_rows(),
+                "num_rows": live_row_counts(kept, self._snapshot.statistics(kept).num_rows()),
                 "partition": kept.column("partitionValues"),
                 "modification_time": kept.column("modificationTime").cast(pa.timestamp("ms", tz="UTC")),
             }
@@ -121,7 +123,8 @@ class Table:
         """The rows as a stream that never holds the whole table.
 
         Args:
-            columns: Names of columns; `"*"` stands for all, and `"_file"` may be named beside it.
+            columns: Names of columns; `"*"` stands for all, and `"_file"` may be named beside it, and `"_row_id"` and
+                `"_row_commit_version"` where the table has row tracking.
             where: Only rows for which this is true.
             batch_size: Rows a batch, at most.
 
@@ -130,8 +133,8 @@ class Table:
             NotFound: A data file is gone.
         """
         predicate = self._parse(where)
-        plan = plan_scan(self._snapshot, predicate)
         names = None if columns is None else self._expand(columns)
+        plan = plan_scan(self._snapshot, predicate, asked_columns(names or (), self._snapshot.config.schema))
         return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:

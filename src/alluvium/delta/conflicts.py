@@ -56,7 +56,10 @@ class Contest:
         """Those of the files that may hold rows which the draft has read."""
         if self.draft.read.where is None:
             return files
-        statistics = AddStatistics(files, self.config.schema, self.config.partition_columns, time_zone=self.time_zone)
+        config = self.config
+        statistics = AddStatistics(
+            files, config.schema, config.partition_columns, config.physical_paths, self.time_zone
+        )
         return files.filter(prune(self.draft.read.where, statistics, self.time_zone))
 
     def scope(self) -> str:

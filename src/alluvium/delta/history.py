@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 import pyarrow as pa
 
+from alluvium.delta.features.in_commit_timestamp import enablement
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos
+from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, read_in_commit_timestamp
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import STRING_MAP, CommitInfo
 
@@ -35,8 +36,16 @@ def commit_time_ms(snapshot: Snapshot) -> int:
     """When the version was committed, milliseconds since 1970 UTC, later than that of any version before it.
 
     The file's own time will not do: a copied table may have one time for all of its files.
+
+    Raises:
+        CorruptTable: The commit lacks the time that it must carry (`no-in-commit-timestamp`).
     """
     with locating(snapshot.store, snapshot.version):
+        in_commit = enablement(snapshot.config)
+        if in_commit is not None and snapshot.version >= in_commit.version:
+            commit = list_log(snapshot.store, snapshot.version).commits.get(snapshot.version)
+            if commit is not None:
+                return read_in_commit_timestamp(snapshot.store, commit)
         times = {t.version: t.timestamp_ms for t in commit_timestamps(snapshot.store)}
     # The commit's own entry may have been cleaned up behind a checkpoint.
     return times.get(snapshot.version, snapshot.timestamp_ms)
@@ -52,7 +61,7 @@ def read_history(snapshot: Snapshot, limit: int | None = None) -> pa.Table:
     with locating(snapshot.store, snapshot.version):
         versions = [v for v in list_log(snapshot.store).commits if v <= snapshot.version]
         newest = versions if limit is None else versions[max(0, len(versions) - limit) :]
-        found = read_commit_infos(snapshot.store, newest)
+        found = read_commit_infos(snapshot.store, newest, enablement(snapshot.config))
     return pa.Table.from_pylist([_row(v, ms, info) for v, info, ms in found], schema=HISTORY)
 
 

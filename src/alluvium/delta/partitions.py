@@ -24,12 +24,17 @@ def partition_fields(config: TableConfig) -> tuple[Field, ...]:
 def partition_constants(files: pa.Table, config: TableConfig, time_zone: str) -> pa.StructArray:
     """The typed partition values of each file (`FILES`), a struct with a field for each partition column.
 
-    Specification: "Actual partition values for a file must be read from the transaction log."
+    Specification: "Actual partition values for a file must be read from the transaction log." They stand there under
+    physical names; the struct has logical ones.
+
+    Raises:
+        CorruptTable: A text that is no value of its column's type.
     """
     fields = partition_fields(config)
     if not fields:
         return pa.StructArray.from_arrays([], fields=[], mask=pa.repeat(False, files.num_rows))
-    arrays = [parse_partition_values(partition_column(files, f.name), f.type, time_zone) for f in fields]
+    keys = config.physical_names
+    arrays = [parse_partition_values(partition_column(files, keys[f.name]), f.type, time_zone, f.name) for f in fields]
     return pa.StructArray.from_arrays(arrays, fields=[pa.field(f.name, to_arrow(f.type)) for f in fields])
 
 

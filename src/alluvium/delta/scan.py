@@ -51,8 +51,8 @@ def _prune(snapshot: Snapshot, files: pa.Table, where: Expression) -> pa.Table:
     return files.filter(prune(where, statistics, snapshot.time_zone))
 
 
-def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
-    """How to read the rows of a snapshot for which `where` may be true.
+def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_columns: tuple[str, ...] = ()) -> ScanPlan:
+    """How to read the rows of a snapshot for which `where` may be true, with some columns beside those of its schema.
 
     "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file
     path."
@@ -76,7 +76,15 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
         partition_columns=config.partition_columns,
         skipped=(("partition", selection.by_partition), ("statistics", selection.by_statistics)),
     )
-    context = ScanContext(config, selection.files, snapshot.store, snapshot.time_zone)
+    context = ScanContext(
+        config,
+        selection.files,
+        snapshot.store,
+        snapshot.time_zone,
+        snapshot.open_store,
+        metadata_columns,
+        snapshot.version,
+    )
     for edit in SCAN_PASSES:
         plan = edit(plan, context)
     return plan

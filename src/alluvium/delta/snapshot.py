@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
 from alluvium.delta.config import TableConfig, parse_config
+from alluvium.delta.features.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, advance, load_state
 from alluvium.delta.log.timeline import version_at
 from alluvium.delta.stats import AddStatistics
-from alluvium.errors import AlluviumError, UnsupportedFeature
+from alluvium.errors import AlluviumError
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
@@ -25,12 +28,14 @@ class Snapshot:
         state: What its log files reconcile to.
         config: Protocol, metadata and schema, parsed.
         time_zone: In which partition values without a zone are read.
+        open_store: From a URL to its store, for files that lie outside the table.
     """
 
     store: Store
     state: LogState
     config: TableConfig
     time_zone: str = "UTC"
+    open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     _statistics: list[AddStatistics] = field(default_factory=list, repr=False, compare=False)
 
     @property
@@ -56,7 +61,8 @@ class Snapshot:
         return self._statistics[0]
 
     def _decode(self, files: pa.Table) -> AddStatistics:
-        return AddStatistics(files, self.config.schema, self.config.partition_columns, time_zone=self.time_zone)
+        config = self.config
+        return AddStatistics(files, config.schema, config.partition_columns, config.physical_paths, self.time_zone)
 
 
 def load_snapshot(
@@ -77,21 +83,12 @@ def load_snapshot(
     """
     with locating(store, version):
         if timestamp_ms is not None:
-            _ensure_file_times(load_snapshot(store, time_zone=time_zone))
-            version = version_at(store, timestamp_ms)
+            newest = load_snapshot(store, time_zone=time_zone)
+            version = version_at(store, timestamp_ms, enablement(newest.config))
+            if version == newest.version:
+                return newest
         segment = list_segment(store, version)
         return _snapshot(store, load_state(store, segment, ensure_readable_protocol), time_zone)
-
-
-def _ensure_file_times(newest: Snapshot) -> None:
-    """Times of commits are taken from their files; a table may say that its commits carry their own."""
-    enabled = newest.config.metadata.configuration.get("delta.enableInCommitTimestamps", "false")
-    if enabled.casefold() == "true":
-        raise UnsupportedFeature(
-            "travel by time in a table with in-commit timestamps is not implemented yet",
-            features=("inCommitTimestamp",),
-            hint="travel by version; the history shows what the commits say",
-        )
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:
@@ -100,7 +97,7 @@ def refresh(snapshot: Snapshot) -> Snapshot:
         _, state = advance(snapshot.store, snapshot.state.segment, snapshot.state, ensure_readable_protocol)
         if state.version == snapshot.version:
             return snapshot
-        return _snapshot(snapshot.store, state, snapshot.time_zone)
+        return replace(_snapshot(snapshot.store, state, snapshot.time_zone), open_store=snapshot.open_store)
 
 
 def _snapshot(store: Store, state: LogState, time_zone: str) -> Snapshot:

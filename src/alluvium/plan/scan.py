@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
 from alluvium.schema.types import DataType, Struct
 
+#: Key in a field's metadata of `read_schema` (and of structs in it): the file's column is the one with this number as
+#: its Parquet `field_id`, whatever its name. Fields without it go by name. Spark's reader knows the key.
+FIELD_ID = "parquet.field.id"
+#: Key beside `FIELD_ID`, true where the field's name in the plan is a mere label, which no file has.
+LABEL = "alluvium.label"
+
 #: One row a data file. `path` is decoded (not URI-escaped): relative to the table's root, or absolute (with a scheme,
 #: or from `/`) when the file lies elsewhere. `constants` is a struct of typed per-file values, one field a name that a
-#: `FileConstant` asks for; `mask` a serialised 64-bit roaring bitmap of deleted row positions, or null.
+#: `FileConstant` asks for; `mask` a serialised 64-bit roaring bitmap of deleted row positions, or null: none, or not
+#: loaded yet (see `ScanPart.masks`).
 SCAN_FILES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -26,7 +33,10 @@ SCAN_FILES = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Physical:
-    """A column of the data file, by its path of physical names; null where the file lacks it."""
+    """A column of the data file, by its path of physical names; null where the file lacks it.
+
+    Structs in `type` have physical names as well.
+    """
 
     path: tuple[str, ...]
     type: DataType
@@ -72,7 +82,10 @@ ColumnValue: TypeAlias = "Physical | FileConstant | Literal | RowPosition | Coal
 
 @dataclass(frozen=True, slots=True)
 class OutputColumn:
-    """One column of the result, under its logical name."""
+    """One column of the result, under its logical name.
+
+    `type` has the shape of the value's: fields of structs correspond by their places, and may have other names.
+    """
 
     name: str
     type: DataType
@@ -90,6 +103,18 @@ class KeyMerge:
     rules: tuple[tuple[str, str], ...] = ()
 
 
+class MaskSource(Protocol):
+    """Deleted rows that are kept apart from the data files, and read only for files that an engine will open."""
+
+    def load_masks(self, files: pa.Table) -> pa.Table:
+        """Some files of the part, with `mask` filled in.
+
+        Raises:
+            CorruptTable: What says which rows are deleted is damaged.
+            NotFound: It is missing (code `missing-file`).
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class ScanPart:
     """Files that are read in the same way.
@@ -102,6 +127,8 @@ class ScanPart:
         read_schema: Physical columns to read from the files.
         output: The result's columns, in order.
         merge: How rows of equal keys merge; None where rows are independent.
+        masks: Where deleted rows are listed; None where `mask` says all. An engine that reads the files without
+            calling it returns rows that are gone.
     """
 
     key: str
@@ -110,6 +137,16 @@ class ScanPart:
     read_schema: Struct
     output: tuple[OutputColumn, ...]
     merge: KeyMerge | None = None
+    masks: MaskSource | None = None
+
+    @property
+    def is_masked(self) -> bool:
+        """Whether some of the files' rows may be deleted."""
+        return self.masks is not None or self.files["mask"].null_count < self.files.num_rows
+
+    def load_masks(self, files: pa.Table) -> pa.Table:
+        """Some of the part's files with `mask` filled in; errors as of `MaskSource`."""
+        return files if self.masks is None or not files.num_rows else self.masks.load_masks(files)
 
 
 @dataclass(frozen=True, slots=True)

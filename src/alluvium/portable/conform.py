@@ -6,16 +6,20 @@ Only conversions that lose nothing and that a table format allows; anything else
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.plan.scan import FIELD_ID
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
-from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
+from alluvium.schema.types import Array, DataType, Decimal, JsonValue, Map, Struct
+from alluvium.schema.walk import fields_within
 
 _is = pa.types
+_Conversion: TypeAlias = Callable[[pa.Array, DataType, str], pa.Array]
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -48,7 +52,9 @@ _ALLOWED: dict[DataType, Callable[[pa.DataType], bool]] = {
 
 
 def conform(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
-    """The values under the Arrow type of a logical type; struct fields that the file lacks are null.
+    """The values under the Arrow type of a physical type; struct fields that the file lacks are null.
+
+    Struct fields are found by the `FIELD_ID` in their metadata, where they have one, else by name.
 
     Raises:
         CorruptTable: The file's type is not one that the column can have been written with.
@@ -59,7 +65,7 @@ def conform(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
     target = to_arrow(data_type)
     if data_type == t.VARIANT:
         return _variant(values, target, column)
-    if values.type == target:
+    if values.type == target and not _is_by_id(data_type):
         return values
     if _is.is_null(values.type):
         return pa.nulls(len(values), target)
@@ -68,10 +74,40 @@ def conform(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
     if isinstance(data_type, Struct):
         return _struct(values, data_type, column)
     if isinstance(data_type, Array):
-        return _list(values, data_type, column)
+        return _list(values, data_type, column, conform)
     if isinstance(data_type, Map):
-        return _map(values, data_type, column)
+        return _map(values, data_type, column, conform)
     return _scalar(values, data_type, target, column)
+
+
+def relabel(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
+    """The values under the Arrow type of a logical type of the same shape: struct fields go by place.
+
+    Raises:
+        CorruptTable: The types at some place do not go together.
+    """
+    if isinstance(data_type, (Struct, Array, Map)) and values.type != to_arrow(data_type):
+        if isinstance(data_type, Array):
+            return _list(values, data_type, column, relabel)
+        if isinstance(data_type, Map):
+            return _map(values, data_type, column, relabel)
+        members = values.flatten()
+        arrays = [relabel(v, f.type, f"{column}.{f.name}") for v, f in zip(members, data_type.fields, strict=True)]
+        return _struct_of(arrays, data_type, values)
+    return conform(values, data_type, column)
+
+
+def field_id(f: pa.Field) -> int | None:
+    """The number that a Parquet file gives a column, if any."""
+    text = (f.metadata or {}).get(b"PARQUET:field_id")
+    # The reader numbers columns -1 where the file does not.
+    return int(text) if text is not None and int(text) >= 0 else None
+
+
+def _is_by_id(data_type: DataType) -> bool:
+    return isinstance(data_type, (Struct, Array, Map)) and any(
+        FIELD_ID in f.metadata for _, f in fields_within(data_type)
+    )
 
 
 def _mismatch(values: pa.Array, data_type: DataType, column: str) -> CorruptTable:
@@ -105,16 +141,30 @@ def _struct(values: pa.Array, data_type: Struct, column: str) -> pa.Array:
     if not _is.is_struct(values.type):
         raise _mismatch(values, data_type, column)
     # flatten() carries the parent's nulls into the members, and honours slices.
-    members = dict(zip((f.name for f in values.type), values.flatten(), strict=True))
-    by_folded = {name.casefold(): name for name in members}
+    members = values.flatten()
+    names = [f.name for f in values.type]
+    by_name = dict(zip(names, members, strict=True))
+    by_folded = {name.casefold(): by_name[name] for name in names}
+    by_id: dict[JsonValue, pa.Array] = {field_id(f): member for f, member in zip(values.type, members, strict=True)}
     arrays = []
     for f in data_type.fields:
-        name = f.name if f.name in members else by_folded.get(f.name.casefold())
-        target = to_arrow(f.type)
-        found = None if name is None else conform(members[name], f.type, f"{column}.{f.name}")
-        arrays.append(pa.nulls(len(values), target) if found is None else found)
+        if FIELD_ID in f.metadata:
+            found = by_id.get(f.metadata[FIELD_ID])
+        else:
+            found = by_name[f.name] if f.name in by_name else by_folded.get(f.name.casefold())
+        missing = found is None
+        arrays.append(
+            pa.nulls(len(values), to_arrow(f.type)) if missing else conform(found, f.type, f"{column}.{f.name}")
+        )
+    return _struct_of(arrays, data_type, values)
+
+
+def _struct_of(members: list[pa.Array], data_type: Struct, values: pa.Array) -> pa.Array:
+    """Members as a struct that is null where `values` is."""
     fields = list(to_arrow(data_type))
-    return pa.StructArray.from_arrays(arrays, fields=fields, mask=values.is_null())
+    if not fields:
+        return pa.array([{} if valid else None for valid in values.is_valid().to_pylist()], pa.struct([]))
+    return pa.StructArray.from_arrays(members, fields=fields, mask=values.is_null())
 
 
 def _variant(values: pa.Array, target: pa.DataType, column: str) -> pa.Array:
@@ -141,20 +191,20 @@ def _unsliced(values: pa.Array) -> pa.Array:
     return values if values.offset == 0 else pa.concat_arrays([values, values.slice(0, 0)])
 
 
-def _list(values: pa.Array, data_type: Array, column: str) -> pa.Array:
+def _list(values: pa.Array, data_type: Array, column: str, inner: _Conversion) -> pa.Array:
     kind = values.type
     if _is.is_map(kind) or not (_is.is_list(kind) or _is.is_large_list(kind)):
         raise _mismatch(values, data_type, column)
     whole = _unsliced(values)
-    elements = conform(whole.values, data_type.element, f"{column}.element")
+    elements = inner(whole.values, data_type.element, f"{column}.element")
     offsets = whole.offsets.cast(pa.int32())
     return pa.ListArray.from_arrays(offsets, elements, type=to_arrow(data_type), mask=whole.is_null())
 
 
-def _map(values: pa.Array, data_type: Map, column: str) -> pa.Array:
+def _map(values: pa.Array, data_type: Map, column: str, inner: _Conversion) -> pa.Array:
     if not _is.is_map(values.type):
         raise _mismatch(values, data_type, column)
     whole = _unsliced(values)
-    keys = conform(whole.keys, data_type.key, f"{column}.key")
-    items = conform(whole.items, data_type.value, f"{column}.value")
+    keys = inner(whole.keys, data_type.key, f"{column}.key")
+    items = inner(whole.items, data_type.value, f"{column}.value")
     return pa.MapArray.from_arrays(whole.offsets, keys, items, type=to_arrow(data_type), mask=whole.is_null())

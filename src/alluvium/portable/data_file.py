@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
+from alluvium.portable.conform import field_id
 from alluvium.portable.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
 from alluvium.storage.store import Store
 
@@ -76,12 +77,35 @@ class DataFile:
         count: int = self.reader.metadata.num_rows
         return count
 
-    def names(self, wanted: Sequence[str]) -> dict[str, str]:
-        """The file's own name of each top-level column wanted that it has: exact, else without regard to case."""
-        present = self.reader.schema_arrow.names
-        exact = set(present)
-        by_folded = {name.casefold(): name for name in reversed(present)}
-        found = {name: name if name in exact else by_folded.get(name.casefold()) for name in wanted}
+    def names(self, wanted: Sequence[str], ids: Mapping[str, int] | None = None) -> dict[str, str]:
+        """The file's own name of each top-level column wanted that it has: exact, else without regard to case.
+
+        Args:
+            wanted: Names by which a plan calls the columns.
+            ids: Parquet `field_id` of the columns that are to be found by it instead.
+
+        Raises:
+            CorruptTable: Columns are wanted by id, and the file has none (code `missing-field-ids`).
+        """
+        schema = self.reader.schema_arrow
+        exact = set(schema.names)
+        by_folded = {name.casefold(): name for name in reversed(schema.names)}
+        by_id = {field_id(f): f.name for f in schema} if ids else {}
+        if ids and by_id.keys() == {None} and not ids.keys().isdisjoint(wanted):
+            # "If a data file does not contain field ids, readers must refuse to read that file or return nulls for
+            # each column." Refused: nulls could not be told from nulls that were written.
+            raise CorruptTable(
+                "the table finds columns by id, and the data file has no ids",
+                code="missing-field-ids",
+                path=self.path,
+                hint="the file was written by a client that does not know column mapping; rewrite it",
+            )
+        found = {
+            name: by_id.get(ids[name])
+            if ids and name in ids
+            else (name if name in exact else by_folded.get(name.casefold()))
+            for name in wanted
+        }
         return {name: own for name, own in found.items() if own is not None}
 
     def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:

@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
 
+from alluvium.codecs.roaring import positions_of
 from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Expression, column_paths
 from alluvium.plan.scan import (
+    FIELD_ID,
     Coalesce,
     ColumnValue,
     FileConstant,
@@ -28,7 +29,7 @@ from alluvium.plan.scan import (
     ScanPlan,
     Sum,
 )
-from alluvium.portable.conform import conform
+from alluvium.portable.conform import conform, relabel
 from alluvium.portable.data_file import DataFile, Files, open_data_file
 from alluvium.schema.arrow import to_arrow
 from alluvium.storage.store import Store
@@ -37,6 +38,8 @@ from alluvium.storage.store import Store
 FILE_COLUMN = "_file"
 #: Files whose footers are read ahead: hides the latency of object stores, costs no data in memory.
 _OPEN_AHEAD = 4
+#: Files whose constants and masks are taken from the plan in one step.
+_FILES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +162,11 @@ def _next_file(
 
 def _file_rows(plan: ScanPlan) -> Iterator[_FileRows]:
     for part in plan.parts:
-        for batch in part.files.to_batches(max_chunksize=4096):
-            paths = batch.column(batch.schema.get_field_index("path")).to_pylist()
-            masks = batch.column(batch.schema.get_field_index("mask")).to_pylist()
-            constants = batch.column(batch.schema.get_field_index("constants"))
+        for start in range(0, part.files.num_rows, _FILES_AT_ONCE):
+            batch = part.load_masks(part.files.slice(start, _FILES_AT_ONCE)).combine_chunks()
+            paths = batch["path"].to_pylist()
+            masks = batch["mask"].to_pylist()
+            constants = batch["constants"].combine_chunks()
             members = {f.name: constants.field(i) for i, f in enumerate(constants.type)}
             for i, (path, mask) in enumerate(zip(paths, masks, strict=True)):
                 yield _FileRows(part, path, mask, {name: values[i] for name, values in members.items()})
@@ -174,7 +178,7 @@ def _file_batches(rows: _FileRows, data: DataFile, request: _Request, files: Fil
     physical = list(dict.fromkeys(path[0] for c in wanted for path in _physical_paths(c.value)))
     deleted = _deleted_rows(rows)
     start = 0
-    for num_rows, arrays in data.batches(data.names(physical), request.batch_size):
+    for num_rows, arrays in data.batches(data.names(physical, _field_ids(rows.part)), request.batch_size):
         batch = _Batch(start, num_rows, arrays, rows)
         start += num_rows
         try:
@@ -223,9 +227,16 @@ def _deleted_rows(rows: _FileRows) -> Sequence[int]:
     if rows.mask is None:
         return ()
     try:
-        return list(BitMap64.deserialize(rows.mask))
-    except (ValueError, RuntimeError) as error:
-        raise CorruptTable(f"the bitmap of deleted rows is damaged: {error}", path=rows.path) from None
+        return positions_of(rows.mask)
+    except CorruptTable as error:
+        error.path = error.path or rows.path
+        raise
+
+
+def _field_ids(part: ScanPart) -> dict[str, int]:
+    """Columns that are found by number, not by name."""
+    ids = {f.name: f.metadata.get(FIELD_ID) for f in part.read_schema.fields}
+    return {name: number for name, number in ids.items() if isinstance(number, int)}
 
 
 def _physical_paths(value: ColumnValue) -> Iterator[tuple[str, ...]]:
@@ -258,7 +269,7 @@ class _Batch:
 
     def column(self, column: OutputColumn) -> pa.Array:
         made = self.value(column.value, column.name)
-        return conform(made, column.type, column.name)
+        return relabel(made, column.type, column.name)
 
     def value(self, value: ColumnValue, name: str) -> pa.Array:
         if isinstance(value, Physical):

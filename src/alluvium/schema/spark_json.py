@@ -54,6 +54,15 @@ def parse_schema(text: str | bytes) -> Struct:
     return parsed
 
 
+def parse_type(document: JsonValue, column: str) -> DataType:
+    """A type out of a field's metadata, e.g. `"decimal(6, 2)"`.
+
+    Raises:
+        CorruptTable: It is no type.
+    """
+    return _parse_type(document, (column,))
+
+
 def format_schema(schema: Struct) -> str:
     """The compact JSON that Spark writes."""
     return msgspec.json.encode(_format_type(schema)).decode()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.spark.gateway import java_of
+from alluvium.spark.gateway import JavaObject, java_of
 
 
 class PrivateSession:
@@ -19,6 +19,11 @@ class PrivateSession:
         conf = self._clone.conf()
         for key, value in settings.items():
             conf.set(key, value)
+
+    @property
+    def java(self) -> JavaObject:
+        """The JVM's session."""
+        return self._clone
 
     def take(self, df: DataFrame) -> DataFrame:
         """The same analysed plan, to be run with this session's settings."""

@@ -11,7 +11,7 @@ from alluvium.delta.log.checkpoint import format_checkpoint, write_checkpoint
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.spec import DomainMetadata, Protocol, RowIdHighWaterMark, Txn
-from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.errors import CorruptTable
 
 
 def rich_table(log) -> None:
@@ -176,20 +176,12 @@ def test_statistics_in_columns_only_are_kept(log) -> None:
 def test_a_checkpoint_without_protocol_is_damaged(log) -> None:
     log.commits(1)
     log.store.put(checkpoint_paths(0)[0], checkpoint_of(add=[{"path": "x"}]))
-    assert log.paths() == {"f0"}
+    with pytest.warns(UserWarning, match="no protocol"):
+        assert log.paths() == {"f0"}
     log.store.delete(commit_path(0))
     with pytest.raises(CorruptTable) as caught:
         log.load()
     assert caught.value.code == "damaged-checkpoint"
-
-
-def test_sidecars_in_a_classic_checkpoint_are_refused(log) -> None:
-    log.commits(1)
-    adds = pa.array([], pa.struct([pa.field("path", pa.string())]))
-    sidecars = pa.array([None, {"path": "s.parquet", "sizeInBytes": 1}])
-    log.store.put(checkpoint_paths(0)[0], foreign_checkpoint(adds, sidecar=sidecars))
-    with pytest.raises(UnsupportedFeature):
-        log.load()
 
 
 def test_many_row_groups(log) -> None:

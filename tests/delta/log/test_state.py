@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.delta.log.names import checkpoint_paths, commit_path, uuid_checkpoint_path
+from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_commits_after, list_segment
 from alluvium.delta.log.state import advance, apply_commits, load_state
 from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata, Protocol, RowIdHighWaterMark, Txn
@@ -153,25 +153,18 @@ def test_a_damaged_checkpoint_is_passed_over(log, damage: bytes | None) -> None:
     log.store.put(
         checkpoint_paths(4)[0], whole[: len(whole) // 2] + bytes(99) + whole[-9:] if damage is None else damage
     )
-    state = log.load()
+    with pytest.warns(UserWarning, match=r"version 5 .* was read without .*0004\.checkpoint"):
+        state = log.load()
     assert state.segment.checkpoint_version == 2
     assert state.files.num_rows == 6
     log.store.put(checkpoint_paths(2)[0], b"also damaged")
-    assert log.load().segment.checkpoint_version is None
+    with pytest.warns(UserWarning, match=r"0002\.checkpoint"):
+        assert log.load().segment.checkpoint_version is None
     log.store.delete(commit_path(0))
     with pytest.raises(CorruptTable) as caught:
         log.load()
     assert caught.value.code == "damaged-checkpoint"
     assert caught.value.path in (checkpoint_paths(2)[0], checkpoint_paths(4)[0])
-
-
-def test_checkpoints_of_the_second_kind_are_refused(log) -> None:
-    log.commits(2)
-    path = uuid_checkpoint_path(1, "3a0d65cd-4056-49b8-937b-95f9e3ee90e5", "json")
-    log.store.put(path, log.store.get(commit_path(0)))
-    with pytest.raises(UnsupportedFeature) as caught:
-        log.load()
-    assert caught.value.features == ("v2Checkpoint",)
 
 
 def test_advance_reads_only_what_is_new(log) -> None:

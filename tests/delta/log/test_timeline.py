@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from alluvium.delta.features.in_commit_timestamp import Enablement
 from alluvium.delta.log.checkpoint import format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
-from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import load_state
-from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, version_at
+from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, read_in_commit_timestamp, version_at
 from alluvium.delta.spec import CommitInfo
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.open import open_store
@@ -91,3 +92,49 @@ def test_a_damaged_commit_info_is_named(table) -> None:
     with pytest.raises(CorruptTable) as caught:
         read_commit_infos(store)
     assert (caught.value.code, caught.value.version) == ("damaged-line", 1)
+
+
+def carrying(log, count: int, first: int = 0, padding: int = 0) -> None:
+    """Commits of which each carries its version in seconds, from `first` on."""
+    for version in range(count):
+        content = {"inCommitTimestamp": 1_000 * version} if version >= first else {"timestamp": 1}
+        adds = [log.add(f"f{version}-{n}", stats="x" * 100) for n in range(padding)]
+        log.commit(version, [CommitInfo(content), *(log.head() if version == 0 else []), *adds])
+
+
+@pytest.mark.parametrize("padding", [1, 700])
+def test_commits_that_carry_their_time_are_searched(log, padding: int) -> None:
+    """Large ones by their first line: "The `commitInfo` action must be the first action in the commit." """
+    carrying(log, 9, padding=padding)
+    for time_ms in range(0, 8_001, 250):
+        assert version_at(log.store, time_ms, Enablement(0, None)) == time_ms // 1_000
+    for time_ms in (-1, 8_001):
+        with pytest.raises(NotFound, match=r"versions 0 .* to 8"):
+            version_at(log.store, time_ms, Enablement(0, None))
+
+
+def test_few_commits_are_read(log) -> None:
+    carrying(log, 200)
+    read: list[str] = []
+    get = log.store.get
+    log.store.get = lambda path: read.append(path) or get(path)
+    assert version_at(log.store, 123_400, Enablement(0, None)) == 123
+    assert len(read) <= 10
+
+
+def test_a_commit_info_that_is_not_first_is_found_all_the_same(log) -> None:
+    adds = [log.add(f"f{n}", stats="x" * 100) for n in range(700)]
+    log.commit(0, [*log.head(), *adds, CommitInfo({"inCommitTimestamp": 77})])
+    assert read_in_commit_timestamp(log.store, list_log(log.store).commits[0]) == 77
+
+
+@pytest.mark.parametrize("content", [{}, {"inCommitTimestamp": "1"}, {"inCommitTimestamp": None}])
+def test_a_commit_that_lacks_its_time(log, content: dict[str, object]) -> None:
+    carrying(log, 1)
+    log.commit(1, [CommitInfo(content), log.add("f")])
+    with pytest.raises(CorruptTable) as caught:
+        version_at(log.store, 10, Enablement(0, None))
+    assert (caught.value.code, caught.value.version) == ("no-in-commit-timestamp", 1)
+    # The history is for people to look at: such a commit has its file's time there.
+    infos = read_commit_infos(log.store, in_commit=Enablement(0, None))
+    assert [(version, time_ms == 0) for version, _, time_ms in infos] == [(1, False), (0, True)]

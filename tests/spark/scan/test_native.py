@@ -14,7 +14,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.plan.scan import Coalesce, FileConstant, Literal, OutputColumn, Physical, RowPosition, ScanPlan, Sum
+from alluvium.plan.scan import (
+    Coalesce,
+    FileConstant,
+    KeyMerge,
+    Literal,
+    OutputColumn,
+    Physical,
+    RowPosition,
+    ScanPlan,
+    Sum,
+)
 from alluvium.schema import types as t
 from alluvium.schema.types import Decimal, Field, Struct
 from alluvium.spark.scan.native import read_native
@@ -181,10 +191,10 @@ def test_answers_are_kept_for_equal_filters(spark: SparkSession, make_source: Ma
 def test_unreadable_parts_are_refused(spark: SparkSession, make_source: Make) -> None:
     source = make_source([numbers(0, 10)])
     part = source.plan.parts[0]
-    masked = part.files.set_column(5, "mask", pa.array([b"x"], pa.binary()))
-    source.plan = replace(source.plan, parts=(replace(part, files=masked),))
-    with pytest.raises(UnsupportedFeature):
-        read_native(spark, source)
+    for unreadable in (replace(part, merge=KeyMerge(("id",), (), "last")), replace(part, file_format="orc")):
+        source.plan = replace(source.plan, parts=(unreadable,))
+        with pytest.raises(UnsupportedFeature):
+            read_native(spark, source)
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])

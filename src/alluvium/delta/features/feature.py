@@ -11,6 +11,7 @@ from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
@@ -27,12 +28,18 @@ class ScanContext:
         files: The add actions behind the plan's files (`FILES`), before any pass split them.
         store: The table's objects.
         time_zone: In which values without a zone are read.
+        open_store: From a URL to its store, for files that lie outside the table.
+        metadata_columns: Columns asked for by name that are not of the table's schema.
+        version: The table's version, for errors.
     """
 
     config: TableConfig
     files: pa.Table
     store: Store
     time_zone: str
+    open_store: Callable[[str], Store] = open_store
+    metadata_columns: tuple[str, ...] = ()
+    version: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +53,12 @@ class Feature:
         legacy_reader: The reader version that implies it, if any.
         legacy_writer: The writer version that implies it, if any.
         aliases: Other spellings found in tables (drafts, previews).
-        implemented: Whether Alluvium honours it; if not, a table that uses it is refused.
+        readable: Whether Alluvium honours it when reading; if not, a table that uses it is refused.
+        writable: Whether Alluvium honours it when writing; if not, writing a table that uses it is refused.
+        refusal: Why a table that uses it cannot be read or written, and what to do, where there is more to say.
         is_used: Whether the table's metadata makes use of it (a feature may be listed and lie idle).
+        on_metadata: Looks at the metadata of a table that supports the feature, before it is read; raises
+            UnsupportedFeature or CorruptTable where it asks for what we cannot do.
         on_scan: Edits a scan plan so that what is read obeys the feature.
         on_write: Edits a write plan so that what is written obeys the feature.
         on_commit: Looks at the actions about to be committed; raises InvalidRequest where they break the feature.
@@ -59,8 +70,11 @@ class Feature:
     legacy_reader: int | None = None
     legacy_writer: int | None = None
     aliases: tuple[str, ...] = ()
-    implemented: bool = True
+    readable: bool = True
+    writable: bool = True
+    refusal: str | None = None
     is_used: Callable[[TableConfig], bool] = _never
+    on_metadata: Callable[[TableConfig], None] | None = None
     on_scan: Callable[[ScanPlan, ScanContext], ScanPlan] | None = None
     on_write: Callable[[WritePlan, TableConfig], WritePlan] | None = None
     on_commit: Callable[[Actions, TableConfig], None] | None = None

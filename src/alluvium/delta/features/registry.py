@@ -9,25 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from alluvium.delta.config import TableConfig
-from alluvium.delta.features import append_only, invariants, timestamp_ntz
+from alluvium.delta.features import (
+    append_only,
+    catalog_managed,
+    clustering,
+    column_mapping,
+    deletion_vectors,
+    domain_metadata,
+    in_commit_timestamp,
+    invariants,
+    row_tracking,
+    timestamp_ntz,
+    type_widening,
+    v2_checkpoint,
+    vacuum_protocol_check,
+    variant,
+)
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.spec import Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.schema.walk import fields_within
 
 #: Highest versions that the specification defines.
 MAX_READER_VERSION = 3
 MAX_WRITER_VERSION = 7
-
-
-def _any_field(data_type: DataType, test: Callable[[Field], bool]) -> bool:
-    if isinstance(data_type, Struct):
-        return any(test(f) or _any_field(f.type, test) for f in data_type.fields)
-    if isinstance(data_type, Array):
-        return _any_field(data_type.element, test)
-    if isinstance(data_type, Map):
-        return _any_field(data_type.key, test) or _any_field(data_type.value, test)
-    return False
 
 
 def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
@@ -35,7 +40,7 @@ def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
 
 
 def _has_field_key(prefix: str) -> Callable[[TableConfig], bool]:
-    return lambda config: _any_field(config.schema, lambda f: any(key.startswith(prefix) for key in f.metadata))
+    return lambda config: any(key.startswith(prefix) for _, f in fields_within(config.schema) for key in f.metadata)
 
 
 def _has_constraints(config: TableConfig) -> bool:
@@ -43,7 +48,7 @@ def _has_constraints(config: TableConfig) -> bool:
 
 
 def _missing(name: str, reader: bool, **legacy: object) -> Feature:
-    return Feature(name=name, reader=reader, spec=name, implemented=False, **legacy)  # type: ignore[arg-type]
+    return Feature(name=name, reader=reader, spec=name, readable=False, writable=False, **legacy)  # type: ignore[arg-type]
 
 
 #: Implied by legacy versions, not implemented yet: a table of that version is served as long as it does not use them.
@@ -51,18 +56,32 @@ _LEGACY_MISSING = (
     _missing("checkConstraints", False, legacy_writer=3, is_used=_has_constraints),
     _missing("changeDataFeed", False, legacy_writer=4, is_used=_property_is("delta.enableChangeDataFeed", "false")),
     _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
-    _missing(
-        "columnMapping",
-        True,
-        legacy_reader=2,
-        legacy_writer=5,
-        is_used=_property_is("delta.columnMapping.mode", "none"),
-    ),
     _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
 )
+_VARIANT_SHREDDING = _missing("variantShredding", True, aliases=("variantShredding-preview",))
 
 #: Every feature with a record, in the order in which their passes run.
-FEATURES: tuple[Feature, ...] = (append_only.FEATURE, invariants.FEATURE, timestamp_ntz.FEATURE, *_LEGACY_MISSING)
+FEATURES: tuple[Feature, ...] = (
+    append_only.FEATURE,
+    invariants.FEATURE,
+    # First of the passes: those that follow see the files' own names.
+    column_mapping.FEATURE,
+    timestamp_ntz.FEATURE,
+    type_widening.FEATURE,
+    # Last of the scan passes: it splits parts, and their files no longer stand in the order of the log's.
+    deletion_vectors.FEATURE,
+    v2_checkpoint.FEATURE,
+    vacuum_protocol_check.FEATURE,
+    in_commit_timestamp.FEATURE,
+    domain_metadata.FEATURE,
+    clustering.FEATURE,
+    # Behind column mapping: its columns in the files have one name only.
+    row_tracking.FEATURE,
+    catalog_managed.FEATURE,
+    variant.FEATURE,
+    _VARIANT_SHREDDING,
+    *_LEGACY_MISSING,
+)
 
 BY_NAME: Mapping[str, Feature] = {name: f for f in FEATURES for name in (f.name, *f.aliases)}
 
@@ -91,7 +110,7 @@ def ensure_readable_protocol(protocol: Protocol) -> None:
         if protocol.min_writer_version != MAX_WRITER_VERSION:
             raise CorruptTable("reader version 3 requires writer version 7", code="invalid-protocol")
         _ensure_listed_for_writers(listed, protocol.writer_features)
-    _ensure_implemented(listed or (), "read")
+    _ensure_known(listed or (), "read", lambda f: f.readable)
 
 
 def _ensure_listed_for_writers(reader_features: Iterable[str], writer_features: Iterable[str] | None) -> None:
@@ -119,12 +138,15 @@ def ensure_readable(config: TableConfig) -> None:
     used = [
         f.name
         for f in FEATURES
-        if not f.implemented
+        if not f.readable
         and (_implied(f, config, writing=False) or (f.reader and f.name in orphans))
         and f.is_used(config)
     ]
     if used:
         raise _unsupported(f"the table uses {', '.join(used)}", used)
+    for f in FEATURES:
+        if f.on_metadata is not None and _supported(f, config.protocol):
+            f.on_metadata(config)
 
 
 def ensure_writable(config: TableConfig) -> None:
@@ -141,8 +163,8 @@ def ensure_writable(config: TableConfig) -> None:
     if writer == MAX_WRITER_VERSION:
         if listed is None:
             raise CorruptTable("writer version 7 without a list of writer features", code="invalid-protocol")
-        _ensure_implemented(listed, "written")
-    used = [f.name for f in FEATURES if _implied(f, config, writing=True) and not f.implemented and f.is_used(config)]
+        _ensure_known(listed, "written", lambda f: f.writable)
+    used = [f.name for f in FEATURES if _implied(f, config, writing=True) and not f.writable and f.is_used(config)]
     if used:
         raise _unsupported(f"writing the table needs {', '.join(used)}", used)
 
@@ -155,15 +177,26 @@ def _implied(f: Feature, config: TableConfig, *, writing: bool) -> bool:
     return first is not None and first <= version < last
 
 
-def _ensure_implemented(names: Iterable[str], verb: str) -> None:
-    missing = sorted(name for name in names if name not in BY_NAME or not BY_NAME[name].implemented)
+def _supported(f: Feature, protocol: Protocol) -> bool:
+    """ "A feature is supported by a table when its name is in the `protocol` action's `readerFeatures` and/or
+    `writerFeatures`."
+    """
+    listed = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    return not listed.isdisjoint((f.name, *f.aliases))
+
+
+def _ensure_known(names: Iterable[str], verb: str, honours: Callable[[Feature], bool]) -> None:
+    missing = sorted(name for name in names if name not in BY_NAME or not honours(BY_NAME[name]))
     if missing:
         raise _unsupported(f"the table cannot be {verb} without its features {', '.join(missing)}", missing)
 
 
 def _unsupported(message: str, features: Iterable[str]) -> UnsupportedFeature:
+    names = tuple(features)
+    reasons = dict.fromkeys(BY_NAME[name].refusal for name in names if name in BY_NAME)
+    told = [reason for reason in reasons if reason is not None]
     return UnsupportedFeature(
         message,
-        features=features,
-        hint="this version of alluvium does not implement that; see docs/features for what it does",
+        features=names,
+        hint="; ".join(told) or "this version of alluvium does not implement that; see docs/features for what it does",
     )

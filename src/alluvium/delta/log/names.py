@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 LOG_DIRECTORY = "_delta_log"
+SIDECAR_DIRECTORY = f"{LOG_DIRECTORY}/_sidecars"
 LAST_CHECKPOINT_PATH = f"{LOG_DIRECTORY}/_last_checkpoint"
 
 # Versions are signed 64-bit numbers; 20 digits can hold more than that.

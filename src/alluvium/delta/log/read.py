@@ -22,7 +22,7 @@ from alluvium.delta.log.columns import (
     map_column,
     string_column,
 )
-from alluvium.delta.log.names import CommitName, parse_name
+from alluvium.delta.log.names import CommitName, CompactedName, parse_name
 from alluvium.delta.spec import (
     DECODE_ERRORS,
     FILES,
@@ -110,7 +110,7 @@ class _Piece:
 
 
 def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
-    """Reads commits in ascending order."""
+    """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too."""
     actions = CommitActions()
     order = 0
     nulls = Nulls()
@@ -135,6 +135,14 @@ def commit_version(commit: ObjectInfo) -> int:
     if not isinstance(name, CommitName):
         raise CorruptTable("not the name of a commit", code="invalid-name", path=commit.path)
     return name.version
+
+
+def _version_of(info: ObjectInfo) -> int | None:
+    """The version of a commit, the last one of a compaction, that of a checkpoint; for errors."""
+    name = parse_name(info.path.rpartition("/")[2])
+    if name is None:
+        return None
+    return name.end if isinstance(name, CompactedName) else name.version
 
 
 def read_each(store: Store, objects: Sequence[ObjectInfo], limit_bytes: int) -> Iterator[tuple[ObjectInfo, bytes]]:
@@ -213,7 +221,7 @@ def _decode(pieces: list[_Piece]) -> list[_Line]:
             "the log entry is empty",
             code="empty-commit",
             path=empty.commit.path,
-            version=commit_version(empty.commit),
+            version=_version_of(empty.commit),
             hint="a writer died or the file was cut off; restore it from a copy",
         )
     data = pieces[0].data if len(pieces) == 1 else b"\n".join(piece.data for piece in pieces)
@@ -243,7 +251,7 @@ def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
     first = pieces[0].commit
     return CorruptTable(
         f"the log entry is damaged: {error or 'its lines are not one document each'}",
-        code="damaged-line", path=first.path, version=commit_version(first),
+        code="damaged-line", path=first.path, version=_version_of(first),
     )  # fmt: skip
 
 
@@ -252,7 +260,7 @@ def _damaged_line(number: int, commit: ObjectInfo, problem: Exception) -> Corrup
         f"line {number} of the log entry is damaged: {problem}",
         code="damaged-line",
         path=commit.path,
-        version=commit_version(commit),
+        version=_version_of(commit),
         hint="read a version before it, or restore the file from a copy",
     )
 

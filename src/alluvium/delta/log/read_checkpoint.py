@@ -1,11 +1,11 @@
-"""Classic checkpoints (Parquet) to actions: files as Arrow batches, the few others as structs.
+"""Checkpoints of every kind to actions: files as Arrow batches, the few others as structs.
 
-Specification: "Checkpoints", "Checkpoint Schema".
+Specification: "Checkpoints", "Sidecar Files", "Checkpoint Schema".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -16,18 +16,22 @@ import pyarrow.parquet as pq
 
 from alluvium.delta.log.columns import Nulls, conform, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
+from alluvium.delta.log.read import read_commits
+from alluvium.delta.log.sidecar import parse_json_head, sidecar_file
 from alluvium.delta.spec import (
     FILES,
     TOMBSTONES,
+    CheckpointMetadata,
     DomainMetadata,
     Metadata,
     Protocol,
     RowIdHighWaterMark,
+    Sidecar,
     Txn,
     Wire,
-    parse_actions,
 )
-from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.errors import CorruptTable, NotFound
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 
 # Small batches on one thread: what a reader holds beside the result is what it costs.
@@ -35,6 +39,8 @@ _ROWS = 2048
 _BUFFER = 1 << 19
 # Files up to this size come by one request instead of one a column.
 _WHOLE = 4 << 20
+# Parts and sidecars read at once: hides the latency of a store, and each holds its own columns in memory.
+_FILES_AT_ONCE = 4
 _T = TypeVar("_T", bound=Wire)
 
 _HEAD: dict[str, type[Wire]] = {
@@ -43,6 +49,8 @@ _HEAD: dict[str, type[Wire]] = {
     "txn": Txn,
     "domainMetadata": DomainMetadata,
     "rowIdHighWaterMark": RowIdHighWaterMark,
+    "checkpointMetadata": CheckpointMetadata,
+    "sidecar": Sidecar,
 }
 
 
@@ -56,7 +64,8 @@ class CheckpointHead:
         txns: By application.
         domains: By domain.
         row_id_high_water_mark: If there is one.
-        has_sidecars: Whether files are listed elsewhere (feature `v2Checkpoint`).
+        sidecars: Where more of its files are listed (feature `v2Checkpoint`).
+        lists_files: Whether it may list files itself.
     """
 
     protocol: Protocol | None = None
@@ -64,7 +73,8 @@ class CheckpointHead:
     txns: dict[str, Txn] = field(default_factory=dict)
     domains: dict[str, DomainMetadata] = field(default_factory=dict)
     row_id_high_water_mark: RowIdHighWaterMark | None = None
-    has_sidecars: bool = False
+    sidecars: list[Sidecar] = field(default_factory=list)
+    lists_files: bool = True
 
 
 def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> CheckpointHead:
@@ -76,11 +86,10 @@ def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> Chec
     head = CheckpointHead()
     for info in checkpoint:
         with _reporting_damage(info):
-            name = parse_name(info.path.rpartition("/")[2])
-            if isinstance(name, CheckpointName) and name.uuid is not None:
-                head.has_sidecars = True
             if info.path.endswith(".json"):
-                _take(head, parse_actions(store.get(info.path), path=info.path))
+                found = parse_json_head(store.get(info.path), info.path)
+                head.lists_files = found.lists_files
+                _take(head, found.actions, info)
             else:
                 _read_head(store, info, head)
     if checkpoint and (head.protocol is None or head.metadata is None):
@@ -90,40 +99,54 @@ def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> Chec
 
 
 def read_checkpoint_files(
-    store: Store, checkpoint: Sequence[ObjectInfo]
+    store: Store, checkpoint: Sequence[ObjectInfo], head: CheckpointHead
 ) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
     """Reads the files: batches of `FILES` and of `TOMBSTONES`.
 
     The first have a column `stats_parsed` too, where a file's statistics stand in that form only.
 
+    "Having partial add and remove file actions in V2 Checkpoint and partial entries in sidecar files is not allowed":
+    what a careless writer puts in both places is read all the same, as losing files would be worse.
+
+    Args:
+        store: The table's objects.
+        checkpoint: Its files.
+        head: What `read_checkpoint_head` gave for them.
+
     Raises:
-        CorruptTable: A file is damaged (`damaged-checkpoint`).
+        CorruptTable: A file is damaged, or a sidecar is gone (`damaged-checkpoint`).
     """
-    adds: list[pa.RecordBatch] = []
-    removes: list[pa.RecordBatch] = []
     nulls = Nulls()
-    for info in checkpoint:
-        with _reporting_damage(info), _open(store, info) as source:
+    own = checkpoint if head.lists_files else ()
+    sources = [*own, *(sidecar_file(sidecar, checkpoint[0].path) for sidecar in head.sidecars)]
+    # Of equal sidecars a writer may list one twice; its files count once.
+    unique = list({info.path: info for info in sources}.values())
+    parts = map_parallel(lambda info: _read_files(store, info, nulls), unique, _FILES_AT_ONCE)
+    return _unified([batch for adds, _ in parts for batch in adds]), [
+        batch for _, removes in parts for batch in removes
+    ]
+
+
+def _read_files(store: Store, info: ObjectInfo, nulls: Nulls) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    with _reporting_damage(info):
+        if info.path.endswith(".json"):
+            return _read_json_files(store, info)
+        with _open(store, info) as source:
             # Built anew by pyarrow at each access.
             written = source.schema_arrow
-            adds += _file_actions(source, written, "add", FILES, nulls)
-            removes += _file_actions(source, written, "remove", TOMBSTONES, nulls)
-    return _unified(adds), removes
+            adds = list(_file_actions(source, written, "add", FILES, nulls))
+            return adds, list(_file_actions(source, written, "remove", TOMBSTONES, nulls))
 
 
-def ensure_no_sidecars(head: CheckpointHead, checkpoint: Sequence[ObjectInfo]) -> None:
-    """Refuses checkpoints of the second kind.
-
-    Raises:
-        UnsupportedFeature: The checkpoint lists its files elsewhere.
-    """
-    if head.has_sidecars:
-        raise UnsupportedFeature(
-            "the table's checkpoint is of the second kind, which cannot be read yet",
-            features=("v2Checkpoint",),
-            path=checkpoint[0].path,
-            hint="read it with an engine that knows the table feature v2Checkpoint",
-        )
+def _read_json_files(store: Store, info: ObjectInfo) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """ "each row in the checkpoint corresponds to a single action": in JSON, a line does, as in a commit."""
+    actions = read_commits(store, [info])
+    if actions.damage is not None:
+        raise actions.damage
+    return (
+        [pa.RecordBatch.from_arrays(batch.columns[: len(FILES)], schema=FILES) for batch in actions.adds],
+        [pa.RecordBatch.from_arrays(batch.columns[: len(TOMBSTONES)], schema=TOMBSTONES) for batch in actions.removes],
+    )
 
 
 def _damaged(info: ObjectInfo, problem: object) -> CorruptTable:
@@ -139,9 +162,13 @@ def _damaged(info: ObjectInfo, problem: object) -> CorruptTable:
 def _reporting_damage(info: ObjectInfo) -> Iterator[None]:
     try:
         yield
+    except CorruptTable as error:
+        raise error if error.code == "damaged-checkpoint" else _damaged(info, error.message) from None
     # What pyarrow raises on damaged files is not one kind; a file that is gone since it was listed is as bad.
-    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, msgspec.MsgspecError, NotFound) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, msgspec.MsgspecError) as error:
         raise _damaged(info, error) from None
+    except NotFound as error:
+        raise _damaged(info, error.message) from None
 
 
 @contextmanager
@@ -157,17 +184,14 @@ def _open(store: Store, info: ObjectInfo) -> Iterator[pq.ParquetFile]:
 def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
     with _open(store, info) as source:
         written = set(source.schema_arrow.names)
-        names = [name for name in (*_HEAD, "sidecar") if name in written]
+        names = [name for name in _HEAD if name in written]
         for batch in source.iter_batches(_ROWS, use_threads=False, columns=names):
             for name in names:
                 column = batch.column(name)
                 if column.null_count == len(column):
                     continue
-                if name == "sidecar":
-                    head.has_sidecars = True
-                else:
-                    rows = column.filter(column.is_valid()).to_pylist()
-                    _take(head, (_convert(row, column.type, _HEAD[name]) for row in rows))
+                rows = column.filter(column.is_valid()).to_pylist()
+                _take(head, (_convert(row, column.type, _HEAD[name]) for row in rows), info)
 
 
 def _convert(row: object, data_type: pa.DataType, kind: type[_T]) -> _T:
@@ -184,8 +208,8 @@ def _without_pairs(value: object, data_type: pa.DataType) -> object:
     return value
 
 
-def _take(head: CheckpointHead, actions: object) -> None:
-    for action in actions:  # type: ignore[attr-defined]  # any iterable of actions; foreign ones are passed over
+def _take(head: CheckpointHead, actions: Iterable[Wire], info: ObjectInfo) -> None:
+    for action in actions:
         if isinstance(action, Protocol):
             head.protocol = action
         elif isinstance(action, Metadata):
@@ -196,6 +220,17 @@ def _take(head: CheckpointHead, actions: object) -> None:
             head.domains[action.domain] = action
         elif isinstance(action, RowIdHighWaterMark):
             head.row_id_high_water_mark = action
+        elif isinstance(action, Sidecar):
+            head.sidecars.append(action)
+        elif isinstance(action, CheckpointMetadata):
+            _ensure_own_version(action, info)
+
+
+def _ensure_own_version(found: CheckpointMetadata, info: ObjectInfo) -> None:
+    """ "`n` is the snapshot version that this checkpoint represents", and the content says `version`, too."""
+    name = parse_name(info.path.rpartition("/")[2])
+    if isinstance(name, CheckpointName) and name.version != found.version:
+        raise _damaged(info, f"it holds version {found.version}, its name says {name.version}")
 
 
 def _file_actions(

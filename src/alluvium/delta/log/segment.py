@@ -6,7 +6,7 @@ Specification: "Delta Log Entries", "Checkpoints", "Last Checkpoint File".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -15,7 +15,9 @@ from alluvium.delta.log.names import (
     LOG_DIRECTORY,
     MAX_VERSION,
     CheckpointName,
+    ChecksumName,
     CommitName,
+    CompactedName,
     commit_path,
     parse_name,
     version_prefix,
@@ -37,6 +39,7 @@ class LogSegment:
         checkpoint: All files of the checkpoint, in order of their parts.
         commits: The commits after the checkpoint, ascending, without a gap, up to `version`.
         timestamp_ms: Time of the last commit's file (of the checkpoint's, where the commit itself is gone).
+        compactions: Log compactions that begin after the checkpoint; they may be read in place of commits.
     """
 
     version: int
@@ -44,6 +47,7 @@ class LogSegment:
     checkpoint: tuple[ObjectInfo, ...]
     commits: tuple[ObjectInfo, ...]
     timestamp_ms: int
+    compactions: tuple[ObjectInfo, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +57,14 @@ class Listing:
     Attributes:
         commits: Commits, ascending.
         checkpoints: The best complete checkpoint of each version, ascending; its files in order.
+        compactions: Log compactions that are not empty, by their first and last version.
+        checksums: Version checksum files, by version.
     """
 
     commits: Mapping[int, ObjectInfo]
     checkpoints: Mapping[int, tuple[ObjectInfo, ...]]
+    compactions: Mapping[tuple[int, int], ObjectInfo] = field(default_factory=dict)
+    checksums: Mapping[int, ObjectInfo] = field(default_factory=dict)
 
     @property
     def latest(self) -> int:
@@ -77,6 +85,8 @@ def parse_listing(objects: Iterable[ObjectInfo], without: Collection[str] = ()) 
         without: Paths of checkpoint files known to be damaged.
     """
     commits: dict[int, ObjectInfo] = {}
+    compactions: dict[tuple[int, int], ObjectInfo] = {}
+    checksums: dict[int, ObjectInfo] = {}
     groups: dict[tuple[int, int, str], dict[int, ObjectInfo]] = {}
     for info in objects:
         name = parse_name(info.path.rpartition("/")[2])
@@ -85,13 +95,17 @@ def parse_listing(objects: Iterable[ObjectInfo], without: Collection[str] = ()) 
         # A checkpoint without a byte is what a writer left that died; it can hold nothing.
         elif isinstance(name, CheckpointName) and info.size > 0 and info.path not in without:
             groups.setdefault((name.version, name.parts, name.uuid or ""), {})[name.part] = info
+        elif isinstance(name, CompactedName) and info.size > 0:
+            compactions[name.start, name.end] = info
+        elif isinstance(name, ChecksumName):
+            checksums[name.version] = info
     checkpoints: dict[int, tuple[ObjectInfo, ...]] = {}
     # Sorted so that of one version's checkpoints a classic one wins over one of the second kind, then fewer parts.
     for (version, parts, _), files in sorted(groups.items(), key=lambda item: (item[0][0], item[0][2] != "", item[0])):
         # "readers must only use a complete checkpoint, wherein all fragments are present"
         if len(files) == parts:
             checkpoints.setdefault(version, tuple(files[part] for part in sorted(files)))
-    return Listing(dict(sorted(commits.items())), checkpoints)
+    return Listing(dict(sorted(commits.items())), checkpoints, compactions, checksums)
 
 
 def list_log(store: Store, start: int = 0, without: Collection[str] = ()) -> Listing:
@@ -164,8 +178,9 @@ def _segment(listing: Listing, version: int | None) -> LogSegment:
     files = () if checkpoint is None else listing.checkpoints[checkpoint]
     base = -1 if checkpoint is None else checkpoint
     commits = tuple(info for v, info in listing.commits.items() if base < v <= wanted)
+    compactions = tuple(info for (start, end), info in listing.compactions.items() if base < start and end <= wanted)
     last = listing.commits.get(wanted) or files[-1]
-    return LogSegment(wanted, checkpoint, files, commits, last.modified_ms)
+    return LogSegment(wanted, checkpoint, files, commits, last.modified_ms, compactions)
 
 
 def _ensure_contiguous(commits: Mapping[int, ObjectInfo], first: int, last: int) -> None:

@@ -5,23 +5,21 @@ Specification: "Action Reconciliation".
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
+from alluvium.delta.log.compaction import choose_compactions, compacted, may_lack_domains, may_lack_removes
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import CommitActions, commit_version, read_commits
-from alluvium.delta.log.read_checkpoint import (
-    CheckpointHead,
-    ensure_no_sidecars,
-    read_checkpoint_files,
-    read_checkpoint_head,
-)
+from alluvium.delta.log.read_checkpoint import CheckpointHead, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.replay import reconcile
 from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
+from alluvium.delta.properties import parse_properties
 from alluvium.delta.spec import DomainMetadata, Metadata, Protocol, RowIdHighWaterMark, Txn
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 
 #: Raises `UnsupportedFeature` or `CorruptTable` for a protocol that we cannot read.
@@ -61,8 +59,8 @@ class LogState:
 def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
     """Reads a version.
 
-    A checkpoint that turns out to be damaged is passed over, if an older one or the commits alone lead to the version;
-    the state's segment then differs from the one given.
+    A checkpoint that turns out to be damaged is passed over with a warning, if another one or the commits alone lead
+    to the version; the state's segment then differs from the one given.
 
     Args:
         store: The table's objects.
@@ -73,19 +71,28 @@ def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogS
         CorruptTable: The log is damaged, or has no protocol or metadata (`no-protocol`, `no-metadata`).
         UnsupportedFeature: From `ensure_readable`.
     """
-    damaged: set[str] = set()
+    damaged: dict[str, CorruptTable] = {}
+    unusable: set[str] = set()
     current = segment
     while True:
         try:
-            return _load(store, current, ensure_readable)
+            state = _load(store, current, ensure_readable)
+            break
         except CorruptTable as error:
             if error.code != "damaged-checkpoint":
                 raise
-            damaged |= {info.path for info in current.checkpoint}
+            damaged[error.path or ""] = error
+            unusable |= {info.path for info in current.checkpoint}
             try:
-                current = list_segment(store, segment.version, damaged)
+                current = list_segment(store, segment.version, unusable)
             except (CorruptTable, NotFound):
                 raise error from None
+    for passed_over in damaged.values():
+        warnings.warn(
+            f"version {state.version} of {store.url} was read without {passed_over.path}: {passed_over.message}",
+            stacklevel=2,
+        )
+    return state
 
 
 def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate) -> tuple[LogSegment, LogState]:
@@ -146,10 +153,38 @@ def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], 
 
 def _load(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
     head = read_checkpoint_head(store, segment.checkpoint)
-    actions = read_commits(store, segment.commits)
+    actions = _read_entries(store, segment, head)
     _judge(segment, head, actions, ensure_readable)
-    ensure_no_sidecars(head, segment.checkpoint)
-    return _merge(segment, head, actions, read_checkpoint_files(store, segment.checkpoint))
+    return _merge(segment, head, actions, read_checkpoint_files(store, segment.checkpoint, head))
+
+
+def _read_entries(store: Store, segment: LogSegment, head: CheckpointHead) -> CommitActions:
+    """The commits of a segment, by way of log compactions where those are sound and lead to the same."""
+    entries = choose_compactions(segment.commits, segment.compactions)
+    # With domains before the range, the answer of `_is_sound` is known.
+    if not compacted(entries) or (head.domains and may_lack_domains(entries)):
+        return read_commits(store, segment.commits)
+    try:
+        actions = read_commits(store, entries)
+    except AlluviumError as error:
+        if error.path not in {info.path for info, _ in compacted(entries)}:
+            raise
+        # A compaction is an offer; the commits that it stands for are all there.
+        return read_commits(store, segment.commits)
+    return actions if _is_sound(segment, entries, head, actions) else read_commits(store, segment.commits)
+
+
+def _is_sound(segment: LogSegment, entries: Sequence[ObjectInfo], head: CheckpointHead, actions: CommitActions) -> bool:
+    metadata = actions.metadata or head.metadata
+    if actions.damage or actions.metadata_damage or metadata is None:
+        return False
+    if actions.domains and may_lack_domains(entries):
+        return False
+    try:
+        retention_ms = parse_properties(metadata.configuration).deleted_file_retention_ms
+    except InvalidRequest:
+        return False
+    return not may_lack_removes(entries, segment.commits, retention_ms)
 
 
 def _judge(segment: LogSegment, head: CheckpointHead, actions: CommitActions, ensure_readable: Gate) -> None:

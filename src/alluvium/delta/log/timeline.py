@@ -1,7 +1,7 @@
 """When versions were committed, and by whom.
 
-Specification: "Commit Provenance Information". Times of commits follow the reference implementation: those of the
-files, forced to increase.
+Specification: "Commit Provenance Information", "In-Commit Timestamps". Times of commits that do not carry their own
+follow the reference implementation: those of the files, forced to increase.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from datetime import datetime, timezone
 
 import msgspec
 
+from alluvium.delta.features.in_commit_timestamp import Enablement
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import commit_version, read_each
 from alluvium.delta.log.segment import list_log, not_a_table
 from alluvium.delta.spec import DECODE_ERRORS, CommitInfo, Wire, parse_commit_info
 from alluvium.errors import CorruptTable, NotFound
-from alluvium.storage.store import Store
+from alluvium.storage.store import ObjectInfo, Store
 
 _AHEAD_BYTES = 4 << 20
+# Of larger commits the first line is looked at first.
+_FIRST_LINE_BYTES = 1 << 16
 
 
 class _InfoLine(Wire, frozen=True, kw_only=True):
@@ -50,25 +53,87 @@ def commit_timestamps(store: Store) -> tuple[CommitTime, ...]:
     return tuple(times)
 
 
-def version_at(store: Store, timestamp_ms: int) -> int:
+def version_at(store: Store, timestamp_ms: int, in_commit: Enablement | None = None) -> int:
     """The newest version committed at or before a time.
 
-    Only versions that can still be read count. For tables with in-commit timestamps the caller has to look into the
-    commits instead; see `version_among`.
+    Only versions that can still be read count.
 
     Args:
         store: The table's objects.
         timestamp_ms: Milliseconds since 1970 UTC.
+        in_commit: Since when the newest version's commits carry their time, if they do.
 
     Raises:
         NotFound: The time lies before the first version or after the newest (`missing-version`), or there is no table
             (`not-a-table`).
+        CorruptTable: A commit lacks the time that it must carry (`no-in-commit-timestamp`).
     """
     listing = list_log(store)
     if listing.latest < 0:
         raise not_a_table()
     earliest = listing.earliest or 0
-    return version_among([time for time in commit_timestamps(store) if time.version >= earliest], timestamp_ms)
+    times = [time for time in commit_timestamps(store) if time.version >= earliest]
+    if in_commit is None:
+        return version_among(times, timestamp_ms)
+    carrying = [listing.commits[time.version] for time in times if time.version >= in_commit.version]
+    # "Otherwise, only table versions less than `delta.inCommitTimestampEnablementVersion` should be considered".
+    before = [time for time in times if time.version < in_commit.version]
+    if before and in_commit.timestamp_ms is not None and timestamp_ms < in_commit.timestamp_ms:
+        # There is a version after them, so that a time after the last one of them is its time.
+        return version_among(before, min(timestamp_ms, before[-1].timestamp_ms))
+    # "If `timestamp X` >= `delta.inCommitTimestampEnablementTimestamp`, only table versions >=
+    # `delta.inCommitTimestampEnablementVersion` should be considered for the query."
+    return _search(store, carrying, timestamp_ms)
+
+
+def _search(store: Store, commits: Sequence[ObjectInfo], timestamp_ms: int) -> int:
+    """The newest of some commits, ascending, that carries a time at or before the one given.
+
+    "The In-Commit Timestamps writer feature strongly associates a monotonically increasing timestamp with each commit":
+    halving the range reads few of them.
+    """
+    if not commits:
+        return version_among([], timestamp_ms)
+    first, last = _carried(store, commits[0]), _carried(store, commits[-1])
+    if not first.timestamp_ms <= timestamp_ms <= last.timestamp_ms:
+        return version_among([first, last], timestamp_ms)
+    low, high = 0, len(commits)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _carried(store, commits[middle]).timestamp_ms <= timestamp_ms:
+            low = middle
+        else:
+            high = middle
+    return commit_version(commits[low])
+
+
+def _carried(store: Store, commit: ObjectInfo) -> CommitTime:
+    version = commit_version(commit)
+    return CommitTime(version, read_in_commit_timestamp(store, commit))
+
+
+def read_in_commit_timestamp(store: Store, commit: ObjectInfo) -> int:
+    """The time that a commit carries, milliseconds since 1970 UTC.
+
+    Raises:
+        CorruptTable: It carries none (`no-in-commit-timestamp`), or is damaged.
+    """
+    version = commit_version(commit)
+    data = store.get_range(commit.path, 0, _FIRST_LINE_BYTES) if commit.size > _FIRST_LINE_BYTES else b""
+    # "The `commitInfo` action must be the first action in the commit."
+    line = data.partition(b"\n")[0]
+    info = _commit_info(line, version) if len(line) < len(data) else None
+    if info is None or info.in_commit_timestamp is None:
+        info = _commit_info(store.get(commit.path), version)
+    if info is None or info.in_commit_timestamp is None:
+        raise CorruptTable(
+            f"commit {version} carries no inCommitTimestamp, which the table says that it does",
+            code="no-in-commit-timestamp",
+            path=commit_path(version),
+            version=version,
+            hint="travel by version instead",
+        )
+    return info.in_commit_timestamp
 
 
 def version_among(times: Sequence[CommitTime], timestamp_ms: int) -> int:
@@ -88,12 +153,19 @@ def version_among(times: Sequence[CommitTime], timestamp_ms: int) -> int:
     return found.version
 
 
-def read_commit_infos(store: Store, versions: Iterable[int] | None = None) -> list[tuple[int, CommitInfo | None, int]]:
+def read_commit_infos(
+    store: Store, versions: Iterable[int] | None = None, in_commit: Enablement | None = None
+) -> list[tuple[int, CommitInfo | None, int]]:
     """Provenance of versions, newest first: version, commitInfo (None where the commit has none), time in ms.
+
+    "For commits with version >= `delta.inCommitTimestampEnablementVersion`, readers should use the `inCommitTimestamp`
+    field of the `commitInfo` action. For commits with version < `delta.inCommitTimestampEnablementVersion`, readers
+    should use the file modification timestamp." A commit that breaks this has its file's time.
 
     Args:
         store: The table's objects.
         versions: Which; None for all commits in the log. Versions whose commit is gone are left out.
+        in_commit: Since when commits carry their time, if they do.
 
     Raises:
         CorruptTable: A commit is damaged before its commitInfo.
@@ -104,7 +176,10 @@ def read_commit_infos(store: Store, versions: Iterable[int] | None = None) -> li
     infos = []
     for info, data in read_each(store, [commits[version] for version in wanted], _AHEAD_BYTES):
         version = commit_version(info)
-        infos.append((version, _commit_info(data, version), times[version]))
+        found = _commit_info(data, version)
+        carried = None if found is None or in_commit is None else found.in_commit_timestamp
+        own = carried if in_commit is not None and version >= in_commit.version else None
+        infos.append((version, found, times[version] if own is None else own))
     return infos
 
 

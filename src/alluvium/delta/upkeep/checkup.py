@@ -11,11 +11,19 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, LOG_DIRECTORY, CheckpointName, parse_name
+from alluvium.delta.log.checksum import check_checksum, parse_checksum
+from alluvium.delta.log.names import (
+    LAST_CHECKPOINT_PATH,
+    LOG_DIRECTORY,
+    CheckpointName,
+    checksum_path,
+    parse_name,
+)
+from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log, read_last_checkpoint
 from alluvium.delta.snapshot import Snapshot
-from alluvium.errors import AlluviumError, NotFound
+from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_paths, is_absolute
 from alluvium.storage.store import Store
@@ -24,6 +32,8 @@ Level = Literal["error", "warning"]
 
 #: Findings of one kind that are shown one by one; the rest is summed up.
 _SHOWN = 20
+#: Characters of a value that are shown.
+_SHOWN_TEXT = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +42,8 @@ class Finding:
 
     Attributes:
         level: `"error"`: rows or versions are lost, or cannot be read; `"warning"`: it can be read all the same.
-        check: Which check found it: `"log"`, `"checkpoint"`, `"files"` or `"statistics"`.
+        check: Which check found it: `"log"`, `"checkpoint"`, `"compaction"`, `"checksum"`, `"files"` or
+            `"statistics"`.
         message: What is wrong.
         path: The object concerned, if it is one.
     """
@@ -56,13 +67,15 @@ _STATISTICS = msgspec.json.Decoder(_Statistics)
 
 
 def check_log(store: Store) -> tuple[Finding, ...]:
-    """Whether the log's commits follow each other, and its checkpoints are whole and readable."""
-    return (*_check_commits(store), *_check_hint(store), *_check_checkpoints(store))
+    """Whether the log's commits follow each other, and its checkpoints and compactions are whole and readable."""
+    return (*_check_commits(store), *_check_hint(store), *_check_checkpoints(store), *_check_compactions(store))
 
 
 def check_snapshot(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Whether the live files are there with the size that the log gives, and their statistics parse."""
-    return (*_check_files(snapshot), *_check_statistics(snapshot.files))
+    """Whether the version's checksum agrees, the live files are there with the size that the log gives, and their
+    statistics parse.
+    """
+    return (*_check_checksum(snapshot), *_check_files(snapshot), *_check_statistics(snapshot.files))
 
 
 def _check_commits(store: Store) -> Iterator[Finding]:
@@ -100,11 +113,35 @@ def _check_checkpoints(store: Store) -> Iterator[Finding]:
     for version, files in whole.items():
         try:
             head = read_checkpoint_head(store, files)
-            if not head.has_sidecars:
-                read_checkpoint_files(store, files)
+            read_checkpoint_files(store, files, head)
         except AlluviumError as error:
             yield Finding("error", "checkpoint", f"the checkpoint of version {version} cannot be read: {error.message}",
                           error.path or files[0].path)  # fmt: skip
+
+
+def _check_compactions(store: Store) -> Iterator[Finding]:
+    """A compaction that cannot be read only costs time: the commits that it stands for are read instead."""
+    for info in list_log(store).compactions.values():
+        problem = read_commits(store, [info]).damage
+        if problem is not None:
+            yield Finding("warning", "compaction", problem.message, info.path)
+
+
+def _check_checksum(snapshot: Snapshot) -> Iterator[Finding]:
+    """ "If validation fails, readers SHOULD surface the discrepancy to users via error messaging. Readers MUST continue
+    functioning if Version Checksum files are missing."
+    """
+    path = checksum_path(snapshot.version)
+    try:
+        checksum = parse_checksum(snapshot.store.get(path), path, snapshot.version)
+    except NotFound:
+        return
+    except CorruptTable as error:
+        yield Finding("warning", "checksum", error.message, path)
+        return
+    for problem in check_checksum(snapshot.state, checksum):
+        recorded, found = (str(value)[:_SHOWN_TEXT] for value in (problem.recorded, problem.found))
+        yield Finding("warning", "checksum", f"{problem.of}: the checksum has {recorded}, the log {found}", path)
 
 
 def _checkpoint_files(store: Store) -> Iterator[tuple[str, int]]:

@@ -19,11 +19,12 @@ from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
-from alluvium.schema.types import Struct
+from alluvium.schema.types import Field, Struct
 from alluvium.spark.failures import CarriedError, remember
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
 from alluvium.spark.scan.files import address, make_file_statuses
+from alluvium.spark.scan.masks import add_deleted_rows
 from alluvium.spark.scan.names import LogicalPaths, logical_paths, to_logical
 from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
 from alluvium.spark.session import java_schema
@@ -55,7 +56,14 @@ class PlannedFiles:
     """
 
     def __init__(
-        self, spark: SparkSession, source: ScanSource, root: str, part: ScanPart, data: Struct, constants: Struct
+        self,
+        spark: SparkSession,
+        source: ScanSource,
+        root: str,
+        part: ScanPart,
+        data: Struct,
+        constants: Struct,
+        deleted_rows: Field | None = None,
     ) -> None:
         self._spark = spark
         self._java = java_of(spark)
@@ -63,9 +71,11 @@ class PlannedFiles:
         self._root = root
         self._part = part
         self._constants = constants
-        self._schema = Struct((*data.fields, *constants.fields))
+        self._deleted_rows = deleted_rows
+        self._all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
+        self._schema = Struct((*data.fields, *self._all_constants.fields))
         self._logical: LogicalPaths = logical_paths(part)
-        self._java_constants = java_schema(spark, to_spark(constants))
+        self._java_constants = java_schema(spark, to_spark(self._all_constants))
         self._digest = hashlib.sha256("\0".join((*source.identity, part.key)).encode()).digest()
         self._size_bytes = int(pc.sum(part.files["size"]).as_py() or 0)
         self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
@@ -167,24 +177,38 @@ class PlannedFiles:
         return [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in texts]
 
     def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
-        files = self._files(conjunction(tuple(parsed)))
-        groups = group_files(files, self._constants)
-        if not len(groups):
-            return self._java.seq([])
-        rows = make_rows(self._spark, self._java, groups, self._constants)
-        kept = list(range(len(groups)))
-        for f in partition_filters:
-            kept_by_filter = set(rows_that_pass(self._java, self._predicate(f), rows, len(groups)))
-            kept = [index for index in kept if index in kept_by_filter]
-        if len(kept) < len(groups):
-            groups = _take(groups, kept)
-            rows = make_rows(self._spark, self._java, groups, self._constants)
+        groups = group_files(self._files(conjunction(tuple(parsed))), self._constants)
+        if self._deleted_rows is not None:
+            # Masks are read only for files that the filters leave, and then stand in the rows of constants.
+            hidden = self._deleted_rows.name
+            if visible := [f for f in partition_filters if hidden not in _columns(f)]:
+                groups, _ = self._exact(groups, self._constants, visible)
+            files = add_deleted_rows(self._part.load_masks(groups.files), hidden)
+            groups = group_files(files, self._all_constants)
+            partition_filters = [f for f in partition_filters if hidden in _columns(f)]
+        groups, rows = self._exact(groups, self._all_constants, partition_filters)
         if not len(groups):
             return self._java.seq([])
         statuses = make_file_statuses(self._java, self._root, groups.files)
         return partition_directories(self._java, rows, statuses, groups.starts, groups.ends)
 
-    def _predicate(self, partition_filter: JavaObject) -> JavaObject:
+    def _exact(
+        self, groups: FileGroups, constants: Struct, partition_filters: list[JavaObject]
+    ) -> tuple[FileGroups, JavaObject]:
+        """The groups that meet all of the filters, and their rows of constants."""
+        if not len(groups):
+            return groups, None
+        rows = make_rows(self._spark, self._java, groups, constants)
+        kept = list(range(len(groups)))
+        for f in partition_filters:
+            kept_by_filter = set(rows_that_pass(self._java, self._predicate(f, constants), rows, len(groups)))
+            kept = [index for index in kept if index in kept_by_filter]
+        if len(kept) < len(groups):
+            groups = _take(groups, kept)
+            rows = make_rows(self._spark, self._java, groups, constants)
+        return groups, rows
+
+    def _predicate(self, partition_filter: JavaObject, constants: Struct) -> JavaObject:
         """The filter as a function of a row of constants.
 
         Spark drops filters on partition columns from the plan once it has handed them to the index
@@ -193,7 +217,8 @@ class PlannedFiles:
         """
         references = {a.name(): a for a in _items(partition_filter.references().toSeq())}
         # Binding goes by the attributes' ids: columns that the filter does not name get attributes of their own.
-        fresh = _items(self._java.data_type_utils.toAttributes(self._java_constants))
+        schema = java_schema(self._spark, to_spark(constants))
+        fresh = _items(self._java.data_type_utils.toAttributes(schema))
         attributes = [references.get(a.name(), a) for a in fresh]
         return self._java.interpreted_predicate(self._java.bind(partition_filter, attributes))
 
@@ -217,6 +242,10 @@ def _items(sequence: JavaObject) -> list[JavaObject]:
     return [sequence.apply(index) for index in range(sequence.size())]
 
 
+def _columns(expression: JavaObject) -> set[str]:
+    return {str(a.name()) for a in _items(expression.references().toSeq())}
+
+
 def _take(groups: FileGroups, kept: list[int]) -> FileGroups:
     pieces = [groups.files.slice(groups.starts[i], groups.ends[i] - groups.starts[i]) for i in kept]
     files = pa.concat_tables(pieces) if pieces else groups.files.slice(0, 0)
@@ -232,15 +261,13 @@ def ensure_readable(part: ScanPart) -> None:
     """Refuses parts that this lane cannot read.
 
     Raises:
-        UnsupportedFeature: Another format than Parquet, deleted rows, or rows that merge by key.
+        UnsupportedFeature: Another format than Parquet, or rows that merge by key.
         CorruptTable: A constant that the columns need is missing from the files.
     """
     if part.file_format != "parquet":
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
-    if part.files["mask"].null_count < part.files.num_rows:
-        raise UnsupportedFeature("files with deleted rows cannot be read by Spark here", features=["deletionVectors"])
 
 
 def ensure_constants(part: ScanPart, constants: Struct) -> None:

@@ -9,6 +9,7 @@ from alluvium.errors import UnsupportedFeature
 from alluvium.expr import tree
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import (
+    FIELD_ID,
     Coalesce,
     ColumnValue,
     FileConstant,
@@ -57,6 +58,9 @@ def data_schema(part: ScanPart, logical: Struct) -> Struct:
         known = logical.find(column.name) if column else None
         if known is None:
             fields.append(f)
+        elif FIELD_ID in f.metadata:
+            # Spark's reader finds the column by the number; structs in it carry theirs.
+            fields.append(replace(f, metadata={**known.metadata, **f.metadata}))
         elif plain(known.type) == plain(f.type):
             fields.append(Field(f.name, known.type, True, known.metadata))
         else:

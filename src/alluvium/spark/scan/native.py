@@ -6,15 +6,29 @@ from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.plan.ports import ScanSource
-from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.plan.scan import FIELD_ID, LABEL, ScanPart, ScanPlan
+from alluvium.schema import types as t
 from alluvium.schema.types import Struct
+from alluvium.schema.walk import fields_within
 from alluvium.spark import failures
-from alluvium.spark.gateway import java_of
+from alluvium.spark.clone import PrivateSession
+from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
-from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, select_list
+from alluvium.spark.scan.masks import deleted_rows_field, without_deleted_rows
+from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
+from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
+
+#: A relation's options reach the readers on top of the session's settings, which stay as they are.
+_BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
+#: The reader of batches, whatever the session prefers.
+_BATCHES = {
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+}
 
 
 def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
@@ -48,16 +62,41 @@ def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: Sc
     data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
     ensure_constants(part, constants)
     java = java_of(spark)
-    session = spark._jsparkSession
+    session = _labels_session(spark, data) if any(LABEL in f.metadata for f in data.fields) else spark._jsparkSession
+    deleted_rows = deleted_rows_field((*data.names, *constants.names)) if part.is_masked else None
+    all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
+    options = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
     relation = java.hadoop_relation(
-        PlannedFiles(spark, source, plan.root, part, data, constants),
-        java_schema(spark, to_spark(constants)),
+        PlannedFiles(spark, source, plan.root, part, data, constants, deleted_rows),
+        java_schema(spark, to_spark(all_constants)),
         java_schema(spark, to_spark(data)),
         java.option.empty(),
         java.parquet_format(),
-        java.python_utils.toScalaMap({}),
+        java.python_utils.toScalaMap(options),
         session,
     )
-    frame = DataFrame(session.baseRelationToDataFrame(relation), spark)
-    columns = select_list(part, Struct((*data.fields, *constants.fields)))
-    return frame if columns is None else frame.selectExpr(*columns)
+    frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    if deleted_rows is not None:
+        frame = without_deleted_rows(frame, deleted_rows.name)
+    return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
+
+
+def _labels_session(spark: SparkSession, data: Struct) -> JavaObject:
+    """The session for a relation whose columns can be found by number alone.
+
+    Spark's reader of single rows goes by number only where the session of the query says so
+    (`ParquetRowConverter`: `SQLConf.get`), which is the user's; the reader of batches asks the relation's options.
+
+    Raises:
+        UnsupportedFeature: A column of a type that Spark reads row by row.
+    """
+    types = [(path, f.type) for path, f in fields_within(data)]
+    alone = next((path for path, kind in types if kind in (t.VOID, t.VARIANT)), None)
+    if alone is not None:
+        raise UnsupportedFeature(
+            "Spark cannot read this type in files whose columns are found by id under names of other columns",
+            code="unsupported-scan",
+            column=alone[0],
+            hint="read the table without Spark: alluvium.open(url)",
+        )
+    return PrivateSession(spark, _BATCHES).java

@@ -1,0 +1,191 @@
+"""Roaring bitmaps of 64-bit numbers, as tables store deleted rows: checked to the last byte before they are used.
+
+Specification: https://github.com/RoaringBitmap/RoaringFormatSpec with its extension for 64 bits ("portable" format):
+a count of buckets (8 bytes), then for each its high 32 bits (4 bytes) and a 32-bit bitmap. All numbers little endian.
+
+C libraries check that such bytes do not lead them out of their buffer, not that they make sense; vectors that lie
+in a log have no checksum. So the structure is walked here, one step a container, not a value.
+"""
+
+from __future__ import annotations
+
+import struct
+from array import array
+from dataclasses import dataclass
+from operator import ge
+
+from pyroaring import BitMap64
+
+from alluvium.errors import CorruptTable
+
+_COOKIE_WITH_RUNS, _COOKIE = 12347, 12346
+#: With runs, offsets are written from this many containers on.
+_OFFSETS_FROM = 4
+#: Containers of more values than this are bitsets.
+_MAX_ARRAY = 4096
+_BITSET_BYTES = 8192
+_KEYS = 1 << 16
+#: A key's top bit must be 0 in Delta, "so that in Java, where values are read signed, we never read negative keys".
+_MAX_HIGH = (1 << 31) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """A set of 64-bit numbers whose bytes have been checked.
+
+    Attributes:
+        data: In the portable format.
+        cardinality: How many numbers.
+    """
+
+    data: bytes
+    cardinality: int
+
+
+def parse_bitmap(data: bytes) -> Bitmap:
+    """Checks a bitmap in the portable 64-bit format.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`: it is cut off or goes on after its end, keys or values are out of order, or
+            a count is wrong.
+    """
+    (buckets,) = _unpack("<Q", data, 0)
+    position, total, before = 8, 0, -1
+    kept: list[bytes] = []
+    for _ in range(buckets):
+        (high,) = _unpack("<I", data, position)
+        if not before < high <= _MAX_HIGH:
+            raise _damaged(f"the bucket {high} follows {before}")
+        end, cardinality = _check_32(data, position + 4)
+        if cardinality:
+            kept.append(data[position:end])
+        position, total, before = end, total + cardinality, high
+    if position != len(data):
+        raise _damaged(f"it ends after {position} of {len(data)} bytes")
+    # Writers that keep an array of buckets write empty ones, too.
+    return Bitmap(data if len(kept) == buckets else len(kept).to_bytes(8, "little") + b"".join(kept), total)
+
+
+def parse_bitmap_list(data: bytes, byte_order: str) -> Bitmap:
+    """Checks a list of 32-bit bitmaps, of which the n-th holds the numbers whose high 32 bits are n.
+
+    Args:
+        data: How many bitmaps (4 bytes), then for each its length (4 bytes) and it.
+        byte_order: `"<"` or `">"`, of counts and lengths.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    (count,) = _unpack(f"{byte_order}I", data, 0)
+    position = 4
+    buckets: list[bytes] = []
+    for high in range(count):
+        (length,) = _unpack(f"{byte_order}I", data, position)
+        buckets.append(high.to_bytes(4, "little") + data[position + 4 : position + 4 + length])
+        if len(buckets[-1]) != 4 + length:
+            raise _damaged(f"it is cut off after {len(data)} bytes")
+        position += 4 + length
+    if position != len(data):
+        raise _damaged(f"it ends after {position} of {len(data)} bytes")
+    return parse_bitmap(count.to_bytes(8, "little") + b"".join(buckets))
+
+
+def positions_of(data: bytes) -> array[int]:
+    """The numbers of a bitmap in the portable 64-bit format, ascending.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    try:
+        return BitMap64.deserialize(data).to_array()
+    except (ValueError, RuntimeError) as error:
+        raise _damaged(str(error)) from None
+
+
+def _check_32(data: bytes, start: int) -> tuple[int, int]:
+    """Where the 32-bit bitmap that begins at `start` ends, and how many numbers it holds."""
+    (cookie,) = _unpack("<I", data, start)
+    position, runs = start + 4, b""
+    if cookie & 0xFFFF == _COOKIE_WITH_RUNS:
+        count = (cookie >> 16) + 1
+        runs = _take(data, position, (count + 7) // 8)
+        position += len(runs)
+    elif cookie == _COOKIE:
+        (count,) = _unpack("<I", data, position)
+        position += 4
+    else:
+        raise _damaged(f"{cookie:#x} begins no bitmap")
+    if count > _KEYS:
+        raise _damaged(f"it has {count} containers")
+    described = _shorts(data, position, 2 * count)
+    position += 4 * count
+    keys, cardinalities = described[::2], [less_one + 1 for less_one in described[1::2]]
+    if not _ascending(keys):
+        raise _damaged("its containers are out of order")
+    offsets: tuple[int, ...] | None = None
+    if not runs or count >= _OFFSETS_FROM:
+        offsets = _unpack(f"<{count}I", data, position)
+        position += 4 * count
+    for index, cardinality in enumerate(cardinalities):
+        if offsets is not None and offsets[index] != position - start:
+            raise _damaged(f"container {index} is not where the header says")
+        if runs and runs[index // 8] >> index % 8 & 1:
+            position = _check_runs(data, position, cardinality)
+        elif cardinality <= _MAX_ARRAY:
+            position = _check_array(data, position, cardinality)
+        else:
+            position = _check_bitset(data, position, cardinality)
+    return position, sum(cardinalities)
+
+
+def _check_runs(data: bytes, position: int, cardinality: int) -> int:
+    (count,) = _unpack("<H", data, position)
+    described = _shorts(data, position + 2, 2 * count)
+    firsts, lengths = described[::2], described[1::2]
+    # Runs that touch would be one run.
+    ends = [first + length + 1 for first, length in zip(firsts, lengths, strict=True)]
+    if any(map(ge, ends, firsts[1:])) or (ends and ends[-1] > _KEYS):
+        raise _damaged("its runs are out of order")
+    if sum(lengths) + count != cardinality:
+        raise _damaged(f"a container of {cardinality} numbers holds {sum(lengths) + count}")
+    return position + 2 + 4 * count
+
+
+def _check_array(data: bytes, position: int, cardinality: int) -> int:
+    if not _ascending(_shorts(data, position, cardinality)):
+        raise _damaged("its numbers are out of order")
+    return position + 2 * cardinality
+
+
+def _check_bitset(data: bytes, position: int, cardinality: int) -> int:
+    found = int.from_bytes(_take(data, position, _BITSET_BYTES), "little").bit_count()
+    if found != cardinality:
+        raise _damaged(f"a container of {cardinality} numbers holds {found}")
+    return position + _BITSET_BYTES
+
+
+def _ascending(values: tuple[int, ...]) -> bool:
+    return not any(map(ge, values, values[1:]))
+
+
+def _take(data: bytes, start: int, length: int) -> bytes:
+    taken = data[start : start + length]
+    if len(taken) != length:
+        raise _damaged(f"it is cut off after {len(data)} bytes")
+    return taken
+
+
+def _shorts(data: bytes, start: int, count: int) -> tuple[int, ...]:
+    return _unpack(f"<{count}H", data, start)
+
+
+def _unpack(layout: str, data: bytes, start: int) -> tuple[int, ...]:
+    return struct.unpack(layout, _take(data, start, struct.calcsize(layout)))
+
+
+def _damaged(reason: str) -> CorruptTable:
+    return CorruptTable(
+        f"the bitmap is damaged: {reason}",
+        code="damaged-bitmap",
+        hint="restore it from a copy, or travel to a version of the table before it",
+    )

@@ -1,0 +1,109 @@
+"""Version checksums: figures to check the state of a version against. Pure.
+
+Specification: "Version Checksum File". Only a check-up reads them, see `docs/decisions/0008`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow.compute as pc
+
+from alluvium.delta.log.state import LogState
+from alluvium.delta.spec import DECODE_ERRORS, DomainMetadata, Long, Metadata, Protocol, Txn, Wire
+from alluvium.errors import CorruptTable
+
+
+class Checksum(Wire, frozen=True, kw_only=True):
+    """Content of `n.crc`, as far as it is checked. Specification: "Version Checksum File Schema"."""
+
+    table_size_bytes: Long
+    num_files: Long
+    num_metadata: Long
+    num_protocol: Long
+    set_transactions: tuple[Txn, ...] | None = None
+    domain_metadata: tuple[DomainMetadata, ...] | None = None
+    metadata: Metadata | None = None
+    protocol: Protocol | None = None
+    num_deleted_records_opt: Long | None = None
+    num_deletion_vectors_opt: Long | None = None
+
+
+_CHECKSUMS = msgspec.json.Decoder(Checksum)
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """A figure that differs: what it is of, as the checksum has it, as the log has it."""
+
+    of: str
+    recorded: object
+    found: object
+
+
+def parse_checksum(data: bytes, path: str, version: int) -> Checksum:
+    """Reads a checksum file.
+
+    Raises:
+        CorruptTable: It is damaged (`damaged-checksum`).
+    """
+    try:
+        return _CHECKSUMS.decode(data)
+    except DECODE_ERRORS as error:
+        raise CorruptTable(
+            f"the version checksum is damaged: {error}", code="damaged-checksum", path=path, version=version
+        ) from None
+
+
+def check_checksum(state: LogState, checksum: Checksum) -> tuple[Discrepancy, ...]:
+    """What the checksum of a version says otherwise than its log.
+
+    "If any discrepancy is found between computed and recorded values, the table state at that version should be
+    considered potentially corrupted." Fields that a writer left out are not checked.
+    """
+    return tuple(
+        Discrepancy(of, recorded, found)
+        for of, recorded, compute in _figures(checksum)
+        if recorded is not None and (found := compute(state)) != recorded
+    )
+
+
+def _figures(checksum: Checksum) -> Iterator[tuple[str, object, Callable[[LogState], object]]]:
+    yield "numFiles", checksum.num_files, lambda state: state.files.num_rows
+    yield "tableSizeBytes", checksum.table_size_bytes, lambda state: pc.sum(state.files.column("size")).as_py() or 0
+    yield "numMetadata", checksum.num_metadata, lambda state: 1
+    yield "numProtocol", checksum.num_protocol, lambda state: 1
+    yield "metadata", _plain(checksum.metadata), lambda state: _plain(state.metadata)
+    yield "protocol", _plain(checksum.protocol), lambda state: _plain(state.protocol)
+    yield "setTransactions", _by_name(checksum.set_transactions), lambda state: _by_name(tuple(state.txns.values()))
+    yield "domainMetadata", _by_name(checksum.domain_metadata), lambda state: _by_name(tuple(state.domains.values()))
+    yield "numDeletionVectorsOpt", checksum.num_deletion_vectors_opt, _count_vectors
+    yield "numDeletedRecordsOpt", checksum.num_deleted_records_opt, _count_deleted
+
+
+def _plain(document: Metadata | Protocol | None) -> object:
+    """Feature lists are sets; a protocol names them in any order."""
+    if isinstance(document, Protocol):
+        lists = (document.reader_features, document.writer_features)
+        return (document.min_reader_version, document.min_writer_version, *(f and frozenset(f) for f in lists))
+    return document
+
+
+def _by_name(actions: tuple[Txn, ...] | tuple[DomainMetadata, ...] | None) -> dict[str, object] | None:
+    if actions is None:
+        return None
+    return {a.app_id: a.version for a in actions if isinstance(a, Txn)} | {
+        a.domain: a.configuration for a in actions if isinstance(a, DomainMetadata) and not a.removed
+    }
+
+
+def _count_vectors(state: LogState) -> int:
+    vectors = state.files.column("deletionVector")
+    return int(len(vectors) - vectors.null_count)
+
+
+def _count_deleted(state: LogState) -> int:
+    vectors = state.files.column("deletionVector").combine_chunks()
+    return int(pc.sum(pc.struct_field(vectors, ["cardinality"])).as_py() or 0) if len(vectors) else 0

@@ -1,0 +1,44 @@
+"""Walks through schemas of any depth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from alluvium.schema.types import Array, DataType, Field, Map, Struct
+
+
+def fields_within(data_type: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Every field in a type at any depth, parents first, with its path.
+
+    Elements of arrays, keys and values of maps are no fields; they stand in paths as `element`, `key` and `value`.
+    """
+    if isinstance(data_type, Struct):
+        for f in data_type.fields:
+            yield (*path, f.name), f
+            yield from fields_within(f.type, (*path, f.name))
+    elif isinstance(data_type, Array):
+        yield from fields_within(data_type.element, (*path, "element"))
+    elif isinstance(data_type, Map):
+        yield from fields_within(data_type.key, (*path, "key"))
+        yield from fields_within(data_type.value, (*path, "value"))
+
+
+def drop_metadata(schema: Struct, is_dropped: Callable[[str], bool]) -> Struct:
+    """The schema without the metadata of those keys, at any depth."""
+    return Struct(tuple(_without(f, is_dropped) for f in schema.fields))
+
+
+def _without(f: Field, is_dropped: Callable[[str], bool]) -> Field:
+    kept = {key: value for key, value in f.metadata.items() if not is_dropped(key)}
+    return replace(f, type=_drop(f.type, is_dropped), metadata=kept)
+
+
+def _drop(data_type: DataType, is_dropped: Callable[[str], bool]) -> DataType:
+    if isinstance(data_type, Struct):
+        return drop_metadata(data_type, is_dropped)
+    if isinstance(data_type, Array):
+        return replace(data_type, element=_drop(data_type.element, is_dropped))
+    if isinstance(data_type, Map):
+        return replace(data_type, key=_drop(data_type.key, is_dropped), value=_drop(data_type.value, is_dropped))
+    return data_type

@@ -1,0 +1,84 @@
+"""Version checksums. Specification: "Version Checksum File"."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from alluvium.delta.log.checksum import Checksum, check_checksum, parse_checksum
+from alluvium.delta.spec import DomainMetadata, Protocol, Txn
+from alluvium.errors import CorruptTable
+
+
+@pytest.fixture
+def state(log):
+    features = ("deletionVectors", "v2Checkpoint")
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
+    log.commit(
+        0,
+        [
+            protocol, log.head()[1], log.add("a"), log.add("b", vector="v"), Txn(app_id="x", version=3, last_updated=9),
+            DomainMetadata(domain="d", configuration="1", removed=False),
+        ],
+    )  # fmt: skip
+    return log.load()
+
+
+def right(state, **changes: object) -> Checksum:
+    swapped = Protocol(
+        min_reader_version=3, min_writer_version=7,
+        reader_features=("v2Checkpoint", "deletionVectors"), writer_features=("v2Checkpoint", "deletionVectors"),
+    )  # fmt: skip
+    found = Checksum(
+        table_size_bytes=2, num_files=2, num_metadata=1, num_protocol=1, metadata=state.metadata, protocol=swapped,
+        set_transactions=(Txn(app_id="x", version=3),),
+        domain_metadata=(DomainMetadata(domain="d", configuration="1", removed=False),),
+        num_deletion_vectors_opt=1, num_deleted_records_opt=1,
+    )  # fmt: skip
+    return msgspec.structs.replace(found, **changes)
+
+
+def test_a_checksum_that_agrees(state) -> None:
+    assert check_checksum(state, right(state)) == ()
+
+
+def test_what_a_writer_left_out_is_not_checked(state) -> None:
+    assert check_checksum(state, Checksum(table_size_bytes=2, num_files=2, num_metadata=1, num_protocol=1)) == ()
+
+
+@pytest.mark.parametrize(
+    ("of", "changes"),
+    [
+        ("numFiles", {"num_files": 3}),
+        ("tableSizeBytes", {"table_size_bytes": 1}),
+        ("numMetadata", {"num_metadata": 2}),
+        ("numProtocol", {"num_protocol": 0}),
+        ("protocol", {"protocol": Protocol(min_reader_version=1, min_writer_version=2)}),
+        ("setTransactions", {"set_transactions": (Txn(app_id="x", version=4),)}),
+        ("setTransactions", {"set_transactions": ()}),
+        ("domainMetadata", {"domain_metadata": ()}),
+        ("numDeletionVectorsOpt", {"num_deletion_vectors_opt": 0}),
+        ("numDeletedRecordsOpt", {"num_deleted_records_opt": 2}),
+    ],
+)
+def test_every_figure_is_compared(state, of: str, changes: dict[str, object]) -> None:
+    """ "readers SHOULD verify all required fields match computed values" """
+    assert [problem.of for problem in check_checksum(state, right(state, **changes))] == [of]
+
+
+def test_other_metadata(state) -> None:
+    other = msgspec.structs.replace(state.metadata, configuration={"delta.appendOnly": "true"})
+    (problem,) = check_checksum(state, right(state, metadata=other))
+    assert (problem.of, problem.recorded, problem.found) == ("metadata", other, state.metadata)
+
+
+def test_it_is_parsed() -> None:
+    data = b'{"txnId":"x","tableSizeBytes":5,"numFiles":1,"numMetadata":1,"numProtocol":1,"histogramOpt":{"a":[1]}}'
+    assert parse_checksum(data, "p", 0) == Checksum(table_size_bytes=5, num_files=1, num_metadata=1, num_protocol=1)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"numFiles":1}', b'{"tableSizeBytes":"5"}', b"\xff"])
+def test_a_damaged_one(data: bytes) -> None:
+    with pytest.raises(CorruptTable) as caught:
+        parse_checksum(data, "_delta_log/n.crc", 7)
+    assert (caught.value.code, caught.value.path, caught.value.version) == ("damaged-checksum", "_delta_log/n.crc", 7)

@@ -1,0 +1,170 @@
+"""Log compactions. Specification: "Log Compaction Files"."""
+
+from __future__ import annotations
+
+import uuid
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from alluvium.delta.log.compaction import choose_compactions, may_lack_removes
+from alluvium.delta.log.names import commit_path, compacted_path
+from alluvium.delta.spec import Action, DomainMetadata, Protocol, Remove, Txn, format_actions
+from alluvium.errors import CorruptTable
+from alluvium.storage.memory import MemoryStore
+from alluvium.storage.store import ObjectInfo
+
+from .conftest import LogWriter
+
+
+def info(path: str, modified_ms: int = 0) -> ObjectInfo:
+    return ObjectInfo(path, 1, modified_ms)
+
+
+def chosen(count: int, *ranges: tuple[int, int], first: int = 0) -> list[str]:
+    commits = [info(commit_path(version)) for version in range(first, count)]
+    found = choose_compactions(commits, [info(compacted_path(start, end)) for start, end in ranges])
+    return [f.path.removeprefix("_delta_log/").removesuffix(".json").replace("0" * 19, "") for f in found]
+
+
+def test_a_compaction_replaces_its_commits() -> None:
+    """ "The compaction replaces the corresponding commits during action reconciliation" """
+    assert chosen(6) == ["0", "1", "2", "3", "4", "5"]
+    assert chosen(6, (1, 3)) == ["0", "1.3.compacted", "4", "5"]
+    assert chosen(9, (6, 8), (1, 4)) == ["0", "1.4.compacted", "5", "6.8.compacted"]
+
+
+def test_of_overlapping_ones_the_first_is_taken_and_of_equal_starts_the_longest() -> None:
+    assert chosen(6, (0, 3), (2, 4)) == ["0.3.compacted", "4", "5"]
+    assert chosen(6, (0, 1), (0, 3), (0, 2)) == ["0.3.compacted", "4", "5"]
+
+
+def test_ranges_that_reach_beyond_the_commits_are_left_out() -> None:
+    assert chosen(3, (1, 3)) == ["0", "1", "2"]
+    assert chosen(4, (1, 3), first=2) == ["2", "3"]
+    assert chosen(3, (1, 1)) == ["0", "1", "2"]
+    assert choose_compactions([], [info(compacted_path(0, 1))]) == ()
+
+
+@pytest.mark.parametrize(("written_ms", "lacks"), [(1_500, False), (1_999, False), (2_000, True), (99_000, True)])
+def test_removes_older_than_the_retention_may_be_gone(written_ms: int, lacks: bool) -> None:
+    commits = [info(commit_path(version), 1_000 + version) for version in range(4)]
+    assert may_lack_removes([info(compacted_path(1, 3), written_ms + 1)], commits, 1_000) is lacks
+    # nothing lies before version 0 that could come back
+    assert not may_lack_removes([info(compacted_path(0, 3), written_ms)], commits, 1_000)
+
+
+@pytest.fixture
+def compacted(log) -> LogWriter:
+    """Commits 0 to 3, of which the last removes what the first added; a compaction of 1 to 3 that says "c"."""
+    log.commits(3)
+    log.commit(3, [log.remove("f0")])
+    log.store.put(compacted_path(1, 3), format_actions([log.add("c"), log.remove("f0")]))
+    return log
+
+
+def test_it_is_read_where_it_may_be(compacted: LogWriter) -> None:
+    assert compacted.paths() == {"c"}
+    # "For time travel" to a version within the range it does not fit
+    assert compacted.paths(2) == {"f0", "f1", "f2"}
+
+
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b'{"add":{"path":5}}\n', b'{"metaData":{}}\n', b'{"txn":{"appId":"a","ve']
+)
+def test_one_that_is_damaged_or_empty_is_passed_over(compacted: LogWriter, damage: bytes) -> None:
+    compacted.store.put(compacted_path(1, 3), damage)
+    assert compacted.paths() == {"f1", "f2"}
+
+
+def test_damage_of_a_commit_is_still_told(compacted: LogWriter) -> None:
+    compacted.store.put(commit_path(0), b"{")
+    with pytest.raises(CorruptTable) as caught:
+        compacted.load()
+    assert caught.value.path == commit_path(0)
+
+
+@pytest.mark.parametrize("where", ["before", "within"])
+def test_domains_are_taken_from_the_commits(log, where: str) -> None:
+    """Writers are known to leave the ends of domains out of compactions."""
+    there = DomainMetadata(domain="d", configuration="1", removed=False)
+    gone = DomainMetadata(domain="d", configuration="1", removed=True)
+    log.commit(0, [*log.head(), *([there] if where == "before" else [])])
+    log.commit(1, [*([there] if where == "within" else []), log.add("f1")])
+    log.commit(2, [gone])
+    log.store.put(compacted_path(1, 2), format_actions([log.add("f1")]))
+    assert log.load().domains == {}
+    log.checkpoint(0)
+    assert log.load().domains == {}
+
+
+def test_removes_are_taken_from_the_commits_where_the_compaction_is_late(compacted: LogWriter) -> None:
+    compacted.commit(
+        0, [*compacted.head(**{"delta.deletedFileRetentionDuration": "interval 0 days"}), compacted.add("f0")]
+    )
+    compacted.store.put(compacted_path(1, 3), format_actions([compacted.add("f1"), compacted.add("f2")]))
+    assert compacted.paths() == {"f1", "f2"}
+
+
+_PATHS = st.sampled_from(["a", "b", "c"])
+
+
+@st.composite
+def histories(draw: st.DrawFn) -> tuple[list[list[Action]], list[tuple[int, int]]]:
+    log = LogWriter(MemoryStore("none", "table"))
+    commits: list[list[Action]] = []
+    for version in range(draw(st.integers(2, 7))):
+        actions: list[Action] = log.head(n=str(version)) if version == 0 or draw(st.booleans()) else []
+        for path in draw(st.lists(_PATHS, unique=True, max_size=2)):
+            actions.append(draw(st.sampled_from([log.add(path), log.remove(path, at=10**13)])))
+        if draw(st.booleans()):
+            actions.append(Txn(app_id=draw(_PATHS), version=version))
+        if draw(st.integers(0, 5)) == 0:
+            actions.append(DomainMetadata(domain="d", configuration=str(version), removed=draw(st.booleans())))
+        commits.append(actions)
+    last = len(commits) - 1
+    ends = st.tuples(st.integers(0, last), st.integers(0, last)).filter(lambda r: r[0] < r[1])
+    return commits, draw(st.lists(ends, unique=True, max_size=3))
+
+
+def reconciled(commits: list[list[Action]]) -> list[Action]:
+    """A compaction as the reference makes it: domains that end are left out."""
+    newest: dict[tuple[str, str], Action] = {}
+    for action in (a for commit in commits for a in commit):
+        if isinstance(action, DomainMetadata):
+            newest.pop(("d", action.domain), None)
+            if not action.removed:
+                newest["d", action.domain] = action
+        elif isinstance(action, Txn):
+            newest["t", action.app_id] = action
+        elif isinstance(action, Protocol):
+            newest["p", ""] = action
+        elif hasattr(action, "schema_string"):
+            newest["m", ""] = action
+        else:
+            newest["f", action.path] = action  # type: ignore[union-attr]
+    assert all(not isinstance(a, Remove) or a.path for a in newest.values())
+    return list(newest.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories())
+def test_a_version_is_the_same_with_and_without(history: tuple[list[list[Action]], list[tuple[int, int]]]) -> None:
+    commits, ranges = history
+    plain, both = (LogWriter(MemoryStore(uuid.uuid4().hex, "table")) for _ in range(2))
+    for version, actions in enumerate(commits):
+        # An empty commit would count as damage.
+        plain.commit(version, actions or [Txn(app_id="x", version=1)])
+        both.commit(version, actions or [Txn(app_id="x", version=1)])
+    for start, end in ranges:
+        data = format_actions(reconciled([c or [Txn(app_id="x", version=1)] for c in commits[start : end + 1]]))
+        both.store.put(compacted_path(start, end), data)
+    for version in range(len(commits)):
+        expected, found = plain.load(version), both.load(version)
+        for name in ("files", "tombstones"):
+            paths = [sorted(getattr(state, name)["path"].to_pylist()) for state in (expected, found)]
+            assert paths[0] == paths[1], name
+        assert expected.metadata == found.metadata
+        assert dict(expected.txns) == dict(found.txns)
+        assert dict(expected.domains) == dict(found.domains)
