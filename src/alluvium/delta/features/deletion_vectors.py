@@ -118,9 +118,10 @@ def live_row_counts(files: pa.Table, num_records: pa.Array) -> pa.Array:
         files: Live files.
         num_records: The statistic, one a file.
     """
-    vectors = _vectors(files)
-    if vectors.null_count == len(vectors):
+    # Before the chunks are made one: most tables have no vectors, and a large log would pay for nulls.
+    if files["deletionVector"].null_count == files.num_rows:
         return num_records
+    vectors = _vectors(files)
     deleted = pc.if_else(has_vector(vectors), pc.struct_field(vectors, "cardinality"), 0)
     return pc.max_element_wise(pc.subtract(num_records, deleted), 0, skip_nulls=False)
 
@@ -133,9 +134,9 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     "Readers must read the table considering the existence of DVs, even when the `delta.enableDeletionVectors` table
     property is not set."
     """
-    vectors = _vectors(context.files)
-    if vectors.null_count == len(vectors):
+    if context.files["deletionVector"].null_count == context.files.num_rows:
         return plan
+    vectors = _vectors(context.files)
     masked = has_vector(vectors)
     if not pc.any(masked).as_py():
         return plan
