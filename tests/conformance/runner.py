@@ -15,8 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 
 from alluvium.errors import AlluviumError, UnsupportedFeature
 from conformance.cases import Case
@@ -24,9 +22,6 @@ from conformance.lanes import Lane, Missing
 from conformance.rows import difference
 
 OUTCOMES = ("right", "weak", "refused", "wrong")
-
-#: The rows of the Spark lane come from Spark's own tasks: a data file that is gone is Spark's error to raise.
-RAISED_BY_SPARK = {"missing-file"}
 
 
 @dataclass(frozen=True)
@@ -68,10 +63,6 @@ def _outcome(check: Check, expected_error: str | None, lane: Lane) -> tuple[str,
             return RIGHT
         refused = isinstance(error, UnsupportedFeature)
         return ("refused" if refused else "wrong"), f"{type(error).__name__} {error.code}: {error}"
-    except (PySparkException, Py4JError) as error:
-        if expected_error in RAISED_BY_SPARK and lane.name == "spark":
-            return RIGHT
-        return "wrong", f"{type(error).__name__}: {str(error)[:500]}"
     except Exception as error:  # noqa: BLE001 - whatever leaks out of the library is the finding
         return "wrong", f"foreign {type(error).__name__}: {str(error)[:500]}"
     if expected_error is not None:
