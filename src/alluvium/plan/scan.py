@@ -129,6 +129,7 @@ class ScanPart:
         merge: How rows of equal keys merge; None where rows are independent.
         masks: Where deleted rows are listed; None where `mask` says all. An engine that reads the files without
             calling it returns rows that are gone.
+        keeps_masked: Turns the masks round: only the rows that they list are read, and none of a file without one.
     """
 
     key: str
@@ -138,11 +139,12 @@ class ScanPart:
     output: tuple[OutputColumn, ...]
     merge: KeyMerge | None = None
     masks: MaskSource | None = None
+    keeps_masked: bool = False
 
     @property
     def is_masked(self) -> bool:
-        """Whether some of the files' rows may be deleted."""
-        return self.masks is not None or self.files["mask"].null_count < self.files.num_rows
+        """Whether the files' masks decide which of their rows are read."""
+        return self.keeps_masked or self.masks is not None or self.files["mask"].null_count < self.files.num_rows
 
     def load_masks(self, files: pa.Table) -> pa.Table:
         """Some of the part's files with `mask` filled in; errors as of `MaskSource`."""
