@@ -46,6 +46,9 @@ def clean(
     """Deletes expired files of the log, as far as a checkpoint stands for them."""
     cleanup = clean_log(url, parse_storage(storage_option), dry_run)
     note = "nothing has expired" if cleanup.first_version is None else f"versions from {cleanup.first_version} on stay"
+    if how is Format.TABLE and not cleanup.paths:
+        open_console().print(note)
+        return
     paths = [{"path": path} for path in cleanup.paths]
     print_rows(paths, (Shown("path", "would go" if dry_run else "deleted"),), how, note=note)
 
