@@ -178,7 +178,7 @@ def test_an_empty_append_makes_no_commit(spark, url: str) -> None:
     assert (alluvium.open(url).version, alluvium.open(url).files().num_rows) == (0, 0)
     assert alluvium.read(spark, url).count() == 0
     assert alluvium.write(spark.range(0), url, mode="append").attempts == 0
-    assert log_files(url) == ["00000000000000000000.json"]
+    assert log_files(url) == ["00000000000000000000.crc", "00000000000000000000.json"]
     assert data_files(url) == set()
 
 

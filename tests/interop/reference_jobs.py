@@ -28,6 +28,8 @@ def run(spark, job):
         writer.save(table)
     elif do == "statement":
         spark.sql(job["sql"].replace("{table}", f"delta.`{table}`"))
+    elif do == "log":
+        return log_state(spark, table)
     elif do == "detail":
         row = spark.sql(f"DESCRIBE DETAIL delta.`{table}`").collect()[0]
         history = spark.sql(f"DESCRIBE HISTORY delta.`{table}`").collect()
@@ -40,6 +42,19 @@ def run(spark, job):
             "schema": spark.read.format("delta").load(table).schema.simpleString(),
         }
     return None
+
+
+def log_state(spark, table):
+    """What its log replay makes of a table: the checkpoint used, whether the checksum agrees."""
+    none = spark._jvm.scala.Option.apply(None)
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, table)
+    snapshot = log.update(False, none, none)
+    return {
+        "version": snapshot.version(),
+        "checkpoint": snapshot.logSegment().checkpointProvider().version(),
+        "files": snapshot.numOfFiles(),
+        "checksum_agrees": snapshot.validateChecksum(spark._jvm.PythonUtils.toScalaMap({})),
+    }
 
 
 if __name__ == "__main__":

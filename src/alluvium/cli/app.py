@@ -35,6 +35,8 @@ app.command("cat")(inspect.cat)
 app.command("diff")(inspect.diff)
 app.command("doctor")(maintain.doctor)
 app.command("checkpoint")(maintain.checkpoint)
+app.command("clean-log")(maintain.clean)
+app.command("compact-log")(maintain.compact)
 
 
 def _print_version(wanted: bool) -> None:

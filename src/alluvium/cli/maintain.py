@@ -1,12 +1,13 @@
-"""Commands that look after a table: doctor, checkpoint."""
+"""Commands that look after a table: doctor, and what keeps its log short."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Annotated
 
 import typer
 
-from alluvium.api.maintenance import check_table, write_checkpoint
+from alluvium.api.maintenance import check_table, clean_log, compact_commits, write_checkpoint
 from alluvium.cli.arguments import FormatOption, StorageOption, UrlArgument, parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows
 
@@ -34,3 +35,34 @@ def checkpoint(url: UrlArgument, how: FormatOption = Format.TABLE, storage_optio
         open_console().print(f"checkpoint of version {version} written")
     else:
         print_record({"version": version}, how)
+
+
+def clean(
+    url: UrlArgument,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """Deletes expired files of the log, as far as a checkpoint stands for them."""
+    cleanup = clean_log(url, parse_storage(storage_option), dry_run)
+    note = "nothing has expired" if cleanup.first_version is None else f"versions from {cleanup.first_version} on stay"
+    if how is Format.TABLE and not cleanup.paths:
+        open_console().print(note)
+        return
+    paths = [{"path": path} for path in cleanup.paths]
+    print_rows(paths, (Shown("path", "would go" if dry_run else "deleted"),), how, note=note)
+
+
+def compact(
+    url: UrlArgument,
+    start: Annotated[int, typer.Argument(help="First version.")],
+    end: Annotated[int, typer.Argument(help="Last version.")],
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """Writes one file that readers may take in place of a run of commits."""
+    path = compact_commits(url, start, end, parse_storage(storage_option))
+    if how is Format.TABLE:
+        open_console().print(f"{path} stands for versions {start} to {end}")
+    else:
+        print_record({"path": path}, how)

@@ -42,6 +42,8 @@ class TableProperties:
         txn_retention_ms: `delta.setTransactionRetentionDuration`: how long transaction identifiers stay.
         write_stats_as_json: `delta.checkpoint.writeStatsAsJson`.
         write_stats_as_struct: `delta.checkpoint.writeStatsAsStruct`.
+        checkpoint_policy: `delta.checkpointPolicy`: `"classic"`, or `"v2"` where the feature is supported.
+        expired_log_cleanup: `delta.enableExpiredLogCleanup`: checkpoints take expired log entries along.
         isolation_level: `delta.isolationLevel`: `"WriteSerializable"` or `"Serializable"`.
     """
 
@@ -54,6 +56,8 @@ class TableProperties:
     txn_retention_ms: int | None = None
     write_stats_as_json: bool = True
     write_stats_as_struct: bool = False
+    checkpoint_policy: str = "classic"
+    expired_log_cleanup: bool = True
     isolation_level: str = "Serializable"
 
 
@@ -95,6 +99,13 @@ def _indexed_columns(text: str) -> int:
     return value
 
 
+def _checkpoint_policy(text: str) -> str:
+    folded = text.strip().casefold()
+    if folded not in ("classic", "v2"):
+        raise ValueError("expected classic or v2")
+    return folded
+
+
 def _isolation_level(text: str) -> str:
     known = {"serializable": "Serializable", "writeserializable": "WriteSerializable"}
     if text.strip().casefold() not in known:
@@ -117,6 +128,8 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "delta.setTransactionRetentionDuration": ("txn_retention_ms", parse_interval_ms),
     "delta.checkpoint.writeStatsAsJson": ("write_stats_as_json", parse_boolean),
     "delta.checkpoint.writeStatsAsStruct": ("write_stats_as_struct", parse_boolean),
+    "delta.checkpointPolicy": ("checkpoint_policy", _checkpoint_policy),
+    "delta.enableExpiredLogCleanup": ("expired_log_cleanup", parse_boolean),
     "delta.isolationLevel": ("isolation_level", _isolation_level),
 }
 assert {name for name, _ in _PARSERS.values()} == {f.name for f in fields(TableProperties)}
@@ -128,13 +141,11 @@ OTHER_PROPERTIES = frozenset(
         "autoOptimize",
         "autoOptimize.autoCompact",
         "autoOptimize.optimizeWrite",
-        "checkpointPolicy",
         "columnMapping.maxColumnId",
         "columnMapping.mode",
         "compatibility.symlinkFormatManifest.enabled",
         "enableChangeDataFeed",
         "enableDeletionVectors",
-        "enableExpiredLogCleanup",
         "enableFullRetentionRollback",
         "enableIcebergCompatV1",
         "enableIcebergCompatV2",

@@ -165,6 +165,7 @@ class LastCheckpoint(Wire, frozen=True, kw_only=True):
     parts: Int | None = None
     size_in_bytes: Long | None = None
     num_of_add_files: Long | None = None
+    checksum: str | None = None
 
 
 class CommitInfo(msgspec.Struct, frozen=True):

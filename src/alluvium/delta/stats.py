@@ -154,8 +154,8 @@ class AddStatistics:
             num_rows = _integers(decoded.num_records)
             tight = pa.array([value is not False for value in decoded.tight_bounds], pa.bool_())
             if parsed is not None:
-                num_rows = _prefer(in_text, num_rows, _member(parsed, ("numRecords",), pa.int64()))
-                tight = _prefer(in_text, tight, pc.fill_null(_member(parsed, ("tightBounds",), pa.bool_()), True))
+                num_rows = _prefer(in_text, num_rows, struct_member(parsed, ("numRecords",), pa.int64()))
+                tight = _prefer(in_text, tight, pc.fill_null(struct_member(parsed, ("tightBounds",), pa.bool_()), True))
             self._num_rows = num_rows
             self._wide = pc.or_(pc.invert(tight), self._masked())
         for path, f in fields.items():
@@ -213,13 +213,13 @@ def _through_float(values: pa.Array) -> pa.Array:
 def _from_struct(parsed: pa.StructArray, path: Path, data_type: DataType) -> _Leaf:
     arrow_type = _bound_type(data_type)
     return _Leaf(
-        _member(parsed, ("minValues", *path), arrow_type),
-        _member(parsed, ("maxValues", *path), arrow_type),
-        _member(parsed, ("nullCount", *path), pa.int64()),
+        struct_member(parsed, ("minValues", *path), arrow_type),
+        struct_member(parsed, ("maxValues", *path), arrow_type),
+        struct_member(parsed, ("nullCount", *path), pa.int64()),
     )
 
 
-def _member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.Array:
+def struct_member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.Array:
     """A leaf of nested structs under the type asked; nulls where it is not there, or not of such a type."""
     for name in path:
         if not pa.types.is_struct(values.type) or values.type.get_field_index(name) < 0:
@@ -234,6 +234,16 @@ def _member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.Array:
 def _bound_type(data_type: DataType) -> pa.DataType:
     # Nothing has bounds under an order of its own: the type must still be one that null arrays can take part in.
     return pa.null() if isinstance(data_type, (Array, Map)) else to_arrow(data_type)
+
+
+def bound_column(values: list[object], data_type: DataType, time_zone: str = "UTC") -> pa.Array:
+    """JSON values of bounds under the column's Arrow type; null where one is not of that type."""
+    return _bounds(values, data_type, parse_zone(time_zone))
+
+
+def count_column(values: list[object]) -> pa.Array:
+    """JSON values of counts as int64; null where one is no whole number."""
+    return _integers(values)
 
 
 def _integers(values: list[object], arrow_type: pa.DataType = _INT64) -> pa.Array:

@@ -18,7 +18,7 @@ from alluvium.delta.port import DeltaPort
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, Txn
-from alluvium.delta.upkeep.checkpoints import checkpoint_if_due
+from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import column_paths
@@ -95,7 +95,7 @@ class DeltaTarget:
         draft = self._draft(added, removed, changes, operation)
         port = DeltaPort(self.store, self.config if self.snapshot is None else None)
         published = commit(port, draft, self.snapshot, self.retry)
-        checkpoint_if_due(self.store, published.entry, published.base)
+        keep_up(self.store, published.entry, published.base)
         return Committed(
             published.entry.version, written_files(self.config, changes.written), metrics, published.attempts
         )

@@ -12,7 +12,7 @@ from delta_values import make_config, make_metadata
 import alluvium
 from alluvium.delta.features.in_commit_timestamp import FEATURE, Enablement, enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
-from alluvium.delta.log.checkpoint import format_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import load_state
 from alluvium.delta.spec import Action, CommitInfo, Protocol, format_actions
@@ -123,7 +123,7 @@ def test_versions_before_that_are_gone(table: Path) -> None:
     log = table / "_delta_log"
     store = open_store(str(table))
     state = load_state(store, list_segment(store, 2), lambda protocol: None)
-    (log / f"{2:020d}.checkpoint.parquet").write_bytes(format_checkpoint(state, 0, 1))
+    (log / f"{2:020d}.checkpoint.parquet").write_bytes(format_checkpoint(state, CheckpointOptions(0, 1)))
     for version in (0, 1):
         (log / f"{version:020d}.json").unlink()
     assert alluvium.open(str(table), timestamp=at(55)).version == 2

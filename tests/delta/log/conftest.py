@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from alluvium.delta.log.checkpoint import format_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
@@ -71,7 +71,7 @@ class LogWriter:
     def checkpoint(self, version: int, state: LogState | None = None) -> LogState:
         """Writes a classic checkpoint of a version."""
         state = state or self.load(version)
-        self.store.put(checkpoint_paths(version)[0], format_checkpoint(state, 0, WEEK_MS))
+        self.store.put(checkpoint_paths(version)[0], format_checkpoint(state, CheckpointOptions(0, WEEK_MS)))
         return state
 
     def load(self, version: int | None = None) -> LogState:

@@ -6,12 +6,21 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from faulty_store import Crash, Fault, FaultyStore
 
-from alluvium.delta.log.checkpoint import format_checkpoint, write_checkpoint
-from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, checkpoint_paths, commit_path
+from alluvium.codecs.murmur3 import hash_texts, partition_of
+from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint, write_checkpoint
+from alluvium.delta.log.last_checkpoint import json_checksum
+from alluvium.delta.log.names import (
+    LAST_CHECKPOINT_PATH,
+    LOG_DIRECTORY,
+    SIDECAR_DIRECTORY,
+    checkpoint_paths,
+    commit_path,
+)
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.spec import DomainMetadata, Protocol, RowIdHighWaterMark, Txn
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, NotFound
 
 
 def rich_table(log) -> None:
@@ -38,7 +47,7 @@ def test_a_checkpoint_holds_the_whole_state(log) -> None:
     """ "The checkpoint **must** contain all information regarding the following actions" """
     rich_table(log)
     before = log.load()
-    write_checkpoint(log.store, before, now_ms=1_000, tombstone_retention_ms=10_000)
+    write_checkpoint(log.store, before, CheckpointOptions(1_000, 10_000))
     for version in range(3):
         log.store.delete(commit_path(version))
     after = log.load()
@@ -53,7 +62,7 @@ def test_a_checkpoint_holds_the_whole_state(log) -> None:
 def test_expired_tombstones_and_transactions_are_dropped(log) -> None:
     """ "A `remove` action should remain in the state of the table as a _tombstone_ until it has expired." """
     rich_table(log)
-    write_checkpoint(log.store, log.load(), now_ms=1_500, tombstone_retention_ms=1_000, txn_retention_ms=501)
+    write_checkpoint(log.store, log.load(), CheckpointOptions(1_500, 1_000, 501))
     after = log.load()
     assert after.tombstones.column("path").to_pylist() == ["d"]
     assert set(after.txns) == {"new"}
@@ -61,14 +70,16 @@ def test_expired_tombstones_and_transactions_are_dropped(log) -> None:
 
 def test_the_pointer(log) -> None:
     rich_table(log)
-    last = write_checkpoint(log.store, log.load(), now_ms=0, tombstone_retention_ms=0)
+    last = write_checkpoint(log.store, log.load(), CheckpointOptions(0, 0))
     pointer = msgspec.json.decode(log.store.get(LAST_CHECKPOINT_PATH))
     size = log.store.head(checkpoint_paths(2)[0]).size
     rows = pq.read_metadata(io.BytesIO(log.store.get(checkpoint_paths(2)[0]))).num_rows
     # "size: The number of actions that are stored in the checkpoint."
+    checksum = pointer.pop("checksum")
     assert pointer == {"version": 2, "size": rows, "sizeInBytes": size, "numOfAddFiles": 2}
+    assert checksum == json_checksum(pointer)
     assert last.size == rows
-    write_checkpoint(log.store, log.load(1), now_ms=0, tombstone_retention_ms=0)
+    write_checkpoint(log.store, log.load(1), CheckpointOptions(0, 0))
     assert msgspec.json.decode(log.store.get(LAST_CHECKPOINT_PATH))["version"] == 2
     assert list_segment(log.store, 1).checkpoint_version == 1
 
@@ -77,14 +88,101 @@ def test_the_schema_is_that_of_the_specification(log) -> None:
     """ "the `readerFeatures` and `writerFeatures` fields do exist in the schema even when the table does not
     support table features. In such a case values of these two fields are `null`." """
     log.commits(2)
-    table = pq.read_table(io.BytesIO(format_checkpoint(log.load(), 0, 0)))
-    assert table.column_names == ["txn", "add", "remove", "metaData", "protocol", "domainMetadata"]
+    table = pq.read_table(io.BytesIO(format_checkpoint(log.load(), CheckpointOptions(0, 0))))
+    assert set(table.column_names) == {"txn", "add", "remove", "metaData", "protocol", "domainMetadata"}
+    # "the `remove` struct does not contain the `stats` and `tags` fields"
+    assert not {"stats", "tags"} & {f.name for f in table.schema.field("remove").type}
     protocol = table.column("protocol").drop_null().to_pylist()
     expected = {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": None, "writerFeatures": None}
     assert protocol == [expected]
     # "Each row in the checkpoint corresponds to a single action."
     actions = [sum(value is not None for value in row.values()) for row in table.to_pylist()]
     assert actions == [1] * table.num_rows
+
+
+def state_of(loaded) -> tuple[object, ...]:
+    """All that a reader gets out of a log, in an order of its own."""
+    files = sorted(({**row, "dataChange": None} for row in loaded.files.to_pylist()), key=lambda row: row["path"])
+    tombstones = loaded.tombstones.sort_by("path").to_pylist()
+    return files, tombstones, loaded.protocol, loaded.metadata, dict(loaded.txns), dict(loaded.domains)
+
+
+def test_a_checkpoint_of_several_parts(log) -> None:
+    """ "Fragment `o` of `p` is named `n.checkpoint.o.p.parquet`"; "multi-part checkpoints MUST be clustered by
+    spark-style hash partitioning" of the path."""
+    rich_table(log)
+    log.commit(3, [log.add(f"file-{n}") for n in range(20)])
+    before = log.load()
+    last = write_checkpoint(log.store, before, CheckpointOptions(1_000, 10_000, max_actions=8))
+    assert last.parts == 4
+    paths = checkpoint_paths(3, 4)
+    for part, path in enumerate(paths):
+        table = pq.read_table(io.BytesIO(log.store.get(path)))
+        for kind in ("add", "remove"):
+            names = pa.array([row["path"] for row in table.column(kind).to_pylist() if row], pa.string())
+            assert set(partition_of(hash_texts(names), 4).to_pylist()) <= {part}
+        # What has no path has the hash of null, the seed: 42 mod 4.
+        assert bool(table.column("metaData").drop_null()) == (part == 42 % 4)
+    for version in range(4):
+        log.store.delete(commit_path(version))
+    assert state_of(log.load()) == state_of(before)
+    log.store.delete(paths[1])
+    with pytest.raises(NotFound):
+        log.load()
+
+
+def test_parts_of_a_table_with_deletion_vectors_go_by_path_and_vector(log) -> None:
+    """ "If the table supports Deletion Vectors, the partitioning key is the logical file identifier `(path, dvId)`" """
+    protocol = Protocol(
+        min_reader_version=3, min_writer_version=7,
+        reader_features=("deletionVectors",), writer_features=("deletionVectors",),
+    )  # fmt: skip
+    log.commit(0, [protocol, log.head()[1], *(log.add(f"f{n}", "v" if n % 2 else None, 4) for n in range(10))])
+    write_checkpoint(log.store, log.load(), CheckpointOptions(0, 0, max_actions=5))
+    for part, path in enumerate(checkpoint_paths(0, 2)):
+        rows = [row for row in pq.read_table(io.BytesIO(log.store.get(path))).column("add").to_pylist() if row]
+        assert rows
+        hashes = hash_texts(pa.array([row["path"] for row in rows]))
+        ids = pa.array([row["deletionVector"] and "uv@4" for row in rows], pa.string())
+        assert set(partition_of(hash_texts(ids, hashes), 2).to_pylist()) == {part}
+
+
+@pytest.mark.parametrize("classic_name", [False, True])
+@pytest.mark.parametrize(("max_actions", "sidecars"), [(1_000, 1), (10, 4)])
+def test_a_checkpoint_of_the_second_kind(log, classic_name: bool, max_actions: int, sidecars: int) -> None:
+    """ "Each v2 spec checkpoint includes exactly one Checkpoint Metadata action"; "All the non-file actions [...] must
+    be part of the v2 spec checkpoint itself"; sidecars "must have unique names"."""
+    rich_table(log)
+    log.commit(3, [log.add(f"file-{n}") for n in range(20)])
+    before = log.load()
+    options = CheckpointOptions(1_000, 10_000, v2=True, classic_name=classic_name, max_actions=max_actions)
+    last = write_checkpoint(log.store, before, options)
+    assert (last.parts, last.num_of_add_files) == (None, 22)
+    found = [info for info in log.store.list_from(LOG_DIRECTORY) if "checkpoint." in info.path]
+    assert [info.path == checkpoint_paths(3)[0] for info in found] == [classic_name]
+    table = pq.read_table(io.BytesIO(log.store.get(found[0].path)))
+    assert table.column("checkpointMetadata").drop_null().to_pylist() == [{"version": 3, "tags": None}]
+    assert [table.column(kind).null_count for kind in ("add", "remove")] == [table.num_rows] * 2
+    listed = {info.path: info.size for info in log.store.list_from(SIDECAR_DIRECTORY)}
+    named = {
+        f"{SIDECAR_DIRECTORY}/{s['path']}": s["sizeInBytes"] for s in table.column("sidecar").drop_null().to_pylist()
+    }
+    assert named == listed and len(named) == sidecars
+    assert last.size_in_bytes == found[0].size + sum(listed.values())
+    for version in range(4):
+        log.store.delete(commit_path(version))
+    assert state_of(log.load()) == state_of(before)
+
+
+def test_a_crash_while_sidecars_are_written_leaves_nothing_that_counts(log) -> None:
+    rich_table(log)
+    before = log.load()
+    faulty = FaultyStore(log.store, Fault(at=2, verb="put", crash=True))
+    with pytest.raises(Crash):
+        write_checkpoint(faulty, before, CheckpointOptions(0, 10_000, v2=True))
+    assert log.store.list_from(SIDECAR_DIRECTORY)
+    assert log.load().segment.checkpoint_version is None
+    assert state_of(log.load()) == state_of(before)
 
 
 def checkpoint_of(**columns: list) -> bytes:

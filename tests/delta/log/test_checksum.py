@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from alluvium.delta.log.checksum import Checksum, check_checksum, parse_checksum
-from alluvium.delta.spec import DomainMetadata, Protocol, Txn
+from alluvium.delta.log.checksum import Checksum, check_checksum, checksum_after, parse_checksum
+from alluvium.delta.spec import CommitInfo, DomainMetadata, Protocol, Remove, Txn
 from alluvium.errors import CorruptTable
 
 
@@ -74,7 +74,41 @@ def test_other_metadata(state) -> None:
 
 def test_it_is_parsed() -> None:
     data = b'{"txnId":"x","tableSizeBytes":5,"numFiles":1,"numMetadata":1,"numProtocol":1,"histogramOpt":{"a":[1]}}'
-    assert parse_checksum(data, "p", 0) == Checksum(table_size_bytes=5, num_files=1, num_metadata=1, num_protocol=1)
+    assert parse_checksum(data, "p", 0) == Checksum(
+        table_size_bytes=5, num_files=1, num_metadata=1, num_protocol=1, txn_id="x"
+    )  # fmt: skip
+
+
+def test_what_a_writer_says_of_its_commit_agrees_with_the_log(log) -> None:
+    """ "Writers MUST ensure all metrics in the Version Checksum accurately reflect table state after Action
+    Reconciliation" """
+    features = ("deletionVectors",)
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
+    domain = DomainMetadata(domain="d", configuration="1", removed=False)
+    commits = [
+        [CommitInfo({"txnId": "me", "inCommitTimestamp": 7}), protocol, log.head()[1], log.add("a"), log.add("b", "v")],
+        [Txn(app_id="x", version=3), domain, sized(log.remove("b", "v")), log.add("b", "w"), log.add("c")],
+        [sized(log.remove("a")), msgspec.structs.replace(domain, removed=True), Txn(app_id="x", version=4)],
+    ]
+    before = None
+    for version, actions in enumerate(commits):
+        checksum = checksum_after(before, actions)
+        log.commit(version, actions)
+        before = log.load()
+        assert checksum is not None
+        assert check_checksum(before, checksum) == ()
+        assert (checksum.metadata, checksum.protocol) == (before.metadata, before.protocol)
+        assert (checksum.txn_id, checksum.in_commit_timestamp_opt) == (("me", 7) if version == 0 else (None, None))
+    assert (checksum.num_files, checksum.num_deletion_vectors_opt, checksum.domain_metadata) == (2, 1, ())
+
+
+def test_without_the_size_of_a_removed_file_there_is_none(log) -> None:
+    log.commits(1)
+    assert checksum_after(log.load(), [log.remove("f0")]) is None
+
+
+def sized(remove: Remove) -> Remove:
+    return msgspec.structs.replace(remove, size=1)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"numFiles":1}', b'{"tableSizeBytes":"5"}', b"\xff"])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from alluvium.delta.features.in_commit_timestamp import Enablement
-from alluvium.delta.log.checkpoint import format_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import load_state
@@ -59,7 +59,7 @@ def test_versions_that_cannot_be_read_do_not_count(table) -> None:
     store, set_times = table
     set_times(1_000, 2_000, 3_000, 4_000)
     state = load_state(store, list_segment(store, 2), lambda protocol: None)
-    store.put(checkpoint_paths(2)[0], format_checkpoint(state, 0, 0))
+    store.put(checkpoint_paths(2)[0], format_checkpoint(state, CheckpointOptions(0, 0)))
     store.delete(commit_path(0))
     assert version_at(store, 3_000) == 2
     with pytest.raises(NotFound, match="versions 2 "):

@@ -12,6 +12,7 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.features import (
     append_only,
     catalog_managed,
+    checkpoint_protection,
     clustering,
     column_mapping,
     deletion_vectors,
@@ -72,6 +73,7 @@ FEATURES: tuple[Feature, ...] = (
     deletion_vectors.FEATURE,
     v2_checkpoint.FEATURE,
     vacuum_protocol_check.FEATURE,
+    checkpoint_protection.FEATURE,
     in_commit_timestamp.FEATURE,
     domain_metadata.FEATURE,
     clustering.FEATURE,

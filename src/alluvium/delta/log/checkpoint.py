@@ -1,102 +1,91 @@
-"""Writes classic checkpoints, from Arrow, without an engine.
+"""Writes checkpoints of every kind, from Arrow, without an engine.
 
-Specification: "Checkpoint Format", "Checkpoint Schema", "Last Checkpoint File".
+Specification: "Checkpoints", "Checkpoint Specs", "Checkpoint Naming Scheme".
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from alluvium.delta.log.columns import Nulls
-from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, checkpoint_paths
-from alluvium.delta.log.segment import read_last_checkpoint
+from alluvium.codecs.murmur3 import hash_texts, partition_of
+from alluvium.delta.log import checkpoint_rows as rows_of
+from alluvium.delta.log.checkpoint_rows import Rows, count_rows, documents, file_rows, format_rows
+from alluvium.delta.log.last_checkpoint import publish_last_checkpoint
+from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths, uuid_checkpoint_path
+from alluvium.delta.log.replay import vector_ids
 from alluvium.delta.log.state import LogState
-from alluvium.delta.spec import STRING_MAP, LastCheckpoint, Txn, Wire
+from alluvium.delta.spec import CheckpointMetadata, LastCheckpoint, Sidecar, Txn
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
-_STRINGS = pa.list_(pa.field("element", pa.string()))
-
-_PROTOCOL = pa.struct(
-    [
-        pa.field("minReaderVersion", pa.int32()),
-        pa.field("minWriterVersion", pa.int32()),
-        pa.field("readerFeatures", _STRINGS),
-        pa.field("writerFeatures", _STRINGS),
-    ]
-)
-_METADATA = pa.struct(
-    [
-        pa.field("id", pa.string()),
-        pa.field("name", pa.string()),
-        pa.field("description", pa.string()),
-        pa.field("format", pa.struct([pa.field("provider", pa.string()), pa.field("options", STRING_MAP)])),
-        pa.field("schemaString", pa.string()),
-        pa.field("partitionColumns", _STRINGS),
-        pa.field("configuration", STRING_MAP),
-        pa.field("createdTime", pa.int64()),
-    ]
-)
-_TXN = pa.struct([pa.field("appId", pa.string()), pa.field("version", pa.int64()), pa.field("lastUpdated", pa.int64())])
-_DOMAIN_METADATA = pa.struct(
-    [pa.field("domain", pa.string()), pa.field("configuration", pa.string()), pa.field("removed", pa.bool_())]
-)
-_HIGH_WATER_MARK = pa.struct([pa.field("highWaterMark", pa.int64()), pa.field("preservedRowIds", pa.bool_())])
-
-# Few values repeat in the columns of a checkpoint, except these; a dictionary for the others is built in vain.
-_DICTIONARY = [
-    f"{kind}.{name}"
-    for kind in ("add", "remove")
-    for name in ("partitionValues.key_value.key", "partitionValues.key_value.value")
-]
-_ROW_GROUP = 100_000
-# A reader holds a page of each column.
-_PAGE_BYTES = 1 << 18
+#: File actions that go into one file: some 100 MB of checkpoint, and as many in memory while it is written.
+MAX_ACTIONS = 1_000_000
+# Each file being made holds its own buffers.
+_FILES_AT_ONCE = 2
 
 
-def format_checkpoint(
-    state: LogState, now_ms: int, tombstone_retention_ms: int, txn_retention_ms: int | None = None
-) -> bytes:
-    """The whole state of a version as one Parquet file.
+@dataclass(frozen=True, slots=True)
+class CheckpointOptions:
+    """How a checkpoint is written, and what is left out of it.
 
-    Args:
-        state: What to write.
+    Attributes:
         now_ms: Current time, milliseconds since 1970 UTC.
         tombstone_retention_ms: Age from which removed files are forgotten (`delta.deletedFileRetentionDuration`).
         txn_retention_ms: Age from which transactions are forgotten (`delta.setTransactionRetentionDuration`).
+        v2: By the second specification, with sidecars; only where the table supports `v2Checkpoint`.
+        classic_name: A v2 checkpoint under a name that clients know which do not know v2.
+        max_actions: File actions in one file; more make a checkpoint of several.
     """
-    return _format(state, live_tombstones(state.tombstones, now_ms, tombstone_retention_ms),
-                   live_txns(state, now_ms, txn_retention_ms))  # fmt: skip
+
+    now_ms: int
+    tombstone_retention_ms: int
+    txn_retention_ms: int | None = None
+    v2: bool = False
+    classic_name: bool = False
+    max_actions: int = MAX_ACTIONS
+
+
+def format_checkpoint(state: LogState, options: CheckpointOptions) -> bytes:
+    """The whole state of a version as one Parquet file, by the first specification."""
+    return format_rows({**_head_rows(state, options), **_file_rows(state.files, _tombstones(state, options))})
 
 
 def write_checkpoint(
-    store: Store, state: LogState, now_ms: int, tombstone_retention_ms: int, txn_retention_ms: int | None = None
+    store: Store, state: LogState, options: CheckpointOptions, files: pa.Table | None = None
 ) -> LastCheckpoint:
-    """Writes the checkpoint of a version, then points `_last_checkpoint` to it; arguments as in `format_checkpoint`.
+    """Writes the checkpoint of a version, then points `_last_checkpoint` to it.
 
-    A pointer to a newer checkpoint is left alone.
+    A pointer to a newer checkpoint is left alone. Nothing refers to a checkpoint that was not written to its end:
+    sidecars come before what names them, and one of several parts counts when all are there.
+
+    Args:
+        store: The table's objects.
+        state: What to write.
+        options: How.
+        files: The live files, with the columns that the checkpoint shall have; None: as they are in the state.
 
     Returns:
         What was written, whether or not the pointer was moved.
     """
-    tombstones = live_tombstones(state.tombstones, now_ms, tombstone_retention_ms)
-    txns = live_txns(state, now_ms, txn_retention_ms)
-    data = _format(state, tombstones, txns)
-    store.put(checkpoint_paths(state.version)[0], data)
+    live = state.files if files is None else files
+    head, tombstones = _head_rows(state, options), _tombstones(state, options)
+    if options.v2:
+        sizes = _write_v2(store, state, head, live, tombstones, options)
+    else:
+        sizes = _write_v1(store, state, head, live, tombstones, options.max_actions)
     last = LastCheckpoint(
         version=state.version,
-        size=2 + len(txns) + len(state.domains) + (state.row_id_high_water_mark is not None)
-        + tombstones.num_rows + state.files.num_rows,
-        size_in_bytes=len(data),
-        num_of_add_files=state.files.num_rows,
-    )  # fmt: skip
-    newest = read_last_checkpoint(store)
-    if newest is None or newest.version <= state.version:
-        store.put(LAST_CHECKPOINT_PATH, msgspec.json.encode(last))
+        size=count_rows(head) + live.num_rows + tombstones.num_rows,
+        parts=len(sizes) if len(sizes) > 1 and not options.v2 else None,
+        size_in_bytes=sum(sizes),
+        num_of_add_files=live.num_rows,
+    )
+    publish_last_checkpoint(store, last)
     return last
 
 
@@ -117,60 +106,114 @@ def live_txns(state: LogState, now_ms: int, retention_ms: int | None) -> list[Tx
     return [txn for txn in state.txns.values() if txn.last_updated is not None and txn.last_updated > oldest]
 
 
-def _format(state: LogState, tombstones: pa.Table, txns: Sequence[Txn]) -> bytes:
-    files = state.files.set_column(
-        state.files.schema.get_field_index("dataChange"), pa.field("dataChange", pa.bool_()),
-        pa.repeat(pa.scalar(False), state.files.num_rows),
-    )  # fmt: skip
-    marks = [] if state.row_id_high_water_mark is None else [state.row_id_high_water_mark]
-    columns: dict[str, list[pa.Array]] = {
-        "txn": [_structs(txns, _TXN)],
-        "add": _rows(files),
-        "remove": _rows(tombstones),
-        "metaData": [_structs([state.metadata], _METADATA)],
-        "protocol": [_structs([state.protocol], _PROTOCOL)],
-        "domainMetadata": [_structs(list(state.domains.values()), _DOMAIN_METADATA)],
+def _tombstones(state: LogState, options: CheckpointOptions) -> pa.Table:
+    live = live_tombstones(state.tombstones, options.now_ms, options.tombstone_retention_ms)
+    # "the `remove` struct does not contain the `stats` and `tags` fields"
+    return live.drop_columns(["tags"])
+
+
+def _head_rows(state: LogState, options: CheckpointOptions) -> Rows:
+    """All actions but those of files."""
+    txns = live_txns(state, options.now_ms, options.txn_retention_ms)
+    head = {
+        "txn": documents(txns, rows_of.TXN),
+        "metaData": documents([state.metadata], rows_of.METADATA),
+        "protocol": documents([state.protocol], rows_of.PROTOCOL),
+        "domainMetadata": documents(list(state.domains.values()), rows_of.DOMAIN_METADATA),
     }
-    if marks:
-        columns["rowIdHighWaterMark"] = [_structs(marks, _HIGH_WATER_MARK)]
-    # "Each row in the checkpoint corresponds to a single action." The few come first, as readers want them first.
-    order = sorted(columns, key=lambda name: (name == "add", name == "remove", name != "protocol", name))
-    table = pa.table({name: _spread(name, order, columns) for name in columns})
-    sink = pa.BufferOutputStream()
-    pq.write_table(
-        table, sink, row_group_size=_ROW_GROUP, compression="snappy", use_dictionary=_DICTIONARY,
-        write_statistics=["add.path", "remove.path"],
-    )  # fmt: skip
-    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+    if state.row_id_high_water_mark is not None:
+        head["rowIdHighWaterMark"] = documents([state.row_id_high_water_mark], rows_of.HIGH_WATER_MARK)
+    return head
 
 
-def _spread(name: str, order: list[str], columns: dict[str, list[pa.Array]]) -> pa.ChunkedArray:
-    """A column over all rows: its own values in the place of its actions, nulls in that of the others."""
-    nulls = Nulls()
-    data_type = columns[name][0].type
-    chunks: list[pa.Array] = []
-    for other in order:
-        for chunk in columns[other]:
-            chunks.append(chunk if other == name else nulls.take(len(chunk), data_type))
-    return pa.chunked_array(chunks, data_type)
+def _file_rows(files: pa.Table, tombstones: pa.Table) -> Rows:
+    place = files.schema.get_field_index("dataChange")
+    unchanged = pa.repeat(pa.scalar(False), files.num_rows)
+    settled = files.set_column(place, pa.field("dataChange", pa.bool_()), unchanged)
+    return {"add": file_rows(settled), "remove": file_rows(tombstones)}
 
 
-def _rows(table: pa.Table) -> list[pa.Array]:
-    """A table's rows as structs, chunk by chunk, without a copy."""
-    fields = [f.with_nullable(True) for f in table.schema]
-    rows = [pa.StructArray.from_arrays(batch.columns, fields=fields) for batch in table.to_batches()]
-    return rows or [pa.nulls(0, pa.struct(fields))]
+def _write_v1(
+    store: Store, state: LogState, head: Rows, files: pa.Table, tombstones: pa.Table, max_actions: int
+) -> list[int]:
+    """ "flat checkpoints which contains all actions" in one file, or in several clustered by their path."""
+    actions = files.num_rows + tombstones.num_rows
+    parts = -(-actions // max_actions)
+    if parts <= 1:
+        return [_put(store, checkpoint_paths(state.version)[0], {**head, **_file_rows(files, tombstones)})]
+    supports_vectors = "deletionVectors" in (state.protocol.writer_features or ())
+    of_files, of_tombstones = (_parts(table, parts, supports_vectors) for table in (files, tombstones))
+    # All but file actions have no path: their key is null, whose hash is the seed, and so have one part together.
+    home = _part_of_nulls(parts)
+
+    def write(part: int) -> int:
+        chosen = files.filter(pc.equal(of_files, part)), tombstones.filter(pc.equal(of_tombstones, part))
+        own = head if part == home else {name: [chunks[0].slice(0, 0)] for name, chunks in head.items()}
+        return _put(store, checkpoint_paths(state.version, parts)[part], {**own, **_file_rows(*chosen)})
+
+    return map_parallel(write, range(parts), _FILES_AT_ONCE)
 
 
-def _structs(documents: Sequence[Wire], data_type: pa.DataType) -> pa.Array:
-    rows = [_with_pairs(msgspec.to_builtins(document), data_type) for document in documents]
-    return pa.array(rows, data_type)
+def _parts(table: pa.Table, parts: int, supports_vectors: bool) -> pa.Array:
+    """ "multi-part checkpoints MUST be clustered by spark-style hash partitioning. If the table supports Deletion
+    Vectors, the partitioning key is the logical file identifier `(path, dvId)`; otherwise the key is just `path`"
+    """
+    hashes = hash_texts(_whole(table.column("path")))
+    if supports_vectors:
+        hashes = hash_texts(vector_ids(_whole(table.column("deletionVector"))), hashes)
+    return partition_of(hashes, parts)
 
 
-def _with_pairs(value: object, data_type: pa.DataType) -> object:
-    """Documents as Arrow takes them: maps as lists of pairs, null members named."""
-    if pa.types.is_struct(data_type) and isinstance(value, dict):
-        return {f.name: _with_pairs(value.get(f.name), f.type) for f in data_type}
-    if pa.types.is_map(data_type) and isinstance(value, dict):
-        return list(value.items())
-    return value
+def _part_of_nulls(parts: int) -> int:
+    place: int = partition_of(hash_texts(pa.nulls(1, pa.string())), parts)[0].as_py()
+    return place
+
+
+def _write_v2(
+    store: Store,
+    state: LogState,
+    head: Rows,
+    files: pa.Table,
+    tombstones: pa.Table,
+    options: CheckpointOptions,
+) -> list[int]:
+    """ "This checkpoint spec allows putting add and remove file in the sidecar files." """
+    pieces = _pieces(files, tombstones, options.max_actions)
+    sidecars = map_parallel(lambda piece: _write_sidecar(store, *piece, options.now_ms), pieces, _FILES_AT_ONCE)
+    top = {
+        **head,
+        # "Having partial add and remove file actions in V2 Checkpoint and partial entries in sidecar files is not
+        # allowed": none are here, but the reference implementation wants to see the columns.
+        **_file_rows(files.slice(0, 0), tombstones.slice(0, 0)),
+        # "Each v2 spec checkpoint includes exactly one Checkpoint Metadata action."
+        "checkpointMetadata": documents([CheckpointMetadata(version=state.version)], rows_of.CHECKPOINT_METADATA),
+        "sidecar": documents(sidecars, rows_of.SIDECAR),
+    }
+    unique = uuid_checkpoint_path(state.version, str(uuid.uuid4()))
+    path = checkpoint_paths(state.version)[0] if options.classic_name else unique
+    return [_put(store, path, top), *(sidecar.size_in_bytes for sidecar in sidecars)]
+
+
+def _pieces(files: pa.Table, tombstones: pa.Table, max_actions: int) -> Sequence[tuple[pa.Table, pa.Table]]:
+    adds = [files.slice(start, max_actions) for start in range(0, files.num_rows, max_actions)]
+    removes = [tombstones.slice(start, max_actions) for start in range(0, tombstones.num_rows, max_actions)]
+    if len(adds) == len(removes) == 1 and files.num_rows + tombstones.num_rows <= max_actions:
+        return [(files, tombstones)]
+    return [*((piece, tombstones.slice(0, 0)) for piece in adds), *((files.slice(0, 0), piece) for piece in removes)]
+
+
+def _write_sidecar(store: Store, files: pa.Table, tombstones: pa.Table, now_ms: int) -> Sidecar:
+    """ "they must have unique names" """
+    name = f"{uuid.uuid4()}.parquet"
+    size = _put(store, f"{SIDECAR_DIRECTORY}/{name}", _file_rows(files, tombstones))
+    return Sidecar(path=name, size_in_bytes=size, modification_time=now_ms)
+
+
+def _put(store: Store, path: str, rows: Rows) -> int:
+    data = format_rows(rows)
+    store.put(path, data)
+    return len(data)
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.combine_chunks()

@@ -1,18 +1,30 @@
-"""Version checksums: figures to check the state of a version against. Pure.
+"""Version checksums: figures to check the state of a version against, and to write beside a commit. Pure.
 
 Specification: "Version Checksum File". Only a check-up reads them, see `docs/decisions/0008`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import msgspec
 import pyarrow.compute as pc
 
 from alluvium.delta.log.state import LogState
-from alluvium.delta.spec import DECODE_ERRORS, DomainMetadata, Long, Metadata, Protocol, Txn, Wire
+from alluvium.delta.spec import (
+    DECODE_ERRORS,
+    Action,
+    Add,
+    CommitInfo,
+    DomainMetadata,
+    Long,
+    Metadata,
+    Protocol,
+    Remove,
+    Txn,
+    Wire,
+)
 from alluvium.errors import CorruptTable
 
 
@@ -29,6 +41,8 @@ class Checksum(Wire, frozen=True, kw_only=True):
     protocol: Protocol | None = None
     num_deleted_records_opt: Long | None = None
     num_deletion_vectors_opt: Long | None = None
+    txn_id: str | None = None
+    in_commit_timestamp_opt: Long | None = None
 
 
 _CHECKSUMS = msgspec.json.Decoder(Checksum)
@@ -68,6 +82,82 @@ def check_checksum(state: LogState, checksum: Checksum) -> tuple[Discrepancy, ..
         for of, recorded, compute in _figures(checksum)
         if recorded is not None and (found := compute(state)) != recorded
     )
+
+
+def checksum_after(state: LogState | None, actions: Iterable[Action]) -> Checksum | None:
+    """The checksum of the version that a commit of ours made out of a state.
+
+    It is reckoned on from the state's figures, so that a large table costs a commit no more than a small one. That is
+    right because every file that we remove was live, and every file that we add is new.
+
+    Args:
+        state: The version before; None: the commit creates the table.
+        actions: Of the commit.
+
+    Returns:
+        None where the figures cannot be told: a removed file has no size.
+    """
+    protocol, metadata = (None, None) if state is None else (state.protocol, state.metadata)
+    txns = {} if state is None else dict(state.txns)
+    domains = {} if state is None else dict(state.domains)
+    tally = _Tally() if state is None else _Tally.of(state)
+    info = CommitInfo({})
+    for action in actions:
+        if isinstance(action, Protocol):
+            protocol = action
+        elif isinstance(action, Metadata):
+            metadata = action
+        elif isinstance(action, Txn):
+            txns[action.app_id] = action
+        elif isinstance(action, DomainMetadata):
+            domains[action.domain] = action
+        elif isinstance(action, CommitInfo):
+            info = action
+        elif isinstance(action, (Add, Remove)):
+            if action.size is None:
+                return None
+            tally.count(action, 1 if isinstance(action, Add) else -1)
+    if protocol is None or metadata is None:
+        return None
+    with_vectors = "deletionVectors" in (protocol.writer_features or ())
+    txn_id, timestamp = info.content.get("txnId"), info.content.get("inCommitTimestamp")
+    return Checksum(
+        table_size_bytes=tally.size,
+        num_files=tally.files,
+        num_metadata=1,
+        num_protocol=1,
+        set_transactions=tuple(txns.values()),
+        # "Live Domain Metadata actions at this version, excluding tombstones"
+        domain_metadata=tuple(domain for domain in domains.values() if not domain.removed),
+        metadata=metadata,
+        protocol=protocol,
+        num_deleted_records_opt=tally.deleted if with_vectors else None,
+        num_deletion_vectors_opt=tally.vectors if with_vectors else None,
+        txn_id=txn_id if isinstance(txn_id, str) else None,
+        in_commit_timestamp_opt=timestamp if isinstance(timestamp, int) else None,
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What is counted of live files."""
+
+    files: int = 0
+    size: int = 0
+    vectors: int = 0
+    deleted: int = 0
+
+    @classmethod
+    def of(cls, state: LogState) -> _Tally:
+        size = pc.sum(state.files.column("size")).as_py() or 0
+        return cls(state.files.num_rows, size, _count_vectors(state), _count_deleted(state))
+
+    def count(self, file: Add | Remove, sign: int) -> None:
+        self.files += sign
+        self.size += sign * (file.size or 0)
+        if file.deletion_vector is not None:
+            self.vectors += sign
+            self.deleted += sign * file.deletion_vector.cardinality
 
 
 def _figures(checksum: Checksum) -> Iterator[tuple[str, object, Callable[[LogState], object]]]:

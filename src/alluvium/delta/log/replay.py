@@ -63,12 +63,18 @@ def logical_file_keys(batch: pa.RecordBatch) -> pa.Array:
     vectors = batch.column("deletionVector")
     if vectors.null_count == len(vectors):
         return paths
+    return pc.coalesce(pc.binary_join_element_wise(paths, vector_ids(vectors), "\0"), paths)
+
+
+def vector_ids(vectors: pa.StructArray) -> pa.Array:
+    """The `uniqueId` of deletion vectors; null where there is none.
+
+    "If `offset` is `None` then `<storageType><pathOrInlineDv>`. Otherwise `<storageType><pathOrInlineDv>@<offset>`."
+    """
     members = dict(zip((f.name for f in vectors.type), vectors.flatten(), strict=True))
-    # "If `offset` is `None` then `<storageType><pathOrInlineDv>`. Otherwise `<storageType><pathOrInlineDv>@<offset>`."
     name = pc.binary_join_element_wise(members["storageType"], members["pathOrInlineDv"], "")
     offset = pc.cast(members["offset"], pa.string())
-    unique_id = pc.coalesce(pc.binary_join_element_wise(name, offset, "@"), name)
-    return pc.coalesce(pc.binary_join_element_wise(paths, unique_id, "\0"), paths)
+    return pc.coalesce(pc.binary_join_element_wise(name, offset, "@"), name)
 
 
 def canonical_paths(paths: pa.Array) -> pa.Array:

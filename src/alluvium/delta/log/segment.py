@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-import msgspec
-
+from alluvium.delta.log.last_checkpoint import read_last_checkpoint
 from alluvium.delta.log.names import (
-    LAST_CHECKPOINT_PATH,
     LOG_DIRECTORY,
     MAX_VERSION,
     CheckpointName,
@@ -22,11 +20,8 @@ from alluvium.delta.log.names import (
     parse_name,
     version_prefix,
 )
-from alluvium.delta.spec import DECODE_ERRORS, LastCheckpoint
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store
-
-_HINT = msgspec.json.Decoder(LastCheckpoint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +140,6 @@ def list_commits_after(store: Store, version: int) -> tuple[ObjectInfo, ...]:
     commits = list_log(store, version + 1).commits
     _ensure_contiguous(commits, version + 1, max(commits, default=version))
     return tuple(commits.values())
-
-
-def read_last_checkpoint(store: Store) -> LastCheckpoint | None:
-    """The hint where to begin listing; None if it is missing or makes no sense."""
-    try:
-        hint = _HINT.decode(store.get(LAST_CHECKPOINT_PATH))
-    except NotFound:
-        return None
-    except DECODE_ERRORS:
-        return None
-    return hint if 0 <= hint.version <= MAX_VERSION else None
 
 
 def not_a_table() -> NotFound:

@@ -12,6 +12,7 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.delta.log.checksum import check_checksum, parse_checksum
+from alluvium.delta.log.last_checkpoint import read_last_checkpoint
 from alluvium.delta.log.names import (
     LAST_CHECKPOINT_PATH,
     LOG_DIRECTORY,
@@ -21,7 +22,7 @@ from alluvium.delta.log.names import (
 )
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
-from alluvium.delta.log.segment import list_log, read_last_checkpoint
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.parallel import map_parallel

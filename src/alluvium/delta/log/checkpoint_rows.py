@@ -1,0 +1,113 @@
+"""Actions as the rows of a checkpoint: one column a kind of action, of which each row fills one. Pure.
+
+Specification: "Checkpoints", "Checkpoint Schema".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.delta.log.columns import Nulls
+from alluvium.delta.spec import STRING_MAP, Wire
+
+_STRINGS = pa.list_(pa.field("element", pa.string()))
+
+PROTOCOL = pa.struct(
+    [
+        pa.field("minReaderVersion", pa.int32()),
+        pa.field("minWriterVersion", pa.int32()),
+        pa.field("readerFeatures", _STRINGS),
+        pa.field("writerFeatures", _STRINGS),
+    ]
+)
+METADATA = pa.struct(
+    [
+        pa.field("id", pa.string()),
+        pa.field("name", pa.string()),
+        pa.field("description", pa.string()),
+        pa.field("format", pa.struct([pa.field("provider", pa.string()), pa.field("options", STRING_MAP)])),
+        pa.field("schemaString", pa.string()),
+        pa.field("partitionColumns", _STRINGS),
+        pa.field("configuration", STRING_MAP),
+        pa.field("createdTime", pa.int64()),
+    ]
+)
+TXN = pa.struct([pa.field("appId", pa.string()), pa.field("version", pa.int64()), pa.field("lastUpdated", pa.int64())])
+DOMAIN_METADATA = pa.struct(
+    [pa.field("domain", pa.string()), pa.field("configuration", pa.string()), pa.field("removed", pa.bool_())]
+)
+HIGH_WATER_MARK = pa.struct([pa.field("highWaterMark", pa.int64()), pa.field("preservedRowIds", pa.bool_())])
+CHECKPOINT_METADATA = pa.struct([pa.field("version", pa.int64()), pa.field("tags", STRING_MAP)])
+SIDECAR = pa.struct(
+    [
+        pa.field("path", pa.string()),
+        pa.field("sizeInBytes", pa.int64()),
+        pa.field("modificationTime", pa.int64()),
+        pa.field("tags", STRING_MAP),
+    ]
+)
+
+#: Rows of a checkpoint by the name of their column, in chunks.
+Rows = Mapping[str, Sequence[pa.Array]]
+
+# Few values repeat in the columns of a checkpoint, except these; a dictionary for the others is built in vain.
+_DICTIONARY = [
+    f"{kind}.{name}"
+    for kind in ("add", "remove")
+    for name in ("partitionValues.key_value.key", "partitionValues.key_value.value")
+]
+_ROW_GROUP = 100_000
+
+
+def documents(actions: Sequence[Wire], data_type: pa.DataType) -> list[pa.Array]:
+    """Actions of one kind as structs."""
+    rows = [_with_pairs(msgspec.to_builtins(action), data_type) for action in actions]
+    return [pa.array(rows, data_type)]
+
+
+def file_rows(table: pa.Table) -> list[pa.Array]:
+    """File actions as structs, chunk by chunk, without a copy."""
+    fields = [f.with_nullable(True) for f in table.schema]
+    rows = [pa.StructArray.from_arrays(batch.columns, fields=fields) for batch in table.to_batches()]
+    return rows or [pa.nulls(0, pa.struct(fields))]
+
+
+def count_rows(rows: Rows) -> int:
+    """How many actions there are."""
+    return sum(len(chunk) for chunks in rows.values() for chunk in chunks)
+
+
+def format_rows(rows: Rows) -> bytes:
+    """ "Each row in the checkpoint corresponds to a single action." The few come first, as readers want them first."""
+    order = sorted(rows, key=lambda name: (name == "add", name == "remove", name != "protocol", name))
+    table = pa.table({name: _spread(name, order, rows) for name in rows})
+    sink = pa.BufferOutputStream()
+    pq.write_table(
+        table, sink, row_group_size=_ROW_GROUP, compression="snappy", use_dictionary=_DICTIONARY,
+        write_statistics=[f"{kind}.path" for kind in ("add", "remove") if kind in rows],
+    )  # fmt: skip
+    return sink.getvalue().to_pybytes()  # type: ignore[no-any-return]
+
+
+def _spread(name: str, order: Sequence[str], rows: Rows) -> pa.ChunkedArray:
+    """A column over all rows: its own values in the place of its actions, nulls in that of the others."""
+    nulls = Nulls()
+    data_type = rows[name][0].type
+    chunks: list[pa.Array] = []
+    for other in order:
+        for chunk in rows[other]:
+            chunks.append(chunk if other == name else nulls.take(len(chunk), data_type))
+    return pa.chunked_array(chunks, data_type)
+
+
+def _with_pairs(value: object, data_type: pa.DataType) -> object:
+    """Documents as Arrow takes them: maps as lists of pairs, null members named."""
+    if pa.types.is_struct(data_type) and isinstance(value, dict):
+        return {f.name: _with_pairs(value.get(f.name), f.type) for f in data_type}
+    if pa.types.is_map(data_type) and isinstance(value, dict):
+        return list(value.items())
+    return value

@@ -1,0 +1,89 @@
+"""`_last_checkpoint`. Specification: "Last Checkpoint File", "JSON checksum"."""
+
+from __future__ import annotations
+
+import uuid
+
+import msgspec
+import pytest
+
+from alluvium.delta.log.last_checkpoint import (
+    canonical_json,
+    format_last_checkpoint,
+    json_checksum,
+    publish_last_checkpoint,
+    read_last_checkpoint,
+)
+from alluvium.delta.log.names import LAST_CHECKPOINT_PATH
+from alluvium.delta.spec import LastCheckpoint
+from alluvium.storage.memory import MemoryStore
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore(uuid.uuid4().hex, "table")
+
+
+def test_the_sample_of_the_specification() -> None:
+    """ "Given the following test sample JSON, a correct implementation of JSON canonicalization should produce the
+    corresponding canonicalized form and checksum value" """
+    sample = {
+        "k0": "'v 0'", "checksum": "adsaskfljadfkjadfkj",
+        "k1": {"k2": 2, "k3": ["v3", [1, 2], {"k4": "v4", "k5": ["v5", "v6", "v7"]}]},
+    }  # fmt: skip
+    assert json_checksum(sample) == "6a92d155a59bf2eecbd4b4ec7fd1f875"
+    del sample["checksum"]
+    assert canonical_json(sample) == (
+        '"k0"="%27v%200%27","k1"+"k2"=2,"k1"+"k3"+0="v3","k1"+"k3"+1+0=1,"k1"+"k3"+1+1=2,'
+        '"k1"+"k3"+2+"k4"="v4","k1"+"k3"+2+"k5"+0="v5","k1"+"k3"+2+"k5"+1="v6","k1"+"k3"+2+"k5"+2="v7"'
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"b": True, "a": None}, '"a"=null,"b"=true'),
+        ({"a": 3.25}, '"a"=3.25'),
+        ({"aZ9-._~": "aZ9-._~"}, '"aZ9-._~"="aZ9-._~"'),
+        ({"a": "ü>/\n"}, '"a"="%C3%BC%3E%2F%0A"'),
+        ({"b": {"y": None, "x": "https://delta.io"}, "a": 10}, '"a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null'),
+    ],
+)
+def test_canonical_forms(value: dict[str, object], expected: str) -> None:
+    assert canonical_json(value) == expected
+
+
+def test_what_is_written_is_read(store: MemoryStore) -> None:
+    last = LastCheckpoint(version=3, size=9, parts=2, size_in_bytes=100, num_of_add_files=5)
+    assert publish_last_checkpoint(store, last)
+    read = read_last_checkpoint(store)
+    assert read is not None
+    assert msgspec.structs.replace(read, checksum=None) == last
+
+
+def test_a_newer_pointer_is_left_alone(store: MemoryStore) -> None:
+    publish_last_checkpoint(store, LastCheckpoint(version=3, size=9))
+    assert not publish_last_checkpoint(store, LastCheckpoint(version=2, size=9))
+    assert read_last_checkpoint(store).version == 3
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data.replace(b'"size":9', b'"size":8'),
+        lambda data: data.replace(b'"version":3', b'"version":4'),
+        lambda data: data[:-1],
+        lambda data: b"",
+        lambda data: b"[]",
+    ],
+)
+def test_a_pointer_that_was_changed_is_no_hint(store: MemoryStore, damage) -> None:
+    """ "Last checkpoint file readers are encouraged to validate the checksum, if present" """
+    data = format_last_checkpoint(LastCheckpoint(version=3, size=9))
+    store.put(LAST_CHECKPOINT_PATH, damage(data))
+    assert read_last_checkpoint(store) is None
+
+
+def test_without_a_checksum_and_with_unknown_fields_it_counts(store: MemoryStore) -> None:
+    store.put(LAST_CHECKPOINT_PATH, b'{"version":3,"size":9,"v2Checkpoint":{"path":"x","sidecarFiles":[1.5]}}')
+    assert read_last_checkpoint(store).version == 3
