@@ -118,7 +118,12 @@ def main() -> int:
         outcome, told = run_case(case, tables)
         faulthandler.cancel_dump_traceback_later()
         took = round(time.monotonic() - started, 3)
-        print(json.dumps({"case": case, "table": tables[case % len(tables)].name, "outcome": outcome, "told": told, "s": took}), flush=True)
+        print(
+            json.dumps(
+                {"case": case, "table": tables[case % len(tables)].name, "outcome": outcome, "told": told, "s": took}
+            ),
+            flush=True,
+        )
     return 0
 
 

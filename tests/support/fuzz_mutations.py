@@ -147,7 +147,9 @@ def _holders(node: object, found: list[tuple[object, object]] | None = None) -> 
 
 def _within_text(document: dict[str, object], change: Callable[[object], None], random: Random) -> None:
     """JSON within JSON: the schema, statistics, domains."""
-    places = [(holder, key) for holder, key in _holders(document) if isinstance(holder[key], str) and holder[key][:1] == "{"]  # type: ignore[index]
+    places = [
+        (holder, key) for holder, key in _holders(document) if isinstance(holder[key], str) and holder[key][:1] == "{"
+    ]  # type: ignore[index]
     if not places:
         change(document)
         return
@@ -234,7 +236,9 @@ def _deep(document: dict[str, object], random: Random) -> str | None:
     holder, key = random.choice(places)
     depth = random.choice((50, 99, 101, 500, 5_000, 100_000))
     holder[key] = "@@deep@@"  # type: ignore[index]
-    opening, closing = random.choice((("[", "]"), ('{"a":', "}"), ('{"type":"array","containsNull":true,"elementType":', "}")))
+    opening, closing = random.choice(
+        (("[", "]"), ('{"a":', "}"), ('{"type":"array","containsNull":true,"elementType":', "}"))
+    )
     deep = opening * depth + '"long"' + closing * depth
     text = json.dumps(document)
     return text.replace('"@@deep@@"', deep if random.random() < 0.6 else json.dumps(deep))
@@ -262,4 +266,20 @@ def _surrogate(document: dict[str, object], random: Random) -> str | None:
 
 
 _BYTES = (_flip, _overwrite, _truncate, _behead, _empty, _repeat, _splice, _swap, _lose, _double, _white)
-_JSON = tuple(_json(change) for change in (_value, _value, _kindred, _kindred, _kindred, _missing, _case, _moved, _twice, _deep, _wide, _surrogate))  # type: ignore[arg-type]
+_JSON = tuple(
+    _json(change)
+    for change in (
+        _value,
+        _value,
+        _kindred,
+        _kindred,
+        _kindred,
+        _missing,
+        _case,
+        _moved,
+        _twice,
+        _deep,
+        _wide,
+        _surrogate,
+    )
+)  # type: ignore[arg-type]

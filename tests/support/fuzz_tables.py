@@ -42,8 +42,15 @@ class FuzzTable:
         return f"_delta_log/{version:020}.json"
 
     def commit(self, version: int, *actions: Mapping[str, object]) -> None:
-        info = {"commitInfo": {"timestamp": 1_700_000_000_000 + version, "inCommitTimestamp": 1_700_000_000_000 + version,
-                               "operation": "WRITE", "operationParameters": {"mode": "Append"}, "readVersion": version - 1}}
+        info = {
+            "commitInfo": {
+                "timestamp": 1_700_000_000_000 + version,
+                "inCommitTimestamp": 1_700_000_000_000 + version,
+                "operation": "WRITE",
+                "operationParameters": {"mode": "Append"},
+                "readVersion": version - 1,
+            }
+        }
         self.files[self.log(version)] = "".join(json.dumps(a) + "\n" for a in (info, *actions)).encode()
 
     def data(self, path: str, columns: Mapping[str, Sequence[object]] | pa.Table) -> int:
@@ -200,7 +207,11 @@ def v2_checkpoint(kind: str) -> FuzzTable:
         sidecars.append({"path": f"{number}.parquet", "sizeInBytes": size, "modificationTime": 1})
     path = uuid_checkpoint_path(3, _CHECKPOINT, kind)
     if kind == "json":
-        lines = [{"checkpointMetadata": {"version": 3}}, protocol("v2Checkpoint"), metadata(_PARTITIONED, _PARTITION_BY)]
+        lines = [
+            {"checkpointMetadata": {"version": 3}},
+            protocol("v2Checkpoint"),
+            metadata(_PARTITIONED, _PARTITION_BY),
+        ]
         lines += [{"sidecar": sidecar} for sidecar in sidecars]
         table.files[path] = "".join(json.dumps(line) + "\n" for line in lines).encode()
     else:
@@ -233,20 +244,29 @@ def vectors() -> FuzzTable:
         ids = [10 * number + i for i in range(5)]
         paths.append(f"f{number}.parquet")
         sizes.append(table.data(paths[-1], {"id": pa.array(ids, pa.int64()), "s": pa.array([f"r{i}" for i in ids])}))
-    whole = [add(path, size, stats=stats([10 * n, 10 * n + 4] * 2 + [10 * n])) for n, (path, size) in enumerate(zip(paths, sizes, strict=True))]
+    whole = [
+        add(path, size, stats=stats([10 * n, 10 * n + 4] * 2 + [10 * n]))
+        for n, (path, size) in enumerate(zip(paths, sizes, strict=True))
+    ]
     table.commit(0, protocol("deletionVectors"), metadata(columns, **{"delta.enableDeletionVectors": "true",
                  "delta.enableChangeDataFeed": "true"}), *whole)  # fmt: skip
     stored = [{"storageType": "u", "pathOrInlineDv": "ab" + format_z85(_VECTORS.bytes), "offset": offset,
                "sizeInBytes": len(data), "cardinality": 2} for offset, data in zip(offsets, deleted, strict=True)]  # fmt: skip
     inline = vector([4])
-    stored.append({"storageType": "i", "pathOrInlineDv": format_z85(inline), "sizeInBytes": len(inline), "cardinality": 1})
+    stored.append(
+        {"storageType": "i", "pathOrInlineDv": format_z85(inline), "sizeInBytes": len(inline), "cardinality": 1}
+    )
     for version, descriptor in enumerate(stored, 1):
         number = version - 1
         actions = [remove(paths[number]), add(paths[number], sizes[number], deletionVector=descriptor,
                    stats=stats([10 * number, 10 * number + 4] * 2 + [10 * number]))]  # fmt: skip
         cdc = f"_change_data/c{version}.parquet"
-        size = table.data(cdc, {"id": pa.array([10 * number], pa.int64()), "s": pa.array(["r"]), "_change_type": ["delete"]})
-        table.commit(version, *actions, {"cdc": {"path": cdc, "partitionValues": {}, "size": size, "dataChange": False}})
+        size = table.data(
+            cdc, {"id": pa.array([10 * number], pa.int64()), "s": pa.array(["r"]), "_change_type": ["delete"]}
+        )
+        table.commit(
+            version, *actions, {"cdc": {"path": cdc, "partitionValues": {}, "size": size, "dataChange": False}}
+        )
     table.ever = frozenset(10 * n + i for n in range(4) for i in range(5))
     table.ids = table.ever - {1, 3, 10, 12, 24}
     return table
@@ -256,7 +276,11 @@ def mapped(mode: str) -> FuzzTable:
     """Column mapping with a nested column, and a partition column."""
     table = FuzzTable(f"mapped-{mode}")
     nested = {"type": "struct", "fields": [_mapped("x", "long", "col-x", 4), _mapped("y", "string", "col-y", 5)]}
-    columns = [_mapped("id", "long", "col-id", 1), _mapped("a b,c", nested, "col-n", 2), _mapped("p", "integer", "col-p", 3)]
+    columns = [
+        _mapped("id", "long", "col-id", 1),
+        _mapped("a b,c", nested, "col-n", 2),
+        _mapped("p", "integer", "col-p", 3),
+    ]
     schema = pa.schema([
         _numbered("col-id", pa.int64(), 1),
         _numbered("col-n", pa.struct([_numbered("col-x", pa.int64(), 4), _numbered("col-y", pa.string(), 5)]), 2),
@@ -269,7 +293,9 @@ def mapped(mode: str) -> FuzzTable:
                "maxValues": {"col-id": ids[2], "col-n": {"col-x": ids[2]}}, "nullCount": {"col-id": 0}}  # fmt: skip
         actions = [add(path, table.data(path, rows), {"col-p": str(version)}, stats=json.dumps(low))]
         if version == 0:
-            head = metadata(columns, ["p"], **{"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "5"})
+            head = metadata(
+                columns, ["p"], **{"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "5"}
+            )
             actions = [{"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}}, head, *actions]
         table.commit(version, *actions)
     table.ids = table.ever = frozenset(10 * v + i for v in range(3) for i in range(3))
@@ -303,8 +329,18 @@ def many_features() -> FuzzTable:
             "m": pa.array([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
         })  # fmt: skip
         bounds = {"t": "2020-09-13T12:26:40.000"}
-        actions = [add(path, size, baseRowId=3 * version, defaultRowCommitVersion=version, stats=stats(ids, bounds, bounds))]
-        actions.append({"domainMetadata": {"domain": "delta.rowTracking", "configuration": json.dumps({"rowIdHighWaterMark": 3 * version + 2}), "removed": False}})
+        actions = [
+            add(path, size, baseRowId=3 * version, defaultRowCommitVersion=version, stats=stats(ids, bounds, bounds))
+        ]
+        actions.append(
+            {
+                "domainMetadata": {
+                    "domain": "delta.rowTracking",
+                    "configuration": json.dumps({"rowIdHighWaterMark": 3 * version + 2}),
+                    "removed": False,
+                }
+            }
+        )
         if version == 0:
             actions = [protocol("typeWidening", "timestampNtz"), metadata(columns, **configuration), *actions]
         table.commit(version, *actions)

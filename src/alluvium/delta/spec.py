@@ -304,6 +304,10 @@ _KEYS: Mapping[type, str] = {
 _LINES = msgspec.json.Decoder(Line)
 _ENCODER = msgspec.json.Encoder()
 
+#: What some editors put before UTF-8. "[Parsers] MAY ignore the presence of a byte order mark" (RFC 8259), and the
+#: reference implementation does.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 #: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -323,7 +327,7 @@ def parse_actions(data: bytes, *, path: str | None = None, version: int | None =
         CorruptTable: A line is not an action; the message names the line, counted from 1.
     """
     actions: list[Action] = []
-    for number, text in enumerate(data.split(b"\n"), 1):
+    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         if text.strip():
             actions.extend(_actions_of(parse_line(text, number, path=path, version=version)))
     return actions

@@ -23,6 +23,7 @@ from alluvium.delta.spec import DeletionVector
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.storage import paths
+from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -272,13 +273,9 @@ def _ranges(vectors: Iterable[_Stored]) -> Iterator[_Range]:
 
 def _load_range(part: _Range, store: Store, open_store: Callable[[str], Store]) -> dict[_Stored, bytes]:
     address = part.vectors[0].address
-    relative = paths.relative_to(store.url, address)
+    holder, path = locate(store, open_store, address)
     try:
-        if relative is None:
-            directory, name = paths.split_file(address)
-            data = open_store(directory).get_range(name, part.start, part.end - part.start)
-        else:
-            data = store.get_range(relative, part.start, part.end - part.start)
+        data = holder.get_range(path, part.start, part.end - part.start)
     except NotFound:
         raise NotFound(
             "a deletion vector that the table lists does not exist",
