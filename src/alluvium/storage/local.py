@@ -215,6 +215,11 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
         found = entry.stat()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        # Links that lead in a circle are litter like any other.
+        if error.errno == errno.ELOOP:
+            return None
+        raise
     return ObjectInfo(join(prefix, entry.name), found.st_size, found.st_mtime_ns // 1_000_000)
 
 

@@ -96,7 +96,7 @@ class DeletionVectors:
         rows = pc.index_in(files["path"], value_set=self.paths)
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         try:
-            masks = load_vectors(_descriptors(self.vectors.take(rows)), self.store, self.open_store)
+            masks = load_vectors(parse_descriptors(self.vectors.take(rows)), self.store, self.open_store)
         except AlluviumError as error:
             error.url, error.version = error.url or self.store.url, self.version
             raise
@@ -163,7 +163,7 @@ def _vectors(files: pa.Table) -> pa.StructArray:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _descriptors(vectors: pa.StructArray) -> list[DeletionVector]:
+def parse_descriptors(vectors: pa.StructArray) -> list[DeletionVector]:
     """The rows as wire documents; a checkpoint's may lack what the log's JSON cannot.
 
     Raises:

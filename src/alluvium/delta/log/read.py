@@ -229,15 +229,22 @@ def _blocks(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _decode(pieces: list[_Piece]) -> list[_Line]:
-    data = pieces[0].data if len(pieces) == 1 else b"\n".join(piece.data for piece in pieces)
+    # No line more than there is: counting them below finds documents that share one.
+    data = b"".join(p.data if p.data.endswith(b"\n") or p is pieces[-1] else p.data + b"\n" for p in pieces)
     try:
         lines = _LINES.decode_lines(data)
     except DECODE_ERRORS as error:
         raise _damage(pieces, error) from None
     # The decoder takes a line break for white space: two documents in a line, or one over two lines, pass it.
-    if len(lines) != data.count(b"\n") + (not data.endswith(b"\n")) and len(lines) != _count_documents(data):
+    is_plain = len(lines) == data.count(b"\n") + (not data.endswith(b"\n")) and not _has_blank_lines(data)
+    if not is_plain and len(lines) != _count_documents(data):
         raise _damage(pieces, None)
     return lines
+
+
+def _has_blank_lines(data: bytes) -> bool:
+    """Whether a line may be blank; each would make up for one that holds two documents."""
+    return data[:1].isspace() or any(blank in data for blank in (b"\n\n", b"\n ", b"\n\t", b"\n\r"))
 
 
 def _count_documents(data: bytes) -> int:
