@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 from alluvium.codecs.z85 import format_z85
-from alluvium.delta.log.checkpoint import format_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, compacted_path, uuid_checkpoint_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import load_state
@@ -153,7 +153,7 @@ def _partitioned(name: str) -> FuzzTable:
 def _checkpoint(table: FuzzTable, version: int) -> bytes:
     store = table.store()
     state = load_state(store, list_segment(store, version), lambda protocol: None)
-    return format_checkpoint(state, 1_700_000_000_000, _YEAR_MS)
+    return format_checkpoint(state, CheckpointOptions(1_700_000_000_000, _YEAR_MS))
 
 
 def commits_only() -> FuzzTable:
