@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import alluvium
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
@@ -309,3 +309,15 @@ def test_a_data_file_that_is_gone(spark, url: str) -> None:
             act()
         assert caught.value.code == "missing-file"
         assert Path(victim).name in str(caught.value.path)
+
+
+def test_a_data_file_that_is_damaged(spark, url: str) -> None:
+    alluvium.write(spark.range(10), url)
+    table = alluvium.read(spark, url)
+    for victim in data_files(url):
+        Path(victim).write_bytes(b"no parquet at all" * 100)
+    for act in (table.collect, table.toArrow):
+        with pytest.raises(CorruptTable) as caught:
+            act()
+        assert caught.value.code == "damaged-file"
+        assert str(caught.value.path).startswith("file:/")

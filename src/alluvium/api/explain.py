@@ -55,15 +55,20 @@ class Explanation:
 
 
 @overload
-def explain(df_or_url: str, where: str | None = None) -> Explanation: ...
+def explain(
+    df_or_url: str, where: str | None = None, storage_options: Mapping[str, str] | None = None
+) -> Explanation: ...
 @overload
-def explain(df_or_url: DataFrame, where: None = None) -> tuple[Explanation, ...]: ...
-def explain(df_or_url: DataFrame | str, where: str | None = None) -> Explanation | tuple[Explanation, ...]:
+def explain(df_or_url: DataFrame, where: None = None, storage_options: None = None) -> tuple[Explanation, ...]: ...
+def explain(
+    df_or_url: DataFrame | str, where: str | None = None, storage_options: Mapping[str, str] | None = None
+) -> Explanation | tuple[Explanation, ...]:
     """Explains how a table, or each table under a DataFrame, will be read. Nothing of it is read.
 
     Args:
         df_or_url: A DataFrame over tables read by Alluvium, or the URL of a table.
         where: With a URL: the predicate to read it with.
+        storage_options: With a URL: credentials and settings of the object store.
 
     Returns:
         One explanation for a URL; for a DataFrame one a scan in its plan.
@@ -75,7 +80,7 @@ def explain(df_or_url: DataFrame | str, where: str | None = None) -> Explanation
         >>> print(alluvium.explain("/data/flights", "month = 1"))
     """
     if isinstance(df_or_url, str):
-        return _explain_url(df_or_url, where)
+        return _explain_url(df_or_url, where, storage_options)
     if where is not None:
         raise InvalidRequest("where goes with a URL", code="explain-where", hint="explain(df.where(...))")
     # A DataFrame is here, so pyspark is loaded already; without one this module must not need it.
@@ -97,8 +102,8 @@ def explain(df_or_url: DataFrame | str, where: str | None = None) -> Explanation
     )
 
 
-def _explain_url(url: str, where: str | None) -> Explanation:
-    snapshot = open_snapshot(storage_for(url, None, None))
+def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str] | None) -> Explanation:
+    snapshot = open_snapshot(storage_for(url, storage_options, None))
     predicate = None if where is None else parse_predicate(where, snapshot.config.schema)
     selection = select_files(snapshot, predicate)
     sizes = selection.files.column("size")

@@ -9,10 +9,12 @@ from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
-from alluvium.delta.upkeep.checkup import Finding, check_log, check_snapshot
+from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.upkeep.log_compaction import compact_log
 from alluvium.errors import CorruptTable
+from alluvium.storage.open import open_store
 
 
 def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
@@ -24,7 +26,8 @@ def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> t
 
     Returns:
         The findings, none for a sound table: gaps in the log, checkpoints that are damaged or incomplete, data files
-        that are gone or of another size than the log says, statistics that do not parse.
+        that are gone or of another size than the log says, deletion vectors that are gone or damaged, statistics that
+        do not parse, a version checksum that says otherwise, files of change data that are gone.
 
     Raises:
         NotFound: There is no table.
@@ -33,7 +36,8 @@ def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> t
     store = storage_for(url, storage_options, None)
     findings = check_log(store)
     try:
-        return (*findings, *check_snapshot(open_snapshot(store)))
+        snapshot = open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+        return (*findings, *check_snapshot(snapshot))
     except CorruptTable as error:
         return (*findings, Finding("error", "log", error.message, error.path))
 

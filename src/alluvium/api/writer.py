@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -76,8 +76,9 @@ def write(
     _ensure_format(format)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    store = storage_for(url, storage_options, partial(hadoop_access, spark))
-    target = _target(df, store, names, parsed, retry, time_zone(spark))
+    open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
+    store = open_any(url)
+    target = _target(df, store, open_any, names, parsed, retry, time_zone(spark))
     if target.snapshot is not None:
         if save_mode == "ErrorIfExists":
             raise InvalidRequest(
@@ -119,10 +120,16 @@ def _ensure_format(name: str) -> None:
 
 
 def _target(
-    df: DataFrame, store: Store, names: Sequence[str], parsed: Options, retry: RetryPolicy, zone: str
+    df: DataFrame,
+    store: Store,
+    open_any: Callable[[str], Store],
+    names: Sequence[str],
+    parsed: Options,
+    retry: RetryPolicy,
+    zone: str,
 ) -> DeltaTarget:
     try:
-        snapshot = open_snapshot(store, time_zone=zone)
+        snapshot = open_snapshot(store, time_zone=zone, open_elsewhere=open_any)
     except NotFound as error:
         if error.code != "not-a-table":
             raise

@@ -81,7 +81,9 @@ def _value(value: object, data_type: pa.DataType) -> object:
         return [(k, _text(v)) for k, v in value.items()] if isinstance(value, dict) else None
     if pa.types.is_string(data_type):
         return _text(value)
-    fits = isinstance(value, bool) if pa.types.is_boolean(data_type) else type(value) is int
+    fits = (
+        isinstance(value, bool) if pa.types.is_boolean(data_type) else type(value) is int and -(2**63) <= value < 2**63
+    )
     return value if fits else None
 
 

@@ -16,7 +16,8 @@ from alluvium.errors import CorruptTable
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
-from alluvium.storage.paths import decode_uri_paths
+from alluvium.storage.elsewhere import ensure_same_side
+from alluvium.storage.paths import decode_uri_paths, is_near
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,10 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
         for f in config.schema.fields
     )
     files = scan_files(selection.files, config, snapshot.time_zone)
+    if not is_near(snapshot.store.url):
+        local = pc.match_substring_regex(files["path"], "(?i)^(file|memory):/")
+        for path in files["path"].filter(local).slice(0, 1).to_pylist():
+            ensure_same_side(snapshot.store.url, path)
     plan = ScanPlan(
         root=snapshot.store.url,
         parts=(ScanPart("files", files, "parquet", config.data_columns, output),),
@@ -111,12 +116,15 @@ def data_paths(files: pa.Table) -> pa.ChunkedArray:
     "`path`: A relative path to a data file from the root of the table or an absolute path to a file".
 
     Raises:
-        CorruptTable: A path with a `..` part, which only somebody who wants to lead readers astray would write.
+        CorruptTable: A path with a `..` part, which only somebody who wants to lead readers astray would write, or one
+            that names no file.
     """
     paths = decode_uri_paths(files.column("path"))
-    climbs = pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)")
-    if pc.any(climbs).as_py():
-        path = paths.filter(climbs)[0].as_py()
+    senseless = pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)|(^|/)\.?$|\x00")
+    if pc.any(senseless).as_py():
+        path = paths.filter(senseless)[0].as_py()
+        if ".." not in path.split("/"):
+            raise CorruptTable(f"the log names a data file by {path!r}", code="malformed-path", path=path)
         raise CorruptTable(
             f"the log names a data file outside the table: {path!r}",
             code="path-escapes-root",

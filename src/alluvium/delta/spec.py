@@ -168,6 +168,10 @@ class LastCheckpoint(Wire, frozen=True, kw_only=True):
     checksum: str | None = None
 
 
+#: The years 1 to 9999, which is what Python's calendar holds, in milliseconds since 1970 UTC.
+_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+
+
 class CommitInfo(msgspec.Struct, frozen=True):
     """Provenance of a commit; "Implementations are free to store any valid JSON-formatted data".
 
@@ -185,8 +189,11 @@ class CommitInfo(msgspec.Struct, frozen=True):
 
     @property
     def in_commit_timestamp(self) -> int | None:
-        """The commit's time in tables with in-commit timestamps, milliseconds since 1970 UTC."""
-        return self._integer("inCommitTimestamp")
+        """The commit's time in tables with in-commit timestamps, milliseconds since 1970 UTC; a time that no calendar
+        of ours has is none.
+        """
+        found = self._integer("inCommitTimestamp")
+        return None if found is None or not _FIRST_MS <= found <= _LAST_MS else found
 
     @property
     def read_version(self) -> int | None:
@@ -297,6 +304,10 @@ _KEYS: Mapping[type, str] = {
 _LINES = msgspec.json.Decoder(Line)
 _ENCODER = msgspec.json.Encoder()
 
+#: What some editors put before UTF-8. "[Parsers] MAY ignore the presence of a byte order mark" (RFC 8259), and the
+#: reference implementation does.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 #: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
 DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -316,7 +327,7 @@ def parse_actions(data: bytes, *, path: str | None = None, version: int | None =
         CorruptTable: A line is not an action; the message names the line, counted from 1.
     """
     actions: list[Action] = []
-    for number, text in enumerate(data.split(b"\n"), 1):
+    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         if text.strip():
             actions.extend(_actions_of(parse_line(text, number, path=path, version=version)))
     return actions
@@ -337,8 +348,15 @@ def parse_line(text: bytes, number: int, *, path: str | None = None, version: in
 
 
 def parse_commit_info(raw: bytes | msgspec.Raw) -> CommitInfo:
-    """The value of a `commitInfo` action. What is not an object has no content for us."""
-    content = msgspec.json.decode(raw)
+    """The value of a `commitInfo` action.
+
+    What is not an object has no content for us, and neither has what is not text, or nested too deeply: the decoder
+    of lines passes it over unread, and no reader needs it.
+    """
+    try:
+        content = msgspec.json.decode(raw)
+    except DECODE_ERRORS:
+        return CommitInfo({})
     return CommitInfo(content if isinstance(content, dict) else {})
 
 

@@ -29,6 +29,8 @@ from alluvium.schema.types import Decimal as DecimalType
 
 # "Timestamp columns are truncated down to milliseconds."
 _LOST_BY_TRUNCATION_US = 999
+#: Doubles end at 1e308, decimals at 38 digits.
+_MAX_EXPONENT = 400
 # Years that Arrow and Python can print; bounds beyond are taken as unknown.
 _MIN_DAYS, _MAX_DAYS = -719_162, 2_932_896
 _PREFIX_LENGTH = 32
@@ -246,7 +248,16 @@ def count_column(values: list[object]) -> pa.Array:
     return _integers(values)
 
 
+def _tamed(values: list[object]) -> list[object]:
+    """Without numbers such as 1e999999999, which no column can hold and whose conversion crashes Arrow."""
+    return [
+        None if isinstance(value, Decimal) and not -_MAX_EXPONENT < value.adjusted() < _MAX_EXPONENT else value
+        for value in values
+    ]
+
+
 def _integers(values: list[object], arrow_type: pa.DataType = _INT64) -> pa.Array:
+    values = _tamed(values)
     with contextlib.suppress(pa.ArrowException, TypeError, OverflowError):
         # Without a type first: given one, Arrow cuts 1.5 to 1 without a word.
         inferred = pa.array(values)
@@ -267,6 +278,7 @@ def _bounds(values: list[object], data_type: DataType, zone: tzinfo) -> pa.Array
         parse = _decimal_parser(data_type)
     if parse is None:
         return pa.nulls(len(values), arrow_type)
+    values = _tamed(values)
     try:
         return pa.array(values, arrow_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -296,10 +308,15 @@ def _printable(value: int | None, per_day: int) -> int | None:
 
 
 def _integer(value: object, bits: int) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return None
+    if not isinstance(value, int) and not math.isfinite(value):
+        return None
+    # The range first: 1e999999999 as an integer would fill the memory.
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
         return None
     whole = int(value)
-    return whole if whole == value and -(1 << bits - 1) <= whole < 1 << bits - 1 else None
+    return whole if whole == value else None
 
 
 def _real(value: object) -> float | None:

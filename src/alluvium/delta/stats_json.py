@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from operator import attrgetter
 from typing import TypeAlias
 
@@ -29,7 +29,17 @@ _LEADING_NUM_RECORDS = r'^\{ ?"numRecords": ?(?P<n>[0-9]{1,18})[,}]'
 _LEADING_BYTES = 40
 #: Files decoded at a time, so that memory holds no more than that of their objects.
 _SLICE = 16_384
-_GENERIC = msgspec.json.Decoder(float_hook=Decimal)
+
+
+def _exact(text: str) -> Decimal | None:
+    """A number with its digits; None where its exponent is beyond all bounds."""
+    try:
+        return Decimal(text)
+    except InvalidOperation:
+        return None
+
+
+_GENERIC = msgspec.json.Decoder(float_hook=_exact)
 
 
 @dataclass(frozen=True, slots=True)

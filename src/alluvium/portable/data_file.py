@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.portable.conform import field_id
 from alluvium.portable.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
+from alluvium.storage.elsewhere import locate
+from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
 
 _ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/")
@@ -38,12 +40,14 @@ class Files:
 
         Raises:
             NotFound: The file is not there, code `missing-file`.
+            CorruptTable: The path leads where the table cannot mean.
+            UnsupportedFeature: No store here can reach it.
         """
         try:
             if not _ABSOLUTE.match(path):
                 return self.store.open_input(path)
-            parent, _, name = path.rpartition("/")
-            return self.open_store(parent or "/").open_input(name)
+            elsewhere, name = locate(self.store, self.open_store, resolve(self.store.url, path))
+            return elsewhere.open_input(name)
         except NotFound:
             raise NotFound(
                 "a data file that the table lists does not exist",

@@ -25,6 +25,9 @@ from alluvium.schema.types import (
 # Deeper schemas are refused: nobody writes them, and recursion must stay bounded on untrusted input.
 MAX_DEPTH = 100
 
+#: Characters of a problem or a name that errors show.
+_SHOWN = 300
+
 _DECIMAL = re.compile(r"decimal(?:\(\s*(\d{1,3})\s*,\s*(-?\d{1,3})\s*\))?$")
 # Spark writes char(n) and varchar(n) as string with metadata; old or foreign logs name them directly.
 _CHARACTER = re.compile(r"(?:var)?char\(\s*\d+\s*\)$")
@@ -68,11 +71,16 @@ def format_schema(schema: Struct) -> str:
     return msgspec.json.encode(_format_type(schema)).decode()
 
 
+def _clipped(text: str) -> str:
+    """What a table says may be megabytes long."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
 def _invalid(problem: str, path: tuple[str, ...]) -> CorruptTable:
     return CorruptTable(
-        f"the schema cannot be parsed: {problem}",
+        f"the schema cannot be parsed: {_clipped(problem)}",
         code="invalid-schema",
-        column=".".join(path) or None,
+        column=_clipped(".".join(path)) or None,
     )
 
 

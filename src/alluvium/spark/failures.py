@@ -22,16 +22,18 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 
-from alluvium.errors import NotFound
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.spark.gateway import JavaObject
 from alluvium.storage.paths import decode_uri_path
 
 _TOKEN = re.compile(r"alluvium-error-(\d+)!")
 _KEPT = 64
 _DEEPEST_CAUSE = 20
+_SHOWN = 300
 
-# How Spark reports, from a task, a file that its plan names and that is not there; the address is escaped.
-_MISSING_FILE = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+)\. ")
+# How Spark reports, from a task, a file that its plan names and that cannot be read; the address is escaped.
+_FAILED_FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
+_MISSING = "FILE_NOT_EXIST"
 
 _roots: set[str] = set()
 _remembered: OrderedDict[int, Exception] = OrderedDict()
@@ -68,7 +70,7 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             # Nothing is remembered and no table read in the usual case: other people's errors pass untouched.
             carried = _find(error.java_exception) if _remembered else None
             if carried is None and _roots:
-                carried = _missing_file(error.java_exception)
+                carried = _failed_file(error.java_exception)
             if carried is None:
                 raise
             raise carried from None
@@ -78,7 +80,8 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch(root: str) -> None:
-    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`.
+    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`, and one that they
+    cannot read as `CorruptTable`.
 
     Args:
         root: URL of a table, not escaped.
@@ -86,12 +89,21 @@ def watch(root: str) -> None:
     _roots.add(root.rstrip("/") + "/")
 
 
-def _missing_file(java_exception: JavaObject) -> NotFound | None:
-    for text in messages(java_exception):
-        match = _MISSING_FILE.search(text)
+def _failed_file(java_exception: JavaObject) -> NotFound | CorruptTable | None:
+    texts = list(messages(java_exception))
+    for text in texts:
+        match = _FAILED_FILE.search(text)
         # Java writes a local file's address with one slash or with three.
-        path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[1])) if match else ""
+        path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[2])) if match else ""
         root = next((r for r in _roots if path.startswith(r)), None)
+        if match and root is not None and match[1] != _MISSING:
+            return CorruptTable(
+                f"the data file cannot be read: {texts[-1].splitlines()[0][:_SHOWN]}",
+                code="damaged-file",
+                url=root.rstrip("/"),
+                path=path,
+                hint="the file was cut or overwritten; restore it, or remove its rows from the table",
+            )
         if root is not None:
             return NotFound(
                 "a data file that the table names is gone",

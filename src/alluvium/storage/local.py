@@ -60,6 +60,8 @@ class LocalStore:
         chunks: list[bytes] = []
         try:
             with open(self._full(path), "rb", buffering=0) as file:
+                # A buffer of the length asked is made before anything is read, and lengths may come from a log.
+                length = min(length, max(os.fstat(file.fileno()).st_size - start, 0))
                 # One system call gives at most 2 GiB.
                 while length > 0 and (chunk := os.pread(file.fileno(), length, start)):
                     chunks.append(chunk)
@@ -213,6 +215,11 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
         found = entry.stat()
     except FileNotFoundError:
         return None
+    except OSError as error:
+        # Links that lead in a circle are litter like any other.
+        if error.errno == errno.ELOOP:
+            return None
+        raise
     return ObjectInfo(join(prefix, entry.name), found.st_size, found.st_mtime_ns // 1_000_000)
 
 

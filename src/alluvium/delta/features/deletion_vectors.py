@@ -23,6 +23,7 @@ from alluvium.delta.spec import DeletionVector
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.storage import paths
+from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -95,7 +96,7 @@ class DeletionVectors:
         rows = pc.index_in(files["path"], value_set=self.paths)
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         try:
-            masks = load_vectors(_descriptors(self.vectors.take(rows)), self.store, self.open_store)
+            masks = load_vectors(parse_descriptors(self.vectors.take(rows)), self.store, self.open_store)
         except AlluviumError as error:
             error.url, error.version = error.url or self.store.url, self.version
             raise
@@ -162,7 +163,7 @@ def _vectors(files: pa.Table) -> pa.StructArray:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _descriptors(vectors: pa.StructArray) -> list[DeletionVector]:
+def parse_descriptors(vectors: pa.StructArray) -> list[DeletionVector]:
     """The rows as wire documents; a checkpoint's may lack what the log's JSON cannot.
 
     Raises:
@@ -272,13 +273,9 @@ def _ranges(vectors: Iterable[_Stored]) -> Iterator[_Range]:
 
 def _load_range(part: _Range, store: Store, open_store: Callable[[str], Store]) -> dict[_Stored, bytes]:
     address = part.vectors[0].address
-    relative = paths.relative_to(store.url, address)
+    holder, path = locate(store, open_store, address)
     try:
-        if relative is None:
-            directory, name = paths.split_file(address)
-            data = open_store(directory).get_range(name, part.start, part.end - part.start)
-        else:
-            data = store.get_range(relative, part.start, part.end - part.start)
+        data = holder.get_range(path, part.start, part.end - part.start)
     except NotFound:
         raise NotFound(
             "a deletion vector that the table lists does not exist",

@@ -5,6 +5,7 @@ Specification: "Delta Log Entries".
 
 from __future__ import annotations
 
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,6 +25,7 @@ from alluvium.delta.log.columns import (
 )
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
 from alluvium.delta.spec import (
+    BYTE_ORDER_MARK,
     DECODE_ERRORS,
     FILES,
     STRING_MAP,
@@ -109,6 +111,17 @@ class _Piece:
     data: bytes
 
 
+def _begin(commit: ObjectInfo, data: bytes) -> _Piece:
+    """A commit, or its first lines."""
+    if not data:
+        # It is a version without actions, as for the reference implementation; but no known writer means to write one.
+        warnings.warn(
+            f"{commit.path} is empty: its writer may have died, and what it wrote is then not in the table",
+            stacklevel=2,
+        )
+    return _Piece(commit, 1, data.removeprefix(BYTE_ORDER_MARK))
+
+
 def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
     """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too."""
     actions = CommitActions()
@@ -177,10 +190,10 @@ def _pieces(store: Store, commits: Sequence[ObjectInfo]) -> Iterator[_Piece]:
         if commit.size <= _BLOCK:
             small.append(commit)
             continue
-        yield from (_Piece(info, 1, data) for info, data in read_each(store, small, 4 * _BLOCK))
+        yield from (_begin(info, data) for info, data in read_each(store, small, 4 * _BLOCK))
         small = []
         yield from _stream(store, commit)
-    yield from (_Piece(info, 1, data) for info, data in read_each(store, small, 4 * _BLOCK))
+    yield from (_begin(info, data) for info, data in read_each(store, small, 4 * _BLOCK))
 
 
 def _stream(store: Store, commit: ObjectInfo) -> Iterator[_Piece]:
@@ -192,12 +205,13 @@ def _stream(store: Store, commit: ObjectInfo) -> Iterator[_Piece]:
             if end == 0:
                 rest += data
                 continue
-            piece = _Piece(commit, first_line, rest + data[:end])
+            whole = rest + data[:end]
+            piece = _begin(commit, whole) if first_line == 1 else _Piece(commit, first_line, whole)
             rest = data[end:]
             first_line += piece.data.count(b"\n")
             yield piece
     if rest:
-        yield _Piece(commit, first_line, rest)
+        yield _begin(commit, rest) if first_line == 1 else _Piece(commit, first_line, rest)
 
 
 def _blocks(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
@@ -215,24 +229,22 @@ def _blocks(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _decode(pieces: list[_Piece]) -> list[_Line]:
-    if any(not piece.data for piece in pieces):
-        empty = next(piece for piece in pieces if not piece.data)
-        raise CorruptTable(
-            "the log entry is empty",
-            code="empty-commit",
-            path=empty.commit.path,
-            version=_version_of(empty.commit),
-            hint="a writer died or the file was cut off; restore it from a copy",
-        )
-    data = pieces[0].data if len(pieces) == 1 else b"\n".join(piece.data for piece in pieces)
+    # No line more than there is: counting them below finds documents that share one.
+    data = b"".join(p.data if p.data.endswith(b"\n") or p is pieces[-1] else p.data + b"\n" for p in pieces)
     try:
         lines = _LINES.decode_lines(data)
     except DECODE_ERRORS as error:
         raise _damage(pieces, error) from None
     # The decoder takes a line break for white space: two documents in a line, or one over two lines, pass it.
-    if len(lines) != data.count(b"\n") + (not data.endswith(b"\n")) and len(lines) != _count_documents(data):
+    is_plain = len(lines) == data.count(b"\n") + (not data.endswith(b"\n")) and not _has_blank_lines(data)
+    if not is_plain and len(lines) != _count_documents(data):
         raise _damage(pieces, None)
     return lines
+
+
+def _has_blank_lines(data: bytes) -> bool:
+    """Whether a line may be blank; each would make up for one that holds two documents."""
+    return data[:1].isspace() or any(blank in data for blank in (b"\n\n", b"\n ", b"\n\t", b"\n\r"))
 
 
 def _count_documents(data: bytes) -> int:

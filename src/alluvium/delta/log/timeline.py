@@ -16,7 +16,7 @@ from alluvium.delta.features.in_commit_timestamp import Enablement
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import commit_version, read_each
 from alluvium.delta.log.segment import list_log, not_a_table
-from alluvium.delta.spec import DECODE_ERRORS, CommitInfo, Wire, parse_commit_info
+from alluvium.delta.spec import BYTE_ORDER_MARK, DECODE_ERRORS, CommitInfo, Wire, parse_commit_info
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 
@@ -184,7 +184,7 @@ def read_commit_infos(
 
 
 def _commit_info(data: bytes, version: int) -> CommitInfo | None:
-    for number, text in enumerate(data.split(b"\n"), 1):
+    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         if b'"commitInfo"' not in text:
             continue
         try:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Literal
+from collections.abc import Iterator
 
 import msgspec
 import pyarrow as pa
@@ -24,35 +21,13 @@ from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
+from alluvium.delta.upkeep.finding import Finding, summed_up
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
-from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import decode_uri_paths, is_absolute
 from alluvium.storage.store import Store
 
-Level = Literal["error", "warning"]
-
-#: Findings of one kind that are shown one by one; the rest is summed up.
-_SHOWN = 20
 #: Characters of a value that are shown.
 _SHOWN_TEXT = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """Something that is wrong with a table.
-
-    Attributes:
-        level: `"error"`: rows or versions are lost, or cannot be read; `"warning"`: it can be read all the same.
-        check: Which check found it: `"log"`, `"checkpoint"`, `"compaction"`, `"checksum"`, `"files"` or
-            `"statistics"`.
-        message: What is wrong.
-        path: The object concerned, if it is one.
-    """
-
-    level: Level
-    check: str
-    message: str
-    path: str | None = None
 
 
 class _Statistics(msgspec.Struct):
@@ -69,14 +44,26 @@ _STATISTICS = msgspec.json.Decoder(_Statistics)
 
 def check_log(store: Store) -> tuple[Finding, ...]:
     """Whether the log's commits follow each other, and its checkpoints and compactions are whole and readable."""
-    return (*_check_commits(store), *_check_hint(store), *_check_checkpoints(store), *_check_compactions(store))
+    return (
+        *_check_commits(store),
+        *_check_empty_commits(store),
+        *_check_hint(store),
+        *_check_checkpoints(store),
+        *_check_compactions(store),
+    )
 
 
 def check_snapshot(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """Whether the version's checksum agrees, the live files are there with the size that the log gives, and their
-    statistics parse.
+    """Whether the version's checksum agrees, the live files are there with the size that the log gives, their deletion
+    vectors are whole, their statistics parse, and the files of change data are there.
     """
-    return (*_check_checksum(snapshot), *_check_files(snapshot), *_check_statistics(snapshot.files))
+    return (
+        *_check_checksum(snapshot),
+        *check_data_files(snapshot),
+        *check_deletion_vectors(snapshot),
+        *_check_statistics(snapshot.files),
+        *check_change_data(snapshot),
+    )
 
 
 def _check_commits(store: Store) -> Iterator[Finding]:
@@ -128,6 +115,16 @@ def _check_compactions(store: Store) -> Iterator[Finding]:
             yield Finding("warning", "compaction", problem.message, info.path)
 
 
+def _check_empty_commits(store: Store) -> Iterator[Finding]:
+    """An empty commit is a version without actions to every reader, which its writer will not have meant."""
+    empty = [
+        Finding("warning", "log", "the commit is empty: what its writer wrote is not in the table", info.path)
+        for info in list_log(store).commits.values()
+        if info.size == 0
+    ]
+    yield from summed_up("log", empty)
+
+
 def _check_checksum(snapshot: Snapshot) -> Iterator[Finding]:
     """ "If validation fails, readers SHOULD surface the discrepancy to users via error messaging. Readers MUST continue
     functioning if Version Checksum files are missing."
@@ -152,35 +149,13 @@ def _checkpoint_files(store: Store) -> Iterator[tuple[str, int]]:
             yield info.path, name.version
 
 
-def _check_files(snapshot: Snapshot) -> Iterator[Finding]:
-    files = snapshot.files
-    paths: list[str] = decode_uri_paths(files.column("path")).to_pylist()
-    inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
-              if not is_absolute(path)]  # fmt: skip
-    found = map_parallel(partial(_look_at, snapshot.store), inside)
-    yield from _shown("files", [f for f in found if f is not None])
-    if elsewhere := len(paths) - len(inside):
-        yield Finding("warning", "files", f"{elsewhere} files lie outside of the table's directory: not looked at")
-
-
-def _look_at(store: Store, file: tuple[str, int]) -> Finding | None:
-    path, size = file
-    try:
-        info = store.head(path)
-    except NotFound:
-        return Finding("error", "files", "the data file is gone", path)
-    if info.size == size:
-        return None
-    return Finding("error", "files", f"the data file has {info.size} bytes, the log says {size}", path)
-
-
 def _check_statistics(files: pa.Table) -> Iterator[Finding]:
     found: list[Finding] = []
     pairs = zip(files.column("path").to_pylist(), files.column("stats").to_pylist(), strict=True)
     for path, text in pairs:
         if text and (problem := _statistics_problem(text)):
             found.append(Finding("warning", "statistics", problem, path))
-    yield from _shown("statistics", found)
+    yield from summed_up("statistics", found)
 
 
 def _statistics_problem(text: str) -> str | None:
@@ -191,9 +166,3 @@ def _statistics_problem(text: str) -> str | None:
     if statistics.num_records is not None and statistics.num_records < 0:
         return f"the number of rows is negative: {statistics.num_records}"
     return None
-
-
-def _shown(check: str, findings: Sequence[Finding]) -> Iterator[Finding]:
-    yield from findings[:_SHOWN]
-    if len(findings) > _SHOWN:
-        yield Finding(findings[0].level, check, f"and {len(findings) - _SHOWN} more files like these")

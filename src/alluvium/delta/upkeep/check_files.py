@@ -1,0 +1,124 @@
+"""Whether the files that a version names are there, and what says which of their rows are deleted is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors
+from alluvium.delta.log.read import read_each
+from alluvium.delta.log.segment import list_log
+from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.spec import BYTE_ORDER_MARK, DECODE_ERRORS, Cdc, Wire
+from alluvium.delta.upkeep.finding import Finding, Level, summed_up
+from alluvium.errors import AlluviumError, NotFound
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute
+from alluvium.storage.store import Store
+
+_AHEAD_BYTES = 4 << 20
+
+
+class _CdcLine(Wire, frozen=True):
+    cdc: Cdc | None = None
+
+
+_CDC_LINES = msgspec.json.Decoder(_CdcLine)
+
+
+def check_data_files(snapshot: Snapshot) -> Iterator[Finding]:
+    """Whether the live files are there, with the size that the log gives."""
+    files = snapshot.files
+    paths: list[str] = decode_uri_paths(files.column("path")).to_pylist()
+    inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
+              if not is_absolute(path)]  # fmt: skip
+    found = map_parallel(partial(_look_at, snapshot.store, "files", "the data file", "error"), inside)
+    yield from summed_up("files", [f for f in found if f is not None])
+    if elsewhere := len(paths) - len(inside):
+        yield Finding("warning", "files", f"{elsewhere} files lie outside of the table's directory: not looked at")
+
+
+def _look_at(store: Store, check: str, what: str, level: Level, file: tuple[str, int]) -> Finding | None:
+    path, size = file
+    try:
+        info = store.head(path)
+    except NotFound:
+        return Finding(level, check, f"{what} is gone", path)
+    except AlluviumError as error:
+        return Finding(level, check, f"{what} cannot be looked at: {error.message}", path)
+    if info.size == size:
+        return None
+    return Finding(level, check, f"{what} has {info.size} bytes, the log says {size}", path)
+
+
+def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
+    """Whether each vector exists, has the checksum and cardinality that are recorded, and does not delete more rows
+    than its file has.
+
+    "For any logical file where `deletionVector` is not `null`, the `numRecords` statistic *must* be present".
+    """
+    files = snapshot.files
+    if files["deletionVector"].null_count == files.num_rows:
+        return
+    masked = files.filter(has_vector(files["deletionVector"].combine_chunks()))
+    paths: list[str] = masked.column("path").to_pylist()
+    num_records = snapshot.statistics(masked).num_rows().to_pylist()
+    found = [
+        Finding("warning", "deletion-vectors", "the file has a deletion vector and no number of rows", path)
+        for path, count in zip(paths, num_records, strict=True)
+        if count is None
+    ]
+    loaders = [partial(_problem_of, snapshot, masked.slice(row, 1)) for row in range(masked.num_rows)]
+    for path, problem in zip(paths, map_parallel(_call, loaders), strict=True):
+        if problem is not None:
+            found.append(Finding("error", "deletion-vectors", problem, path))
+    cardinalities = pc.struct_field(masked["deletionVector"].combine_chunks(), "cardinality").to_pylist()
+    for path, count, deleted in zip(paths, num_records, cardinalities, strict=True):
+        if count is not None and deleted is not None and deleted > count:
+            text = f"{deleted} rows are deleted of a file that has {count}"
+            found.append(Finding("error", "deletion-vectors", text, path))
+    yield from summed_up("deletion-vectors", found)
+
+
+def _call(load: Callable[[], str | None]) -> str | None:
+    return load()
+
+
+def _problem_of(snapshot: Snapshot, file: pa.Table) -> str | None:
+    """What is wrong with the vector of one file."""
+    try:
+        descriptors = parse_descriptors(file["deletionVector"].combine_chunks())
+        load_vectors(descriptors, snapshot.store, snapshot.open_store)
+    except AlluviumError as error:
+        return error.message
+    return None
+
+
+def check_change_data(snapshot: Snapshot) -> Iterator[Finding]:
+    """Whether the files of change data that the commits name are still there; without them the feed of those versions
+    cannot be read, the table can. VACUUM removes old ones by right.
+    """
+    commits = [info for version, info in list_log(snapshot.store).commits.items() if version <= snapshot.version]
+    named: list[tuple[str, int]] = []
+    for _, data in read_each(snapshot.store, commits, _AHEAD_BYTES):
+        named.extend(_change_files(data))
+    found = map_parallel(partial(_look_at, snapshot.store, "change-data", "the file of change data", "warning"), named)
+    yield from summed_up("change-data", [f for f in found if f is not None])
+
+
+def _change_files(data: bytes) -> Iterator[tuple[str, int]]:
+    """Those below the table's root. A line that does not parse is found by the check of the log."""
+    for text in data.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
+        if b'"cdc"' not in text:
+            continue
+        try:
+            cdc = _CDC_LINES.decode(text).cdc
+            path = "" if cdc is None else decode_uri_path(cdc.path)
+        except (*DECODE_ERRORS, AlluviumError):
+            continue
+        if cdc is not None and not is_absolute(path):
+            yield path, cdc.size
