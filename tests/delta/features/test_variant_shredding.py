@@ -1,0 +1,107 @@
+"""variantShredding. Specification: "Variant Shredding"."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from delta_values import make_config
+
+import alluvium
+from alluvium.cli.app import main
+from alluvium.delta.features.registry import ensure_readable, ensure_writable
+from alluvium.delta.features.variant_shredding import FEATURE
+from alluvium.delta.spec import Protocol
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.schema.spark_json import format_schema
+from alluvium.schema.types import LONG, VARIANT, Field, Struct
+
+SCHEMA = Struct((Field("id", LONG), Field("v", VARIANT)))
+METADATA = b"\x01\x02\x00\x01\x02ab"
+
+
+@pytest.mark.parametrize("name", ["variantShredding", "variantShredding-preview"])
+def test_read_but_not_written(name: str) -> None:
+    """readers "must recognize and tolerate a `variant` data type in a Delta schema." """
+    names = ("variantType", name)
+    listed = Protocol(min_reader_version=3, min_writer_version=7, reader_features=names, writer_features=names)
+    config = make_config(SCHEMA, protocol=listed)
+    ensure_readable(config)
+    assert FEATURE.is_used(config)
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_writable(config)
+    assert set(caught.value.features) == set(names)
+
+
+def parquet(rows: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(rows, sink)
+    return sink.getvalue()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """Four files, each shredded in its own way or not at all."""
+    field = {"a": {"value": None, "typed_value": 1}}
+    columns = [
+        pa.array([{"metadata": METADATA, "value": b"\x02\x01\x00\x00\x02\x0c\x07"}, None]),
+        pa.array([{"metadata": METADATA, "value": b"\x02\x01\x01\x00\x02\x0c\x02", "typed_value": field}]),
+        pa.array([{"typed_value": "text", "metadata": METADATA}]),
+        pa.array([{"metadata": METADATA, "value": None, "typed_value": [{"typed_value": 1.5}]}]),
+    ]
+    names = ["variantType", "variantShredding"]
+    actions: list[object] = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}},
+        {"metaData": {"id": "0", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [],
+                      "schemaString": format_schema(SCHEMA), "configuration": {}}},
+    ]  # fmt: skip
+    for number, values in enumerate(columns):
+        data = parquet(pa.table({"id": [number * 10 + i for i in range(len(values))], "v": values}))
+        (tmp_path / f"{number}.parquet").write_bytes(data)
+        nulls = {"id": 0, "v": values.null_count}
+        stats = {"numRecords": len(values), "nullCount": nulls, "minValues": {"v": "0rJlc"}, "maxValues": {"v": "0rJlc"}}
+        actions.append({"add": {"path": f"{number}.parquet", "partitionValues": {}, "size": len(data),
+                                "modificationTime": 0, "dataChange": True, "stats": json.dumps(stats)}})  # fmt: skip
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    (log / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    return str(tmp_path)
+
+
+TEXTS = {0: '{"a":7}', 1: None, 10: '{"a":1,"b":2}', 20: '"text"', 30: "[1.5]"}
+
+
+def test_files_may_be_shredded_differently(table: str) -> None:
+    """ "Tables supporting Variant Shredding may also contain parquet files containing Variants represented in the
+    "unshredded" format"; "Different files may contain conflicting shredding schemas."
+    """
+    found = alluvium.open(table).to_pandas()
+    assert dict(zip(found["id"], found["v"], strict=True)) == TEXTS
+    assert alluvium.open(table).to_arrow().schema.field("v").type.field("value").type == pa.binary()
+
+
+def test_predicates(table: str) -> None:
+    t = alluvium.open(table)
+    assert t.to_arrow(["id"], where="v is null")["id"].to_pylist() == [1]
+    assert t.files("v is null").num_rows == 1
+    assert t.to_arrow(["id"], where="v is not null and id >= 10").num_rows == 3
+    for where in ("v = 1", "v in (1)", "cast(v as string) = 'x'", "cast(v as boolean)", "v like 'x%'", "v < v"):
+        assert t.files(where).num_rows == 4
+        with pytest.raises(InvalidRequest) as caught:
+            t.to_arrow(where=where)
+        assert caught.value.code == "unsupported-expression"
+
+
+def test_the_command_line_prints_json(table: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for how in ("json", "csv", "table"):
+        with pytest.raises(SystemExit) as end:
+            main(["cat", table, "--format", how])
+        assert not end.value.code
+        out = capsys.readouterr().out
+        if how == "json":
+            assert {row["id"]: row["v"] for row in json.loads(out)} == TEXTS
+        assert "text" in out
