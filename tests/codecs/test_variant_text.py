@@ -46,8 +46,6 @@ def test_text(value: str, text: str):
     json.loads(text)
 
 
-
-
 @pytest.mark.parametrize(
     "value",
     [

@@ -35,7 +35,9 @@ _is = pa.types
 
 PRIMITIVE, SHORT_STRING, OBJECT, ARRAY = range(4)
 NULL, TRUE, FALSE, INT8, INT16, INT32, INT64, DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16 = range(11)
-DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, STRING, TIME_NTZ, TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS, UUID = range(11, 21)
+DATE, TIMESTAMP, TIMESTAMP_NTZ, FLOAT, BINARY, STRING, TIME_NTZ, TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS, UUID = range(
+    11, 21
+)
 
 #: "The `version` is a 4-bit value that must always contain the value `1`."
 VERSION = 1
@@ -234,7 +236,8 @@ def encode_containers(present: Mask, counts: Ints, members: Ranges, ids: Ints | 
 
 def _width(numbers: Ints) -> Ints:
     """Bytes that an unsigned number takes, 1 to 4."""
-    return 1 + sum((numbers >= 1 << bits).astype(np.int64) for bits in (8, 16, 24))
+    widths: Ints = 1 + np.sum([numbers >= 1 << bits for bits in (8, 16, 24)], axis=0, dtype=np.int64)
+    return widths
 
 
 def _greatest(numbers: Ints, counts: Ints) -> Ints:

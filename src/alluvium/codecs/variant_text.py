@@ -6,7 +6,7 @@ Specification: Parquet, VariantEncoding.md. The text is that of Spark's `to_json
 from __future__ import annotations
 
 import base64
-import struct
+import itertools
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from alluvium.codecs.temporal_text import DAY_US, format_date, format_instant
 from alluvium.codecs.variant_encoding import (
-    ARRAY,
     BINARY,
     DATE,
     DECIMAL4,
@@ -53,7 +52,14 @@ _CONSTANTS = {NULL: "null", TRUE: "true", FALSE: "false"}
 #: Bytes of what follows the header.
 _WIDTHS = {
     **{INT8 + step: 1 << step for step in range(4)},
-    **{DOUBLE: 8, DECIMAL4: 5, DECIMAL8: 9, DECIMAL16: 17, DATE: 4, FLOAT: 4, UUID: 16, TIME_NTZ: 8},
+    DOUBLE: 8,
+    DECIMAL4: 5,
+    DECIMAL8: 9,
+    DECIMAL16: 17,
+    DATE: 4,
+    FLOAT: 4,
+    UUID: 16,
+    TIME_NTZ: 8,
     **dict.fromkeys((TIMESTAMP, TIMESTAMP_NTZ, TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS), 8),
 }
 _NANOS = (TIMESTAMP_NANOS, TIMESTAMP_NTZ_NANOS)
@@ -74,7 +80,9 @@ def show_variants(table: pa.Table, schema: Struct) -> pa.Table:
         if f is not None and holds(f.type, VARIANT):
             column = table.column(index)
             chunks = column.chunks or [pa.array([], column.type)]
-            table = table.set_column(index, name, pa.chunked_array([format_variants(chunk, f.type) for chunk in chunks]))
+            table = table.set_column(
+                index, name, pa.chunked_array([format_variants(chunk, f.type) for chunk in chunks])
+            )
     return table
 
 
@@ -106,7 +114,7 @@ def format_variant(metadata: bytes, value: bytes) -> str:
     """
     try:
         return _Reader(_names(metadata), value, [len(value)]).text(0, 0)
-    except (IndexError, struct.error, UnicodeDecodeError):
+    except (IndexError, UnicodeDecodeError):
         raise malformed("it is cut off, or holds text that is not UTF-8") from None
 
 
@@ -125,9 +133,9 @@ def _names(metadata: bytes) -> list[bytes]:
     if texts > len(metadata):
         raise malformed("its metadata has fewer bytes than names")
     offsets = [_number(metadata, 1 + width * (1 + i), width) for i in range(size + 1)]
-    if any(low > high for low, high in zip(offsets, offsets[1:], strict=False)) or texts + offsets[-1] > len(metadata):
+    if any(low > high for low, high in itertools.pairwise(offsets)) or texts + offsets[-1] > len(metadata):
         raise malformed("the offsets in its metadata lead out of it")
-    return [metadata[texts + low : texts + high] for low, high in zip(offsets, offsets[1:], strict=False)]
+    return [metadata[texts + low : texts + high] for low, high in itertools.pairwise(offsets)]
 
 
 @dataclass(frozen=True, slots=True)

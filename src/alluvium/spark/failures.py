@@ -22,7 +22,7 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 
-from alluvium.errors import NotFound
+from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
 from alluvium.storage.paths import decode_uri_path
 
@@ -30,8 +30,15 @@ _TOKEN = re.compile(r"alluvium-error-(\d+)!")
 _KEPT = 64
 _DEEPEST_CAUSE = 20
 
-# How Spark reports, from a task, a file that its plan names and that is not there; the address is escaped.
-_MISSING_FILE = re.compile(r"FAILED_READ_FILE\.FILE_NOT_EXIST\] Encountered error while reading file (\S+)\. ")
+# How Spark reports, from a task, a file that it cannot read; the address is escaped.
+_FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
+_NOT_THERE = "FILE_NOT_EXIST"
+# Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
+_UNKNOWN_ANNOTATION = "org.apache.parquet.format.LogicalType.getSetField()"
+# Below it, a shredded variant where Spark (4.0, unless told otherwise) takes none.
+_SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
+# Below it, the bytes of a variant.
+_MALFORMED_VARIANT = "MALFORMED_VARIANT"
 
 _roots: set[str] = set()
 _remembered: OrderedDict[int, Exception] = OrderedDict()
@@ -68,7 +75,7 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             # Nothing is remembered and no table read in the usual case: other people's errors pass untouched.
             carried = _find(error.java_exception) if _remembered else None
             if carried is None and _roots:
-                carried = _missing_file(error.java_exception)
+                carried = _failed_read(error.java_exception)
             if carried is None:
                 raise
             raise carried from None
@@ -78,7 +85,8 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch(root: str) -> None:
-    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`.
+    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`, one with types that
+    Spark's Parquet library does not know as `UnsupportedFeature`, one with malformed variants as `CorruptTable`.
 
     Args:
         root: URL of a table, not escaped.
@@ -86,20 +94,53 @@ def watch(root: str) -> None:
     _roots.add(root.rstrip("/") + "/")
 
 
-def _missing_file(java_exception: JavaObject) -> NotFound | None:
-    for text in messages(java_exception):
-        match = _MISSING_FILE.search(text)
-        # Java writes a local file's address with one slash or with three.
-        path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[1])) if match else ""
-        root = next((r for r in _roots if path.startswith(r)), None)
-        if root is not None:
-            return NotFound(
-                "a data file that the table names is gone",
-                code="missing-file",
-                url=root.rstrip("/"),
-                path=path,
-                hint="it was removed outside the table, or by VACUUM since: read the newest version",
-            )
+def _failed_read(java_exception: JavaObject) -> AlluviumError | None:
+    """Ours for a failure to read a file of a table that is watched, where we know what is wrong with it."""
+    texts = list(messages(java_exception))
+    match = next(filter(None, map(_FAILED_READ.search, texts)), None)
+    if match is None:
+        return None
+    # Java writes a local file's address with one slash or with three.
+    path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[2]))
+    root = next((r for r in _roots if path.startswith(r)), None)
+    if root is None:
+        return None
+    return _of_file(match[1], texts, root.rstrip("/"), path)
+
+
+def _of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumError | None:
+    if condition == _NOT_THERE:
+        return NotFound(
+            "a data file that the table names is gone",
+            code="missing-file",
+            url=url,
+            path=path,
+            hint="it was removed outside the table, or by VACUUM since: read the newest version",
+        )
+    if any(_UNKNOWN_ANNOTATION in text for text in texts):
+        return UnsupportedFeature(
+            "a data file has a type, perhaps variant, that the Parquet library of this Spark does not know",
+            code="unsupported-file-type",
+            url=url,
+            path=path,
+            hint="read it with Spark 4.1 or newer, or without Spark: alluvium.open(url)",
+        )
+    if any(_SHREDDED_VARIANT in text for text in texts):
+        return UnsupportedFeature(
+            "a data file has shredded variants, which this Spark reads only when told to",
+            code="shredded-variant",
+            url=url,
+            path=path,
+            hint="spark.conf.set('spark.sql.variant.allowReadingShredded', 'true')",
+        )
+    if any(_MALFORMED_VARIANT in text for text in texts):
+        return CorruptTable(
+            "a variant is malformed",
+            code="malformed-variant",
+            url=url,
+            path=path,
+            hint="the data file was damaged, or written by a broken client; rewrite it",
+        )
     return None
 
 

@@ -13,7 +13,7 @@ from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.features.variant import FEATURE, is_used
 from alluvium.delta.spec import FILES, Protocol
 from alluvium.delta.stats import AddStatistics
-from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import LONG, VARIANT, Array, Field, Map, Struct
 
@@ -62,7 +62,9 @@ def test_no_table_is_partitioned_by_a_variant() -> None:
     assert make_config(SCHEMA, partition_by=["id"], protocol=protocol("variantType")).partition_columns == ("id",)
 
 
-@pytest.mark.parametrize("data_type", [VARIANT, Array(VARIANT), Map(LONG, VARIANT), Struct((Field("x", VARIANT),))], ids=str)
+@pytest.mark.parametrize(
+    "data_type", [VARIANT, Array(VARIANT), Map(LONG, VARIANT), Struct((Field("x", VARIANT),))], ids=str
+)
 def test_used_at_any_depth(data_type: object) -> None:
     assert is_used(make_config(Struct((Field("c", data_type),))))  # type: ignore[arg-type]
     assert not is_used(make_config())
@@ -71,9 +73,9 @@ def test_used_at_any_depth(data_type: object) -> None:
 
 def statistics(*stats: object, parsed: pa.Array | None = None) -> AddStatistics:
     texts = [None if s is None else json.dumps(s) for s in stats]
-    columns = {
-        name: pa.nulls(len(stats), FILES.field(name).type) for name in FILES.names if name != "stats"
-    } | {"stats": pa.array(texts, pa.string())}
+    columns = {name: pa.nulls(len(stats), FILES.field(name).type) for name in FILES.names if name != "stats"} | {
+        "stats": pa.array(texts, pa.string())
+    }
     if parsed is not None:
         columns["stats_parsed"] = parsed
     return AddStatistics(pa.table(columns), SCHEMA, ())
@@ -85,7 +87,9 @@ def test_bounds_of_variants_are_not_misread() -> None:
     """
     z85 = "0rJlc5f$EczEEx[cTw04cUW9st(>6d00icd1U*?]0000000000"
     bounds = {"v": z85, "s": {"v": {"metadata": "0rSr50S#>uv/", "value": "0S&u501fz*"}}}
-    found = statistics({"numRecords": 3, "minValues": bounds, "maxValues": bounds, "nullCount": {"v": 2, "s": {"v": 0}}})
+    found = statistics(
+        {"numRecords": 3, "minValues": bounds, "maxValues": bounds, "nullCount": {"v": 2, "s": {"v": 0}}}
+    )
     for path, nulls in ((("v",), 2), (("s", "v"), 0)):
         low, high, count = found.lower(path), found.upper(path), found.null_count(path)
         assert low is not None

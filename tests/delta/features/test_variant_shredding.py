@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from delta_values import make_config
+from variant_table import SCHEMA, TEXTS, write_variants
 
 import alluvium
 from alluvium.cli.app import main
@@ -17,11 +16,6 @@ from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.features.variant_shredding import FEATURE
 from alluvium.delta.spec import Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.schema.spark_json import format_schema
-from alluvium.schema.types import LONG, VARIANT, Field, Struct
-
-SCHEMA = Struct((Field("id", LONG), Field("v", VARIANT)))
-METADATA = b"\x01\x02\x00\x01\x02ab"
 
 
 @pytest.mark.parametrize("name", ["variantShredding", "variantShredding-preview"])
@@ -37,42 +31,10 @@ def test_read_but_not_written(name: str) -> None:
     assert set(caught.value.features) == set(names)
 
 
-def parquet(rows: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(rows, sink)
-    return sink.getvalue()
-
-
 @pytest.fixture
 def table(tmp_path: Path) -> str:
-    """Four files, each shredded in its own way or not at all."""
-    field = {"a": {"value": None, "typed_value": 1}}
-    columns = [
-        pa.array([{"metadata": METADATA, "value": b"\x02\x01\x00\x00\x02\x0c\x07"}, None]),
-        pa.array([{"metadata": METADATA, "value": b"\x02\x01\x01\x00\x02\x0c\x02", "typed_value": field}]),
-        pa.array([{"typed_value": "text", "metadata": METADATA}]),
-        pa.array([{"metadata": METADATA, "value": None, "typed_value": [{"typed_value": 1.5}]}]),
-    ]
-    names = ["variantType", "variantShredding"]
-    actions: list[object] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}},
-        {"metaData": {"id": "0", "format": {"provider": "parquet", "options": {}}, "partitionColumns": [],
-                      "schemaString": format_schema(SCHEMA), "configuration": {}}},
-    ]  # fmt: skip
-    for number, values in enumerate(columns):
-        data = parquet(pa.table({"id": [number * 10 + i for i in range(len(values))], "v": values}))
-        (tmp_path / f"{number}.parquet").write_bytes(data)
-        nulls = {"id": 0, "v": values.null_count}
-        stats = {"numRecords": len(values), "nullCount": nulls, "minValues": {"v": "0rJlc"}, "maxValues": {"v": "0rJlc"}}
-        actions.append({"add": {"path": f"{number}.parquet", "partitionValues": {}, "size": len(data),
-                                "modificationTime": 0, "dataChange": True, "stats": json.dumps(stats)}})  # fmt: skip
-    log = tmp_path / "_delta_log"
-    log.mkdir()
-    (log / f"{0:020d}.json").write_text("\n".join(map(json.dumps, actions)))
+    write_variants(tmp_path)
     return str(tmp_path)
-
-
-TEXTS = {0: '{"a":7}', 1: None, 10: '{"a":1,"b":2}', 20: '"text"', 30: "[1.5]"}
 
 
 def test_files_may_be_shredded_differently(table: str) -> None:
