@@ -125,9 +125,10 @@ def copy_ranges(values: Ranges, out: Bytes, places: Ints) -> None:
             out[place : place + length] = values.data[start : start + length]
         else:
             lengths = values.lengths[low:high]
-            steps = within(lengths)
-            target = np.repeat(places[low:high], lengths) + steps
-            out[target] = values.data[np.repeat(values.starts[low:high], lengths) + steps]
+            first = starts_of(lengths)
+            steps = np.arange(int(lengths.sum()), dtype=np.int64)
+            source = np.repeat(values.starts[low:high] - first, lengths) + steps
+            out[np.repeat(places[low:high] - first, lengths) + steps] = values.data[source]
         low = high
 
 

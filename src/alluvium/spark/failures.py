@@ -34,7 +34,7 @@ _DEEPEST_CAUSE = 20
 _FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
 _NOT_THERE = "FILE_NOT_EXIST"
 # Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
-_UNKNOWN_ANNOTATION = "org.apache.parquet.format.LogicalType.getSetField()"
+_UNKNOWN_ANNOTATION = re.compile(r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S)
 # Below it, a shredded variant where Spark (4.0, unless told otherwise) takes none.
 _SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
 # Below it, the bytes of a variant.
@@ -105,7 +105,17 @@ def _failed_read(java_exception: JavaObject) -> AlluviumError | None:
     root = next((r for r in _roots if path.startswith(r)), None)
     if root is None:
         return None
-    return _of_file(match[1], texts, root.rstrip("/"), path)
+    return _of_file(match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root.rstrip("/"), path)
+
+
+def _innermost_frame(java_exception: JavaObject) -> str:
+    """Where the last cause was thrown: a NullPointerException loses its text on the way from a task."""
+    for _ in range(_DEEPEST_CAUSE):
+        cause = java_exception.getCause()
+        if cause is None:
+            break
+        java_exception = cause
+    return " ".join(str(frame) for frame in java_exception.getStackTrace()[:1])
 
 
 def _of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumError | None:
@@ -117,7 +127,7 @@ def _of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumE
             path=path,
             hint="it was removed outside the table, or by VACUUM since: read the newest version",
         )
-    if any(_UNKNOWN_ANNOTATION in text for text in texts):
+    if any(map(_UNKNOWN_ANNOTATION.search, texts)):
         return UnsupportedFeature(
             "a data file has a type, perhaps variant, that the Parquet library of this Spark does not know",
             code="unsupported-file-type",
