@@ -34,7 +34,9 @@ _DEEPEST_CAUSE = 20
 _FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
 _NOT_THERE = "FILE_NOT_EXIST"
 # Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
-_UNKNOWN_ANNOTATION = re.compile(r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S)
+_UNKNOWN_ANNOTATION = re.compile(
+    r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S
+)
 # Below it, a shredded variant where Spark (4.0, unless told otherwise) takes none.
 _SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
 # Below it, the bytes of a variant.
