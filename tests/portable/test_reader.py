@@ -32,7 +32,7 @@ from alluvium.plan.scan import (
 )
 from alluvium.portable.reader import read_batches
 from alluvium.schema import types as t
-from alluvium.schema.arrow import schema_to_arrow
+from alluvium.schema.arrow import schema_to_arrow, to_arrow
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.storage.open import open_store
 
@@ -275,11 +275,38 @@ def test_types_that_no_writer_of_the_column_uses_are_refused(
     assert (caught.value.code, caught.value.column, caught.value.path) == ("incompatible-type", "c", "f.parquet")
 
 
-def test_shredded_variants_are_refused_and_plain_ones_are_read(tmp_path: Path) -> None:
-    plain = pa.array([{"value": b"\x00", "metadata": b"\x01\x00\x00"}, None])
-    assert column(tmp_path, plain, t.VARIANT) == [{"metadata": b"\x01\x00\x00", "value": b"\x00"}, None]
-    with pytest.raises(UnsupportedFeature):
-        column(tmp_path, pa.array([{"value": b"", "metadata": b"", "typed_value": 1}]), t.VARIANT)
+def test_variants_plain_and_shredded(tmp_path: Path) -> None:
+    """readers "must recognize and correctly process a parquet schema that is either unshredded (only `metadata` and
+    `value` struct fields) or shredded (`metadata`, optional `value`, and optional `typed_value` struct fields)"
+    """
+    metadata = b"\x01\x00\x00"
+    plain = pa.array([{"value": b"\x00", "metadata": metadata}, None])
+    assert column(tmp_path, plain, t.VARIANT) == [{"metadata": metadata, "value": b"\x00"}, None]
+    shredded = pa.array([{"metadata": metadata, "typed_value": 5}, None])
+    assert column(tmp_path, shredded, t.VARIANT) == [{"metadata": metadata, "value": b"\x0c\x05"}, None]
+
+
+MALFORMED = {"metadata": b"\x02\x00\x00", "value": b"\x00"}
+
+
+@pytest.mark.parametrize(
+    ("data_type", "cell"),
+    [(t.VARIANT, MALFORMED), (Array(t.VARIANT), [MALFORMED]), (Struct((Field("x", t.VARIANT),)), {"x": MALFORMED})],
+    ids=str,
+)
+def test_damaged_variants_are_named(tmp_path: Path, data_type: DataType, cell: object) -> None:
+    # Of the very type that the column has: nothing is to be converted, and it is looked at all the same.
+    stored = pa.array([cell], to_arrow(data_type))
+    with pytest.raises(CorruptTable) as caught:
+        column(tmp_path, stored, data_type)
+    assert (caught.value.code, caught.value.path) == ("malformed-variant", "f.parquet")
+    assert (caught.value.column or "").startswith("c")
+
+
+def test_a_column_that_is_no_variant(tmp_path: Path) -> None:
+    with pytest.raises(CorruptTable) as caught:
+        column(tmp_path, pa.array([{"value": b"\x00"}]), t.VARIANT)
+    assert caught.value.code == "incompatible-type"
 
 
 def test_missing_file(tmp_path: Path) -> None:

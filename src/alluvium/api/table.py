@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from alluvium.api.history_view import History
 from alluvium.api.schema_view import Schema
+from alluvium.codecs.variant_text import show_variants
 from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.features.row_tracking import asked_columns
 from alluvium.delta.history import commit_time_ms, read_history
@@ -142,9 +143,9 @@ class Table:
         return self.to_batches(columns, where).read_all()
 
     def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> pd.DataFrame:
-        """The rows as a pandas DataFrame; arguments and errors as for `to_batches`."""
+        """The rows as a pandas DataFrame; arguments and errors as for `to_batches`. Variants become JSON text."""
         try:
-            return self.to_arrow(columns, where).to_pandas()
+            return show_variants(self.to_arrow(columns, where), self._snapshot.config.schema).to_pandas()
         except ModuleNotFoundError as error:
             raise InvalidRequest(
                 f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"

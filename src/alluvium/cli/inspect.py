@@ -35,6 +35,7 @@ from alluvium.cli.render import (
     time_text,
     values_text,
 )
+from alluvium.codecs.variant_text import show_variants
 
 _HISTORY = (
     Shown("version", right=True),
@@ -179,7 +180,7 @@ def cat(
     """The first rows."""
     t = open_table(url, version, timestamp, storage_option)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    first = _first_rows(t, names, where, limit)
+    first = show_variants(_first_rows(t, names, where, limit), t.schema.struct)
     numbers = {f.name for f in first.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)}
     shown = [Shown(name, right=name in numbers) for name in first.column_names]
     if how is Format.CSV:

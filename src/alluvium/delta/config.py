@@ -9,7 +9,7 @@ from alluvium.delta.mapping import MappingMode, mapping_mode, physical_paths, ph
 from alluvium.delta.spec import Metadata, Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.spark_json import parse_schema
-from alluvium.schema.types import Array, Map, Struct
+from alluvium.schema.types import VARIANT, Array, Map, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,8 @@ def parse_config(protocol: Protocol, metadata: Metadata) -> TableConfig:
     partition_columns = []
     for name in metadata.partition_columns:
         found = schema.find(name)
-        if found is None or isinstance(found.type, (Struct, Array, Map)):
+        # "Variant is not a comparable data type, so it cannot be included in a partition column."
+        if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type == VARIANT:
             raise CorruptTable(
                 f"partition column {name!r} is not a simple column of the schema",
                 code="invalid-partition-column",

@@ -235,7 +235,8 @@ def struct_member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.A
 
 def _bound_type(data_type: DataType) -> pa.DataType:
     # Nothing has bounds under an order of its own: the type must still be one that null arrays can take part in.
-    return pa.null() if isinstance(data_type, (Array, Map)) else to_arrow(data_type)
+    # Bounds of a variant are those of paths in it, encoded and "transformed to a Z85 string": none of the whole.
+    return pa.null() if isinstance(data_type, (Array, Map)) or data_type == t.VARIANT else to_arrow(data_type)
 
 
 def bound_column(values: list[object], data_type: DataType, time_zone: str = "UTC") -> pa.Array:

@@ -205,6 +205,8 @@ class Binder:
     def cast(self, node: tree.Expression, target: DataType) -> tree.Expression:
         """An explicit cast; of a constant it is carried out."""
         source = type_of(node)
+        if t.VARIANT in (source, target):
+            raise NotUnderstood(f"cast of {source} to {target}")
         allowed = branch_type((source, target)) is not None or target == t.STRING or source == t.STRING
         if not allowed and not (source in _TIMES and target in _TIMES) and t.BOOLEAN not in (source, target):
             raise NotUnderstood(f"cast of {source} to {target}")

@@ -9,14 +9,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from alluvium.codecs.variant_shredding import rebuild
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, DataType, Decimal, JsonValue, Map, Struct
-from alluvium.schema.walk import fields_within
+from alluvium.schema.walk import fields_within, holds
 
 _is = pa.types
 _Conversion: TypeAlias = Callable[[pa.Array, DataType, str], pa.Array]
@@ -58,14 +58,16 @@ def conform(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
 
     Raises:
         CorruptTable: The file's type is not one that the column can have been written with.
-        UnsupportedFeature: A shredded variant.
+            Or a variant is malformed, code `malformed-variant`.
+        UnsupportedFeature: More variants than one column can hold.
     """
     if isinstance(values, pa.ExtensionArray):
         values = values.storage
     target = to_arrow(data_type)
     if data_type == t.VARIANT:
         return _variant(values, target, column)
-    if values.type == target and not _is_by_id(data_type):
+    # Variants are looked at even where their type is right: their bytes may still be none.
+    if values.type == target and not _is_by_id(data_type) and not holds(data_type, t.VARIANT):
         return values
     if _is.is_null(values.type):
         return pa.nulls(len(values), target)
@@ -94,7 +96,7 @@ def relabel(values: pa.Array, data_type: DataType, column: str) -> pa.Array:
         members = values.flatten()
         arrays = [relabel(v, f.type, f"{column}.{f.name}") for v, f in zip(members, data_type.fields, strict=True)]
         return _struct_of(arrays, data_type, values)
-    return conform(values, data_type, column)
+    return values if data_type == t.VARIANT else conform(values, data_type, column)
 
 
 def field_id(f: pa.Field) -> int | None:
@@ -170,20 +172,14 @@ def _struct_of(members: list[pa.Array], data_type: Struct, values: pa.Array) -> 
 def _variant(values: pa.Array, target: pa.DataType, column: str) -> pa.Array:
     if _is.is_null(values.type):
         return pa.nulls(len(values), target)
-    if not _is.is_struct(values.type) or {"metadata", "value"} - {f.name for f in values.type}:
+    if not _is.is_struct(values.type) or "metadata" not in {f.name for f in values.type}:
         raise _mismatch(values, t.VARIANT, column)
-    if values.type.num_fields > 2:
-        raise UnsupportedFeature(
-            "shredded variants cannot be read without Spark",
-            code="shredded-variant",
-            features=["variantShredding"],
-            column=column,
-            hint="read the table through Spark, or name the other columns only",
-        )
-    metadata, value = (pc.struct_field(values, [name]).cast(pa.binary()) for name in ("metadata", "value"))
-    return pa.StructArray.from_arrays(
-        [pc.fill_null(metadata, b""), pc.fill_null(value, b"")], fields=list(target), mask=values.is_null()
-    )
+    try:
+        members = rebuild(values)
+    except (CorruptTable, UnsupportedFeature) as error:
+        error.column = column
+        raise
+    return pa.StructArray.from_arrays(list(members), fields=list(target), mask=values.is_null())
 
 
 def _unsliced(values: pa.Array) -> pa.Array:

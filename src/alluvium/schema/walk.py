@@ -24,6 +24,17 @@ def fields_within(data_type: DataType, path: tuple[str, ...] = ()) -> Iterator[t
         yield from fields_within(data_type.value, (*path, "value"))
 
 
+def holds(data_type: DataType, wanted: DataType) -> bool:
+    """Whether a type is, or has anywhere in it, the type wanted."""
+    if isinstance(data_type, Struct):
+        return any(holds(f.type, wanted) for f in data_type.fields)
+    if isinstance(data_type, Array):
+        return holds(data_type.element, wanted)
+    if isinstance(data_type, Map):
+        return holds(data_type.key, wanted) or holds(data_type.value, wanted)
+    return data_type == wanted
+
+
 def drop_metadata(schema: Struct, is_dropped: Callable[[str], bool]) -> Struct:
     """The schema without the metadata of those keys, at any depth."""
     return Struct(tuple(_without(f, is_dropped) for f in schema.fields))

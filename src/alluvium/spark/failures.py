@@ -22,7 +22,7 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
 from alluvium.storage.paths import decode_uri_path
 
@@ -31,9 +31,17 @@ _KEPT = 64
 _DEEPEST_CAUSE = 20
 _SHOWN = 300
 
-# How Spark reports, from a task, a file that its plan names and that cannot be read; the address is escaped.
-_FAILED_FILE = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
-_MISSING = "FILE_NOT_EXIST"
+# How Spark reports, from a task, a file that it cannot read; the address is escaped.
+_FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
+_NOT_THERE = "FILE_NOT_EXIST"
+# Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
+_UNKNOWN_ANNOTATION = re.compile(
+    r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S
+)
+# Below it, a shredded variant where Spark (4.0, unless told otherwise) takes none.
+_SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
+# Below it, the bytes of a variant.
+_MALFORMED_VARIANT = "MALFORMED_VARIANT"
 
 _roots: set[str] = set()
 _remembered: OrderedDict[int, Exception] = OrderedDict()
@@ -70,7 +78,7 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             # Nothing is remembered and no table read in the usual case: other people's errors pass untouched.
             carried = _find(error.java_exception) if _remembered else None
             if carried is None and _roots:
-                carried = _failed_file(error.java_exception)
+                carried = _failed_read(error.java_exception)
             if carried is None:
                 raise
             raise carried from None
@@ -80,8 +88,8 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def watch(root: str) -> None:
-    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`, and one that they
-    cannot read as `CorruptTable`.
+    """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`, one with types that
+    Spark's Parquet library does not know as `UnsupportedFeature`, and any other that they cannot read as `CorruptTable`.
 
     Args:
         root: URL of a table, not escaped.
@@ -89,30 +97,70 @@ def watch(root: str) -> None:
     _roots.add(root.rstrip("/") + "/")
 
 
-def _failed_file(java_exception: JavaObject) -> NotFound | CorruptTable | None:
+def _failed_read(java_exception: JavaObject) -> AlluviumError | None:
+    """Ours for a failure to read a file of a table that is watched, where we know what is wrong with it."""
     texts = list(messages(java_exception))
-    for text in texts:
-        match = _FAILED_FILE.search(text)
-        # Java writes a local file's address with one slash or with three.
-        path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[2])) if match else ""
-        root = next((r for r in _roots if path.startswith(r)), None)
-        if match and root is not None and match[1] != _MISSING:
-            return CorruptTable(
-                f"the data file cannot be read: {texts[-1].splitlines()[0][:_SHOWN]}",
-                code="damaged-file",
-                url=root.rstrip("/"),
-                path=path,
-                hint="the file was cut or overwritten; restore it, or remove its rows from the table",
-            )
-        if root is not None:
-            return NotFound(
-                "a data file that the table names is gone",
-                code="missing-file",
-                url=root.rstrip("/"),
-                path=path,
-                hint="it was removed outside the table, or by VACUUM since: read the newest version",
-            )
-    return None
+    match = next(filter(None, map(_FAILED_READ.search, texts)), None)
+    if match is None:
+        return None
+    # Java writes a local file's address with one slash or with three.
+    path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[2]))
+    root = next((r for r in _roots if path.startswith(r)), None)
+    if root is None:
+        return None
+    return _of_file(match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root.rstrip("/"), path)
+
+
+def _innermost_frame(java_exception: JavaObject) -> str:
+    """Where the last cause was thrown: a NullPointerException loses its text on the way from a task."""
+    for _ in range(_DEEPEST_CAUSE):
+        cause = java_exception.getCause()
+        if cause is None:
+            break
+        java_exception = cause
+    return " ".join(str(frame) for frame in java_exception.getStackTrace()[:1])
+
+
+def _of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumError:
+    if condition == _NOT_THERE:
+        return NotFound(
+            "a data file that the table names is gone",
+            code="missing-file",
+            url=url,
+            path=path,
+            hint="it was removed outside the table, or by VACUUM since: read the newest version",
+        )
+    if any(map(_UNKNOWN_ANNOTATION.search, texts)):
+        return UnsupportedFeature(
+            "a data file has a type, perhaps variant, that the Parquet library of this Spark does not know",
+            code="unsupported-file-type",
+            url=url,
+            path=path,
+            hint="read it with Spark 4.1 or newer, or without Spark: alluvium.open(url)",
+        )
+    if any(_SHREDDED_VARIANT in text for text in texts):
+        return UnsupportedFeature(
+            "a data file has shredded variants, which this Spark reads only when told to",
+            code="shredded-variant",
+            url=url,
+            path=path,
+            hint="spark.conf.set('spark.sql.variant.allowReadingShredded', 'true')",
+        )
+    if any(_MALFORMED_VARIANT in text for text in texts):
+        return CorruptTable(
+            "a variant is malformed",
+            code="malformed-variant",
+            url=url,
+            path=path,
+            hint="the data file was damaged, or written by a broken client; rewrite it",
+        )
+    return CorruptTable(
+        f"the data file cannot be read: {texts[-1].splitlines()[0][:_SHOWN]}",
+        code="damaged-file",
+        url=url,
+        path=path,
+        hint="the file was cut or overwritten; restore it, or remove its rows from the table",
+    )
 
 
 def _find(java_exception: JavaObject) -> Exception | None:

@@ -2,18 +2,108 @@
 
 from __future__ import annotations
 
-import pytest
+import json
 
-from alluvium.delta.features.registry import ensure_readable_protocol
-from alluvium.delta.spec import Protocol
-from alluvium.errors import UnsupportedFeature
+import pyarrow as pa
+import pytest
+from delta_values import make_config
+
+import alluvium
+from alluvium.delta.features.registry import ensure_readable, ensure_writable
+from alluvium.delta.features.variant import FEATURE, is_used
+from alluvium.delta.spec import FILES, Protocol
+from alluvium.delta.stats import AddStatistics
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema.spark_json import parse_schema
+from alluvium.schema.types import LONG, VARIANT, Array, Field, Map, Struct
+
+SCHEMA = Struct((Field("id", LONG), Field("v", VARIANT), Field("s", Struct((Field("v", VARIANT),)))))
+
+
+def protocol(*names: str) -> Protocol:
+    return Protocol(min_reader_version=3, min_writer_version=7, reader_features=names, writer_features=names)
 
 
 @pytest.mark.parametrize("name", ["variantType", "variantType-preview"])
-def test_refused_with_a_reason(name: str) -> None:
-    listed = (name, "variantShredding-preview")
-    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=listed, writer_features=listed)
+def test_read_but_not_written(name: str) -> None:
+    """readers "must recognize and tolerate a `variant` data type in a Delta schema." """
+    config = make_config(SCHEMA, protocol=protocol(name))
+    ensure_readable(config)
     with pytest.raises(UnsupportedFeature) as caught:
-        ensure_readable_protocol(protocol)
-    assert set(caught.value.features) == set(listed)
-    assert "variant" in (caught.value.hint or "")
+        ensure_writable(config)
+    assert caught.value.features == (name,)
+    assert "not written yet" in (caught.value.hint or "")
+
+
+def test_the_schema_of_the_specification() -> None:
+    """ "Example JSON-Encoded Delta Table Schema with Variant types" """
+    text = """{"type": "struct", "fields": [
+        {"name": "raw_data", "type": "variant", "nullable": true, "metadata": {}},
+        {"name": "variant_array", "type": {"type": "array", "elementType": "variant", "containsNull": false},
+         "nullable": false, "metadata": {}}]}"""
+    schema = parse_schema(text)
+    assert schema.fields[0].type == VARIANT
+    assert schema.fields[1].type == Array(VARIANT, False)
+
+
+def test_arrow_has_the_two_binaries() -> None:
+    """readers "must use the correct physical schema (struct-of-binary, with fields `value` and `metadata`)", and may
+    "[Alternate] Expose the raw physical struct-of-binary"
+    """
+    arrow = alluvium.api.schema_view.Schema(SCHEMA).to_arrow().field("v").type
+    assert {f.name: f.type for f in arrow} == {"metadata": pa.binary(), "value": pa.binary()}
+
+
+def test_no_table_is_partitioned_by_a_variant() -> None:
+    """ "Variant is not a comparable data type, so it cannot be included in a partition column." """
+    with pytest.raises(CorruptTable) as caught:
+        make_config(SCHEMA, partition_by=["v"], protocol=protocol("variantType"))
+    assert (caught.value.code, caught.value.column) == ("invalid-partition-column", "v")
+    assert make_config(SCHEMA, partition_by=["id"], protocol=protocol("variantType")).partition_columns == ("id",)
+
+
+@pytest.mark.parametrize(
+    "data_type", [VARIANT, Array(VARIANT), Map(LONG, VARIANT), Struct((Field("x", VARIANT),))], ids=str
+)
+def test_used_at_any_depth(data_type: object) -> None:
+    assert is_used(make_config(Struct((Field("c", data_type),))))  # type: ignore[arg-type]
+    assert not is_used(make_config())
+    assert FEATURE.name == "variantType"
+
+
+def statistics(*stats: object, parsed: pa.Array | None = None) -> AddStatistics:
+    texts = [None if s is None else json.dumps(s) for s in stats]
+    columns = {name: pa.nulls(len(stats), FILES.field(name).type) for name in FILES.names if name != "stats"} | {
+        "stats": pa.array(texts, pa.string())
+    }
+    if parsed is not None:
+        columns["stats_parsed"] = parsed
+    return AddStatistics(pa.table(columns), SCHEMA, ())
+
+
+def test_bounds_of_variants_are_not_misread() -> None:
+    """ "the `minValues` and `maxValues` stats for a Variant column are binary-encoded Variant values": of paths in it,
+    so no bound of the whole. "A Variant column supports the `nullCount` statistic."
+    """
+    z85 = "0rJlc5f$EczEEx[cTw04cUW9st(>6d00icd1U*?]0000000000"
+    bounds = {"v": z85, "s": {"v": {"metadata": "0rSr50S#>uv/", "value": "0S&u501fz*"}}}
+    found = statistics(
+        {"numRecords": 3, "minValues": bounds, "maxValues": bounds, "nullCount": {"v": 2, "s": {"v": 0}}}
+    )
+    for path, nulls in ((("v",), 2), (("s", "v"), 0)):
+        low, high, count = found.lower(path), found.upper(path), found.null_count(path)
+        assert low is not None
+        assert high is not None
+        assert count is not None
+        assert (low.null_count, high.null_count, count.to_pylist()) == (1, 1, [nulls])
+
+
+@pytest.mark.parametrize("bound", ["text", b"\x00", {"metadata": b"\x01\x00\x00", "value": b"\x0c\x01"}], ids=str)
+def test_parsed_bounds_of_variants_are_not_misread(bound: object) -> None:
+    """ "In Parquet, the `minValues` and `maxValues` stats for a Variant column are Parquet Variant columns" """
+    parsed = pa.array([{"numRecords": 1, "minValues": {"v": bound}, "maxValues": {"v": bound}, "nullCount": {"v": 0}}])
+    found = statistics(None, parsed=parsed)
+    low, count = found.lower(("v",)), found.null_count(("v",))
+    assert low is not None
+    assert count is not None
+    assert (low.null_count, count.to_pylist()) == (1, [0])

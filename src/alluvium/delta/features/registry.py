@@ -25,6 +25,7 @@ from alluvium.delta.features import (
     v2_checkpoint,
     vacuum_protocol_check,
     variant,
+    variant_shredding,
 )
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.spec import Protocol
@@ -59,7 +60,6 @@ _LEGACY_MISSING = (
     _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
     _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
 )
-_VARIANT_SHREDDING = _missing("variantShredding", True, aliases=("variantShredding-preview",))
 
 #: Every feature with a record, in the order in which their passes run.
 FEATURES: tuple[Feature, ...] = (
@@ -81,7 +81,7 @@ FEATURES: tuple[Feature, ...] = (
     row_tracking.FEATURE,
     catalog_managed.FEATURE,
     variant.FEATURE,
-    _VARIANT_SHREDDING,
+    variant_shredding.FEATURE,
     *_LEGACY_MISSING,
 )
 

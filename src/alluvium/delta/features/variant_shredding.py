@@ -1,0 +1,21 @@
+"""variantShredding: paths of variants as typed columns of the data files.
+
+Specification: "Variant Shredding". Values are put together again by `codecs.variant_shredding`, and by Spark itself.
+A file tells by its own schema whether its variants are shredded, so that reading needs nothing of the log.
+"""
+
+from __future__ import annotations
+
+from alluvium.delta.features.feature import Feature
+from alluvium.delta.features.variant import is_used
+
+FEATURE = Feature(
+    name="variantShredding",
+    reader=True,
+    spec="Variant Shredding",
+    aliases=("variantShredding-preview",),
+    writable=False,
+    refusal="tables that list variantShredding are read, not written yet",
+    # A file may be shredded whether or not the property that asks writers to shred is still set.
+    is_used=is_used,
+)
