@@ -89,7 +89,7 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 def watch(root: str) -> None:
     """From now on a file below `root` that Spark's tasks do not find is reported as `NotFound`, one with types that
-    Spark's Parquet library does not know as `UnsupportedFeature`, and any other that they cannot read as `CorruptTable`.
+    Spark's Parquet library does not know as `UnsupportedFeature`, any other that they cannot read as `CorruptTable`.
 
     Args:
         root: URL of a table, not escaped.
