@@ -268,6 +268,13 @@ def ensure_readable(part: ScanPart) -> None:
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
+    if part.keeps_masked:
+        # Read as other masks are, the rows that are asked for would be left out, and all others returned.
+        raise UnsupportedFeature(
+            "rows that masks list cannot be read by Spark here yet",
+            code="unsupported-scan",
+            hint="read them without Spark: alluvium.open(url)",
+        )
 
 
 def ensure_constants(part: ScanPart, constants: Struct) -> None:
