@@ -112,17 +112,26 @@ def group_changes(commits: Sequence[CommitChanges]) -> tuple[FileGroup, ...]:
     # actions as inserted and deleted rows, respectively."
     added, removed = _joined(c.added for c in derived), _joined(c.removed for c in derived)
     groups = [FileGroup("recorded", None, _joined(c.recorded for c in commits))]
-    # A file that leaves and comes back in one version has got another vector: the rows between the two changed.
-    added_keys, removed_keys = (keys_of(canonical_paths(_whole(f["path"])), f["version"]) for f in (added, removed))
-    stays = pc.is_in(removed_keys, value_set=added_keys)
-    came_back = pc.is_in(added_keys, value_set=removed_keys)
-    groups += _whole_files("removed", DELETE, removed.filter(pc.invert(stays)))
-    groups += _whole_files("added", INSERT, added.filter(pc.invert(came_back)))
-    if pc.any(came_back).as_py():
-        after = added.filter(came_back)
-        before = removed.take(pc.index_in(added_keys.filter(came_back), value_set=removed_keys))
-        groups += _same_files(before, after)
+    if not added.num_rows or not removed.num_rows:
+        groups += [*_whole_files("removed", DELETE, removed), *_whole_files("added", INSERT, added)]
+    else:
+        groups += _told_apart(added, removed)
     return tuple(group for group in groups if group.files.num_rows)
+
+
+def _told_apart(added: pa.Table, removed: pa.Table) -> list[FileGroup]:
+    """A file that leaves and comes back in one version has got another vector: the rows between the two changed."""
+    added_keys, removed_keys = (keys_of(canonical_paths(_whole(f["path"])), f["version"]) for f in (added, removed))
+    left = pc.is_in(removed_keys, value_set=added_keys)
+    came_back = pc.is_in(added_keys, value_set=removed_keys)
+    groups = [
+        *_whole_files("removed", DELETE, removed.filter(pc.invert(left))),
+        *_whole_files("added", INSERT, added.filter(pc.invert(came_back))),
+    ]
+    if pc.any(came_back).as_py():
+        before = removed.take(pc.index_in(added_keys.filter(came_back), value_set=removed_keys))
+        groups += _same_files(before, added.filter(came_back))
+    return groups
 
 
 def _changed_nothing(commit: CommitChanges) -> bool:
@@ -136,6 +145,8 @@ def _changed_nothing(commit: CommitChanges) -> bool:
 def _whole_files(name: str, change_type: str, files: pa.Table) -> list[FileGroup]:
     """Files that came or went. Rows that were deleted before the file went are not deleted once more."""
     vectors = vectors_of(files)
+    if vectors.null_count == len(vectors):
+        return [FileGroup(name, change_type, files)]
     masked = has_vector(vectors)
     with_vector = files.filter(masked)
     return [

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.changes.files import DELETE, FileGroup
+from alluvium.delta.log.read_changes import CHANGED_FILES
 from alluvium.delta.log.replay import canonical_paths
 from alluvium.errors import CorruptTable
 
@@ -34,10 +35,14 @@ def complete_removes(
     """
     if not any(_lacking(group) for group in groups):
         return groups
-    older = load_older()
-    known = pa.concat_tables([older.select(["path", *_COLUMNS]), added.select(["path", *_COLUMNS])]).combine_chunks()
+    known = pa.concat_tables([_described(load_older()), _described(added)]).combine_chunks()
     keys = canonical_paths(known["path"].combine_chunks())
     return tuple(_completed(group, known, keys) if _lacking(group) else group for group in groups)
+
+
+def _described(files: pa.Table) -> pa.Table:
+    chosen = files.select(["path", *_COLUMNS])
+    return chosen.cast(pa.schema([CHANGED_FILES.field(name) for name in chosen.column_names]))
 
 
 def _lacking(group: FileGroup) -> bool:

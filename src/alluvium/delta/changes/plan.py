@@ -28,6 +28,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.storage.store import Store
 
+_SEPARATOR = "\0"
 _CONSTANTS = {(name,) for name in EXTRA_COLUMNS.names}
 
 
@@ -132,20 +133,18 @@ def _by_columns(group: FileGroup, config: TableConfig) -> Iterator[tuple[FileGro
     logical = {physical: name for name, physical in config.physical_names.items()}
     values = group.files["partitionValues"].combine_chunks()
     present = [name for name in pc.unique(values.keys).to_pylist() if name in logical]
-    has = {name: pc.fill_null(pc.is_valid(pc.map_lookup(values, name, "first")), False) for name in present}
-    own = [config.physical_names[name] for name in config.partition_columns]
-    if set(present) <= set(own) and len(present) == len(own):
+    # Asked for all values of a key, which are none at all (null) only where the key is missing.
+    has = {name: pc.is_valid(pc.map_lookup(values, name, "all")) for name in present}
+    own = {config.physical_names[name] for name in config.partition_columns}
+    if has.keys() == own and all(found.true_count == group.files.num_rows for found in has.values()):
         yield group, config
         return
-    # A value may be null as well as missing; columns of today's partitions are taken for partitioned wherever any
-    # file of the group says so.
     signature = pa.repeat(pa.scalar("", pa.string()), group.files.num_rows)
     for name in sorted(present):
-        signature = pc.binary_join_element_wise(signature, pc.if_else(has[name], f"{name}\0", ""), "")
+        signature = pc.binary_join_element_wise(signature, pc.if_else(has[name], f"{name}{_SEPARATOR}", ""), "")
     for text in pc.unique(signature).to_pylist():
-        chosen = pc.equal(signature, text)
-        columns = tuple(logical[name] for name in text.split("\0") if name)
-        yield _filtered(group, chosen), replace(config, partition_columns=columns)
+        columns = tuple(logical[name] for name in text.split(_SEPARATOR) if name)
+        yield _filtered(group, pc.equal(signature, text)), replace(config, partition_columns=columns)
 
 
 def _filtered(group: FileGroup, chosen: pa.Array) -> FileGroup:
