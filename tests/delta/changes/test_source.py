@@ -16,6 +16,7 @@ import alluvium
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.source import load_changes
 from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.schema.types import DOUBLE, INTEGER, LONG, STRING, Field, Struct
 from alluvium.storage.memory import MemoryStore
@@ -326,7 +327,7 @@ def test_a_log_that_was_cleaned_up(table: ChangeTable) -> None:
     for n in range(4):
         head = (protocol(), metadata()) if n == 0 else ()
         table.commit(*head, table.add(f"{n}.parquet", [n]))
-    alluvium_checkpoint(table, 2)
+    write_checkpoint_at(load_snapshot(open_store(table.url), 2))
     for n in range(2):
         (table.root / "_delta_log" / f"{n:020d}.json").unlink()
     t = alluvium.open(table.url)
@@ -336,12 +337,6 @@ def test_a_log_that_was_cleaned_up(table: ChangeTable) -> None:
         t.changes(1)
     assert (caught.value.code, caught.value.version) == ("missing-version", 1)
     assert "from version 2" in (caught.value.hint or "")
-
-
-def alluvium_checkpoint(table: ChangeTable, version: int) -> None:
-    from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
-
-    write_checkpoint_at(load_snapshot(open_store(table.url), version))
 
 
 class CountingStore(MemoryStore):

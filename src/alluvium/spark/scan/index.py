@@ -88,6 +88,11 @@ class PlannedFiles:
         """The source's identity."""
         return self._source.identity
 
+    @property
+    def part_key(self) -> str:
+        """Which part of the source's plans this is."""
+        return self._part.key
+
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
         return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))))
