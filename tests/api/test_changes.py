@@ -5,11 +5,25 @@ from __future__ import annotations
 import datetime as dt
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from change_table import EXTRA, START_MS, STEP_MS, ChangeTable, write_accounts
+from change_table import (
+    EXTRA,
+    START_MS,
+    STEP_MS,
+    VECTORS,
+    ChangeTable,
+    metadata,
+    protocol,
+    vector,
+    write_accounts,
+)
+from mapped_table import mapped, numbered
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound
+from alluvium.schema.types import INTEGER, LONG, STRING, Field, Struct
 
 pytestmark = pytest.mark.spark
 
@@ -134,3 +148,67 @@ def test_a_missing_cdc_file_is_our_own_error(spark, tmp_path: Path) -> None:
         alluvium.changes(spark, str(tmp_path), 2).collect()
     assert caught.value.code == "missing-file"
     assert ChangeTable(tmp_path).url in str(caught.value)
+
+
+def test_a_range_over_another_partitioning(spark, tmp_path: Path) -> None:
+    table = ChangeTable(tmp_path)
+    table.commit(protocol(), metadata(), table.add("a.parquet", [1]))
+    table.rows("b.parquet", id=[2])
+    again = metadata(partition_by=["v"])
+    table.commit(again, table.remove("a.parquet"), table.add("b.parquet", partitionValues={"v": "x"}))
+    df = alluvium.changes(spark, table.url, 0)
+    assert rows(df) == [(1, "v1", "delete", 1), (1, "v1", "insert", 0), (2, "x", "insert", 1)]
+    assert rows(df.where("v = 'x' and _commit_version = 1")) == [(2, "x", "insert", 1)]
+
+
+def test_a_range_over_a_widened_type(spark, tmp_path: Path) -> None:
+    table = ChangeTable(tmp_path)
+    narrow, wide = (Struct((Field("id", kind), Field("v", STRING))) for kind in (INTEGER, LONG))
+    widening = {"readerFeatures": ["typeWidening"], "writerFeatures": ["typeWidening", "changeDataFeed"]}
+    table.commit(protocol(3, 7, **widening), metadata(narrow))
+    table.rows("a.parquet", id=pa.array([1], pa.int32()), v=["x"])
+    table.commit(table.add("a.parquet"))
+    table.commit(metadata(wide), table.add("b.parquet", [1 << 40]))
+    df = alluvium.changes(spark, table.url, 0)
+    assert rows(df) == [(1, "x", "insert", 1), (1 << 40, f"v{1 << 40}", "insert", 2)]
+    assert rows(df.where("id = 1")) == [(1, "x", "insert", 1)]
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_mapped_columns(spark, tmp_path: Path, mode: str) -> None:
+    table = ChangeTable(tmp_path)
+    schema = Struct((mapped("id", LONG, "col-1", 1), mapped("v", STRING, "col-2", 2)))
+    properties = {"delta.enableChangeDataFeed": "true", "delta.columnMapping.mode": mode}
+    table.commit(protocol(2, 5), metadata(schema, ["v"], properties))
+    pq.write_table(numbered(pa.table({"col-1": [1]}), {"col-1": 1}), tmp_path / "a.parquet")
+    table.commit(table.add("a.parquet", partitionValues={"col-2": "x"}))
+    recorded = numbered(pa.table({"col-1": [1], "_change_type": ["delete"]}), {"col-1": 1})
+    pq.write_table(recorded, tmp_path / "c.parquet")
+    size = (tmp_path / "c.parquet").stat().st_size
+    table.commit({"cdc": {
+        "path": "c.parquet", "partitionValues": {"col-2": "x"}, "size": size, "dataChange": False,
+    }})  # fmt: skip
+    df = alluvium.changes(spark, table.url, 0)
+    assert rows(df) == [(1, "x", "delete", 2), (1, "x", "insert", 1)]
+    assert rows(df.where("v = 'x' and _change_type = 'delete' and id = 1")) == [(1, "x", "delete", 2)]
+
+
+def test_files_that_go_with_their_vectors(spark, tmp_path: Path) -> None:
+    table = ChangeTable(tmp_path)
+    table.commit(VECTORS, metadata(), table.add("a.parquet", range(3), deletionVector=vector([0])))
+    table.commit(table.remove("a.parquet", deletionVector=vector([0])), table.add("b.parquet", [7]))
+    df = alluvium.changes(spark, table.url, 1)
+    assert rows(df) == [(1, "v1", "delete", 1), (2, "v2", "delete", 1), (7, "v7", "insert", 1)]
+    assert rows(df.where("id = 2 and _commit_version = 1")) == [(2, "v2", "delete", 1)]
+
+
+def test_a_hundred_versions_are_one_scan(spark, tmp_path: Path) -> None:
+    table = ChangeTable(tmp_path)
+    table.commit(protocol(), metadata())
+    for n in range(1, 101):
+        table.commit(table.add(f"{n}.parquet", [n]))
+    df = alluvium.changes(spark, table.url, 0)
+    assert len(alluvium.explain(df)) == 1
+    assert df.count() == 100
+    assert rows(df.where("_commit_version between 50 and 51")) == [(n, f"v{n}", "insert", n) for n in (50, 51)]
+    assert rows(df.where("_commit_version % 50 = 0")) == [(n, f"v{n}", "insert", n) for n in (100, 50)][::-1]
