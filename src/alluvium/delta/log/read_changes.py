@@ -70,7 +70,6 @@ _LineT = TypeVar("_LineT")
 
 _LINES = msgspec.json.Decoder(_Line)
 _HEAD_LINES = msgspec.json.Decoder(_HeadLine)
-_EMPTY: pa.Table = CHANGED_FILES.empty_table()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +189,7 @@ def _decode(data: bytes, decoder: msgspec.json.Decoder[_LineT], path: str, versi
 
 def _table(actions: Sequence[Add] | Sequence[_Remove], version: int, modified: Sequence[int | None]) -> pa.Table:
     if not actions:
-        return _EMPTY
+        return CHANGED_FILES.empty_table()
     columns = [
         string_column([a.path for a in actions]),
         map_column([a.partition_values for a in actions]),
@@ -205,7 +204,7 @@ def _table(actions: Sequence[Add] | Sequence[_Remove], version: int, modified: S
 
 def _recorded(actions: Sequence[Cdc], version: int) -> pa.Table:
     if not actions:
-        return _EMPTY
+        return CHANGED_FILES.empty_table()
     columns = [
         string_column([a.path for a in actions]),
         map_column([a.partition_values for a in actions]),
