@@ -150,8 +150,17 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
         recorded=_recorded(cdcs, version),
         protocol=next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
         metadata=next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
-        info=parse_commit_info(infos[0]) if infos else None,
+        info=_info(infos[0], path, version) if infos else None,
     )
+
+
+def _info(raw: msgspec.Raw, path: str, version: int) -> CommitInfo:
+    try:
+        return parse_commit_info(raw)
+    except DECODE_ERRORS as error:
+        raise CorruptTable(
+            f"the commitInfo of the log entry is damaged: {error}", code="damaged-line", path=path, version=version
+        ) from None
 
 
 def parse_head(data: bytes, path: str, version: int) -> tuple[Protocol | None, Metadata | None]:
