@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from change_table import write_accounts
 from plain_writer import commit_rows, open_target
 
 import alluvium
@@ -237,6 +238,21 @@ def test_an_error_is_one_line_with_its_hint(run, table: Path, arguments: list[st
     assert "Traceback" not in found.err
 
 
+def test_changes(run, tmp_path: Path):
+    root = tmp_path / "accounts"
+    write_accounts(str(root))
+    rows = run("changes", root, 2, "-f", "json").json()
+    assert [(row["id"], row["_change_type"], row["_commit_version"]) for row in rows] == [
+        (2, "update_preimage", 2), (2, "update_postimage", 2), (3, "delete", 3),
+    ]  # fmt: skip
+    assert rows[2]["_commit_timestamp"].startswith("2023-11-14T22:16:20")
+    chosen = run("changes", root, 0, "2023-11-14T22:14:20Z", "-c", "id,v", "-w", "id > 1", "-n", 1, "-f", "csv")
+    assert chosen.csv() == [{"id": "2", "v": "v2"}]
+    assert "update_postimage" in run("changes", root, 0).out
+    failed = run("changes", root, 7)
+    assert (failed.code, "missing-version" in failed.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     "arguments", [["frob"], ["show"], ["show", "x", "--frob"], ["diff", "x", "1"], ["show", "x", "-v", "y"]]
 )
@@ -249,7 +265,7 @@ def test_a_call_that_cannot_be_understood_is_explained(run, arguments: list[str]
 def test_help_and_version(run):
     assert run("--version").out == f"alluvium {alluvium.__version__}\n"
     help_text = run("--help").out
-    for command in ("show", "schema", "history", "files", "cat", "diff", "doctor", "checkpoint"):
+    for command in ("show", "schema", "history", "files", "cat", "changes", "diff", "doctor", "checkpoint"):
         assert f"\n  {command} " in help_text
         assert "URL" in run(command, "--help").out
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
-from alluvium.codecs.roaring import parse_bitmap, parse_bitmap_list, positions_of
+from alluvium.codecs.roaring import parse_bitmap, parse_bitmap_list, positions_of, subtract
 from alluvium.errors import CorruptTable
 
 #: Containers of all kinds: single values, runs, dense and thinned ranges, high keys.
@@ -126,3 +126,15 @@ def test_what_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
     assert list(positions_of(parse_bitmap(bucket(ONE)).data)) == [7]
     with pytest.raises(CorruptTable, match=reason):
         parse_bitmap(data)
+
+
+@given(_SETS, _SETS)
+def test_subtraction(left: set[int], right: set[int]) -> None:
+    found = subtract(serialized(left), serialized(right))
+    assert (set() if found is None else set(positions_of(found))) == left - right
+    assert found is None or found == parse_bitmap(found).data
+
+
+def test_subtraction_of_what_is_no_bitmap() -> None:
+    with pytest.raises(CorruptTable):
+        subtract(serialized({1}), b"xx")

@@ -3,7 +3,7 @@
 A block ` ```python ` is run; a block ` ```text ` right after it is what it prints (`...` stands for anything). In a
 block ` ```console ` the lines that begin with `$ alluvium` are commands, the others their output. `<!-- spark -->`
 above a block says that it needs a session. The blocks of a document share one namespace and one directory; outside of the
-README, the table of its tour is there, and `spark` is the session.
+README, the table of its tour is there, a table `accounts` with a change feed, and `spark` is the session.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from change_table import write_accounts
 from flights_table import write_flights
 
 import alluvium
@@ -116,12 +117,17 @@ def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
 
 
+def write_tables() -> None:
+    write_flights("flights")
+    write_accounts("accounts")
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
 def test_what_needs_no_spark(document: Path):
     blocks = [b for b in blocks_of(document.read_text(encoding="utf-8")) if not b.spark]
     if not blocks:
         pytest.skip("all of it needs Spark")
-    write_flights("flights")
+    write_tables()
     run(document, blocks)
 
 
@@ -132,7 +138,7 @@ def test_all_of_it(document: Path, spark: SparkSession):
     if not any(b.spark for b in blocks):
         pytest.skip("none of it needs Spark")
     if document != README:
-        write_flights("flights")
+        write_tables()
     try:
         run(document, blocks, **({} if document == README else {"spark": spark}))
     finally:

@@ -409,3 +409,24 @@ def test_files_of_an_old_spark_are_rebased(tmp_path: Path) -> None:
     assert read(plan, ["d"])["d"].to_pylist()[0] == date(1582, 10, 4)
     with pytest.raises(UnsupportedFeature):
         read(plan, ["ts"])
+
+
+def test_masks_turned_round_keep_the_rows_that_they_list(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        pq.write_table(pa.table({"x": pa.array(range(10), pa.int64())}), tmp_path / name, row_group_size=4)
+    masks = [BitMap64([1, 5, 9]).serialize(), None, BitMap64().serialize()]
+    plan = plan_of(tmp_path, ["a", "b", "c"], Struct((Field("x", t.LONG),)), masks=masks)
+    turned = replace(plan, parts=(replace(plan.parts[0], keeps_masked=True),))
+    store = open_store(str(tmp_path))
+    for batch_size in (2, 100):
+        kept = read_batches(turned, store, open_store, batch_size=batch_size).read_all()
+        assert kept["x"].to_pylist() == [1, 5, 9]
+    assert read_batches(plan, store, open_store).read_all().num_rows == 27
+    where = ExpressionLiteral(True, t.BOOLEAN)
+    assert read_batches(turned, store, open_store, [], where).read_all().num_rows == 3
+
+
+def test_a_file_of_which_no_row_is_listed_is_not_opened(tmp_path: Path) -> None:
+    plan = plan_of(tmp_path, ["missing"], Struct((Field("x", t.LONG),)))
+    turned = replace(plan, parts=(replace(plan.parts[0], keeps_masked=True),))
+    assert read_batches(turned, open_store(str(tmp_path)), open_store).read_all().num_rows == 0

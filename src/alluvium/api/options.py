@@ -6,14 +6,16 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from alluvium.delta.changes.bounds import Bound
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 
 #: Options of Spark's Parquet source that pass through to its reader or writer.
 PARQUET_WRITE = ("compression", "maxRecordsPerFile")
 
-READ = ("versionAsOf", "timestampAsOf", "path")
-READ_LATER = ("readChangeFeed", "readChangeData", "startingVersion", "endingVersion", "startingTimestamp",
-              "endingTimestamp", "ignoreDeletes", "ignoreChanges", "skipChangeCommits")  # fmt: skip
+READ_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "endingVersion", "startingTimestamp",
+                "endingTimestamp")  # fmt: skip
+READ = ("versionAsOf", "timestampAsOf", "path", *READ_CHANGES)
+READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "partitionOverwriteMode", "userMetadata", "txnAppId", "txnVersion", "path", *PARQUET_WRITE)
 WRITE_LATER = ("mergeSchema", "overwriteSchema", "dataChange", "optimizeWrite", "clusterBy")
@@ -120,3 +122,54 @@ def as_of(version: object, timestamp: object) -> tuple[int | None, int | None]:
         None if version is None else parse_version(version),
         None if timestamp is None else parse_timestamp_ms(timestamp),
     )
+
+
+def parse_bound(value: object, name: str) -> Bound:
+    """One end of a range of changes: a version, also as text of digits, or a time as in `parse_timestamp_ms`.
+
+    Raises:
+        InvalidRequest: It is neither.
+    """
+    if isinstance(value, str) and not value.strip().lstrip("+-").isdigit():
+        return Bound(timestamp_ms=parse_timestamp_ms(value, name))
+    if isinstance(value, dt.date):
+        return Bound(timestamp_ms=parse_timestamp_ms(value, name))
+    return Bound(version=parse_version(value, name))
+
+
+def asks_for_changes(options: Options) -> bool:
+    """Whether a reader is to give changes instead of rows.
+
+    Raises:
+        InvalidRequest: `readChangeFeed` is neither true nor false.
+    """
+    asked = False
+    for name in ("readChangeFeed", "readChangeData"):
+        text = (options.get(name) or "false").strip().casefold()
+        if text not in ("true", "false"):
+            raise InvalidRequest(f"{name} must be true or false, not {text!r}", code="invalid-option")
+        asked = asked or text == "true"
+    return asked
+
+
+def change_bounds(options: Options) -> tuple[Bound, Bound | None]:
+    """The range of changes that a reader is told; of a version and a time the version counts, as in delta-spark.
+
+    Raises:
+        InvalidRequest: There is no start (`no-start-of-changes`).
+    """
+
+    def bound(side: str) -> Bound | None:
+        version, timestamp = options.get(f"{side}Version"), options.get(f"{side}Timestamp")
+        if version is not None:
+            return Bound(version=parse_version(version, f"{side}Version"))
+        return None if timestamp is None else Bound(timestamp_ms=parse_timestamp_ms(timestamp, f"{side}Timestamp"))
+
+    start = bound("starting")
+    if start is None:
+        raise InvalidRequest(
+            "reading the change feed needs a start",
+            code="no-start-of-changes",
+            hint='.option("startingVersion", 0) or .option("startingTimestamp", ...)',
+        )
+    return start, bound("ending")

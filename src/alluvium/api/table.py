@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.history_view import History
+from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variant_text import show_variants
+from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.features.row_tracking import asked_columns
 from alluvium.delta.history import commit_time_ms, read_history
 from alluvium.delta.scan import data_paths, plan_scan, select_files
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.delta.spec import Metadata, Protocol
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression
 from alluvium.portable.reader import read_batches
@@ -134,7 +136,7 @@ class Table:
             NotFound: A data file is gone.
         """
         predicate = self._parse(where)
-        names = None if columns is None else self._expand(columns)
+        names = None if columns is None else self._expand(columns, self.schema.names)
         plan = plan_scan(self._snapshot, predicate, asked_columns(names or (), self._snapshot.config.schema))
         return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
 
@@ -157,11 +159,52 @@ class Table:
             raise InvalidRequest(f"limit must not be negative: {limit}", code="invalid-limit")
         return History(read_history(self._snapshot, limit))
 
-    def changes(self, start: object, end: object = None) -> pa.Table:
-        """Delta's change data feed; not implemented yet."""
-        raise UnsupportedFeature(
-            "reading the change data feed is not implemented yet", features=("changeDataFeed",), url=self.url
-        )
+    def changes(
+        self,
+        start: int | dt.datetime | dt.date | str,
+        end: int | dt.datetime | dt.date | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> pa.Table:
+        """The change data feed as one `pyarrow.Table`; arguments and errors as for `changes_batches`."""
+        return self.changes_batches(start, end, columns=columns, where=where).read_all()
+
+    def changes_batches(
+        self,
+        start: int | dt.datetime | dt.date | str,
+        end: int | dt.datetime | dt.date | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        batch_size: int = 65_536,
+    ) -> pa.RecordBatchReader:
+        """Which rows versions inserted, updated and deleted, as a stream that never holds all of them.
+
+        Args:
+            start: The first version, or the first one committed at or after a time (naive: UTC).
+            end: The last version, or the last one committed at or before a time; what is newer than this view is cut,
+                and None is this view's version.
+            columns: Names of columns; None: the table's, then `_change_type` (`insert`, `update_preimage`,
+                `update_postimage`, `delete`), `_commit_version` and `_commit_timestamp`.
+            where: Only changes for which this is true; it may name the three, too.
+            batch_size: Rows a batch, at most.
+
+        Raises:
+            NotFound: The range is not in the log (`missing-version`), or a file of it is gone (`missing-file`).
+            InvalidRequest: The range ends before it starts (`invalid-range`), changes were not recorded in all of it
+                (`change-feed-disabled`), it has no common schema (`incompatible-schema`), or an unknown column.
+            CorruptTable: The log or a file breaks the specification, section "Add CDC File".
+
+        Example:
+            >>> t.changes(3, 7, where="_change_type = 'delete'")
+        """
+        bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
+        source = load_changes(self._snapshot, *bounds)
+        predicate = None if where is None else parse_predicate(where, source.schema)
+        names = source.schema.names if columns is None else self._expand(columns, source.schema.names)
+        plan = source.plan_scan(predicate)
+        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
 
     def system(self, name: str) -> pa.Table:
         """Paimon's system tables; a Delta table has none."""
@@ -183,12 +226,12 @@ class Table:
     def _parse(self, where: str | None) -> Expression | None:
         return None if where is None else parse_predicate(where, self._snapshot.config.schema)
 
-    def _expand(self, columns: Sequence[str]) -> list[str]:
+    def _expand(self, columns: Sequence[str], all_names: Sequence[str]) -> list[str]:
         if isinstance(columns, str):
             raise InvalidRequest("columns must be a list of names", code="invalid-columns", hint=f"[{columns!r}]")
         expanded: list[str] = []
         for name in columns:
-            expanded.extend(self.schema.names if name == "*" else [name])
+            expanded.extend(all_names if name == "*" else [name])
         return expanded
 
     def _open_store(self, url: str) -> Store:

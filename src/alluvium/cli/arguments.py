@@ -23,6 +23,10 @@ TimestampOption = Annotated[
     typer.Option("--timestamp", "-t", help="The newest version at or before this ISO time (UTC).", show_default=False),
 ]
 WhereOption = Annotated[str | None, typer.Option("--where", "-w", help="A predicate in Spark SQL.", show_default=False)]
+ColumnsOption = Annotated[
+    str | None, typer.Option("--columns", "-c", help="Names, separated by commas.", show_default=False)
+]
+LimitOption = Annotated[int, typer.Option("--limit", "-n", help="Rows to print.", min=0)]
 StorageOption = Annotated[
     list[str] | None,
     typer.Option("--storage-option", metavar="KEY=VALUE", help="For the object store; repeatable.", show_default=False),

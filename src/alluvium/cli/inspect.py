@@ -1,4 +1,4 @@
-"""Commands that look at a table: show, schema, history, files, cat, diff."""
+"""Commands that look at a table: show, schema, history, files, cat, changes, diff."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
-import alluvium
 from alluvium.cli.arguments import (
+    ColumnsOption,
     FormatOption,
+    LimitOption,
     StorageOption,
     TimestampOption,
     UrlArgument,
@@ -36,6 +37,7 @@ from alluvium.cli.render import (
     values_text,
 )
 from alluvium.codecs.variant_text import show_variants
+from alluvium.schema.types import Struct
 
 _HISTORY = (
     Shown("version", right=True),
@@ -167,11 +169,9 @@ def files(
 
 def cat(
     url: UrlArgument,
-    columns: Annotated[
-        str | None, typer.Option("--columns", "-c", help="Names, separated by commas.", show_default=False)
-    ] = None,
+    columns: ColumnsOption = None,
     where: WhereOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", help="Rows to print.", min=0)] = 20,
+    limit: LimitOption = 20,
     version: VersionOption = None,
     timestamp: TimestampOption = None,
     how: FormatOption = Format.TABLE,
@@ -179,25 +179,52 @@ def cat(
 ) -> None:
     """The first rows."""
     t = open_table(url, version, timestamp, storage_option)
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
-    first = show_variants(_first_rows(t, names, where, limit), t.schema.struct)
+    with t.to_batches(_names(columns), where, batch_size=_batch_size(limit)) as reader:
+        _print_first(reader, limit, how, t.schema.struct)
+
+
+def changes(
+    url: UrlArgument,
+    start: Annotated[str, typer.Argument(metavar="START", help="A version or an ISO time (UTC).", show_default=False)],
+    end: Annotated[
+        str | None, typer.Argument(metavar="[END]", help="A version or an ISO time; the latest.", show_default=False)
+    ] = None,
+    columns: ColumnsOption = None,
+    where: WhereOption = None,
+    limit: LimitOption = 20,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The rows that versions inserted, updated and deleted.
+
+    START and END are included. The table must have a change data feed.
+    """
+    t = open_table(url, storage=storage_option)
+    with t.changes_batches(start, end, columns=_names(columns), where=where, batch_size=_batch_size(limit)) as reader:
+        _print_first(reader, limit, how, t.schema.struct)
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",")]
+
+
+def _batch_size(limit: int) -> int:
+    """Small batches, for the first few rows are all that is wanted of a table that may be large."""
+    return max(1, min(limit, 65_536))
+
+
+def _print_first(reader: pa.RecordBatchReader, limit: int, how: Format, schema: Struct) -> None:
+    batches: list[pa.RecordBatch] = []
+    missing = limit
+    while missing > 0 and (batch := next(reader, None)) is not None:
+        batches.append(batch.slice(0, missing))
+        missing -= batches[-1].num_rows
+    first = show_variants(pa.Table.from_batches(batches, reader.schema), schema)
     numbers = {f.name for f in first.schema if pa.types.is_integer(f.type) or pa.types.is_floating(f.type)}
-    shown = [Shown(name, right=name in numbers) for name in first.column_names]
     if how is Format.CSV:
         print_csv(plain_rows(first), first.column_names)
     else:
-        print_rows(plain_rows(first), shown, how)
-
-
-def _first_rows(t: alluvium.Table, names: list[str] | None, where: str | None, limit: int) -> pa.Table:
-    # Small batches, for the first few rows are all that is wanted of a table that may be large.
-    with t.to_batches(names, where, batch_size=max(1, min(limit, 65_536))) as reader:
-        batches: list[pa.RecordBatch] = []
-        missing = limit
-        while missing > 0 and (batch := next(reader, None)) is not None:
-            batches.append(batch.slice(0, missing))
-            missing -= batches[-1].num_rows
-        return pa.Table.from_batches(batches, reader.schema)
+        print_rows(plain_rows(first), [Shown(name, right=name in numbers) for name in first.column_names], how)
 
 
 def diff(

@@ -102,6 +102,19 @@ def positions_of(data: bytes) -> array[int]:
         raise _damaged(str(error)) from None
 
 
+def subtract(left: bytes, right: bytes) -> bytes | None:
+    """The numbers of one bitmap that another does not have, None for none; all in the portable 64-bit format.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    try:
+        difference = BitMap64.deserialize(left) - BitMap64.deserialize(right)
+    except (ValueError, RuntimeError) as error:
+        raise _damaged(str(error)) from None
+    return difference.serialize() if difference else None
+
+
 def _check_32(data: bytes, start: int) -> tuple[int, int]:
     """Where the 32-bit bitmap that begins at `start` ends, and how many numbers it holds."""
     (cookie,) = _unpack("<I", data, start)

@@ -169,6 +169,8 @@ def _file_rows(plan: ScanPlan) -> Iterator[_FileRows]:
             constants = batch["constants"].combine_chunks()
             members = {f.name: constants.field(i) for i, f in enumerate(constants.type)}
             for i, (path, mask) in enumerate(zip(paths, masks, strict=True)):
+                if mask is None and part.keeps_masked:
+                    continue
                 yield _FileRows(part, path, mask, {name: values[i] for name, values in members.items()})
 
 
@@ -176,7 +178,7 @@ def _file_batches(rows: _FileRows, data: DataFile, request: _Request, files: Fil
     output = {c.name: c for c in rows.part.output}
     wanted = [output[name] for name in request.needed if name in output]
     physical = list(dict.fromkeys(path[0] for c in wanted for path in _physical_paths(c.value)))
-    deleted = _deleted_rows(rows)
+    listed = _listed_rows(rows)
     start = 0
     for num_rows, arrays in data.batches(data.names(physical, _field_ids(rows.part)), request.batch_size):
         batch = _Batch(start, num_rows, arrays, rows)
@@ -189,7 +191,7 @@ def _file_batches(rows: _FileRows, data: DataFile, request: _Request, files: Fil
         if FILE_COLUMN in request.needed and FILE_COLUMN not in made:
             made[FILE_COLUMN] = pa.repeat(pa.scalar(files.uri(rows.path)), num_rows)
         table = pa.RecordBatch.from_arrays(list(made.values()), names=list(made)) if made else None
-        keep = _kept(batch, deleted, table, request.where, request.time_zone)
+        keep = _kept(batch, listed, table, request.where, request.time_zone)
         if keep is not None:
             num_rows = pc.sum(keep).as_py() or 0
             if num_rows == 0:
@@ -207,13 +209,14 @@ def _projected(table: pa.RecordBatch | None, num_rows: int, request: _Request) -
 
 
 def _kept(
-    batch: _Batch, deleted: Sequence[int], table: pa.RecordBatch | None, where: Expression | None, time_zone: str
+    batch: _Batch, listed: Sequence[int], table: pa.RecordBatch | None, where: Expression | None, time_zone: str
 ) -> pa.BooleanArray | None:
     """Which rows stay; None where all do."""
     keep = None
-    low, high = bisect_left(deleted, batch.start), bisect_left(deleted, batch.start + batch.num_rows)
-    if low < high:
-        keep = pc.invert(pc.is_in(batch.positions(), pa.array(deleted[low:high], pa.int64())))
+    low, high = bisect_left(listed, batch.start), bisect_left(listed, batch.start + batch.num_rows)
+    if low < high or batch.rows.part.keeps_masked:
+        keep = pc.is_in(batch.positions(), pa.array(listed[low:high], pa.int64()))
+        keep = keep if batch.rows.part.keeps_masked else pc.invert(keep)
     if where is not None:
         if table is None:
             table = pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
@@ -223,7 +226,7 @@ def _kept(
     return keep
 
 
-def _deleted_rows(rows: _FileRows) -> Sequence[int]:
+def _listed_rows(rows: _FileRows) -> Sequence[int]:
     if rows.mask is None:
         return ()
     try:

@@ -122,7 +122,7 @@ def live_row_counts(files: pa.Table, num_records: pa.Array) -> pa.Array:
     # Before the chunks are made one: most tables have no vectors, and a large log would pay for nulls.
     if files["deletionVector"].null_count == files.num_rows:
         return num_records
-    vectors = _vectors(files)
+    vectors = vectors_of(files)
     deleted = pc.if_else(has_vector(vectors), pc.struct_field(vectors, "cardinality"), 0)
     return pc.max_element_wise(pc.subtract(num_records, deleted), 0, skip_nulls=False)
 
@@ -137,7 +137,7 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     """
     if context.files["deletionVector"].null_count == context.files.num_rows:
         return plan
-    vectors = _vectors(context.files)
+    vectors = vectors_of(context.files)
     masked = has_vector(vectors)
     if not pc.any(masked).as_py():
         return plan
@@ -158,7 +158,8 @@ def _split(part: ScanPart, source: DeletionVectors) -> Iterator[ScanPart]:
         yield replace(part, key=f"{part.key}/masked", files=masked, masks=source)
 
 
-def _vectors(files: pa.Table) -> pa.StructArray:
+def vectors_of(files: pa.Table) -> pa.StructArray:
+    """The descriptors of file actions, one a row."""
     column = files["deletionVector"]
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 

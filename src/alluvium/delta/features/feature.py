@@ -55,6 +55,7 @@ class Feature:
         aliases: Other spellings found in tables (drafts, previews).
         readable: Whether Alluvium honours it when reading; if not, a table that uses it is refused.
         writable: Whether Alluvium honours it when writing; if not, writing a table that uses it is refused.
+        writable_while_idle: Whether a table that lists the feature but makes no use of it may be written all the same.
         refusal: Why a table that uses it cannot be read or written, and what to do, where there is more to say.
         is_used: Whether the table's metadata makes use of it (a feature may be listed and lie idle).
         on_metadata: Looks at the metadata of a table that supports the feature, before it is read; raises
@@ -72,6 +73,7 @@ class Feature:
     aliases: tuple[str, ...] = ()
     readable: bool = True
     writable: bool = True
+    writable_while_idle: bool = False
     refusal: str | None = None
     is_used: Callable[[TableConfig], bool] = _never
     on_metadata: Callable[[TableConfig], None] | None = None

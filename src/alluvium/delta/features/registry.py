@@ -12,6 +12,7 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.features import (
     append_only,
     catalog_managed,
+    change_data_feed,
     checkpoint_protection,
     clustering,
     column_mapping,
@@ -56,7 +57,6 @@ def _missing(name: str, reader: bool, **legacy: object) -> Feature:
 #: Implied by legacy versions, not implemented yet: a table of that version is served as long as it does not use them.
 _LEGACY_MISSING = (
     _missing("checkConstraints", False, legacy_writer=3, is_used=_has_constraints),
-    _missing("changeDataFeed", False, legacy_writer=4, is_used=_property_is("delta.enableChangeDataFeed", "false")),
     _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
     _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
 )
@@ -82,6 +82,7 @@ FEATURES: tuple[Feature, ...] = (
     catalog_managed.FEATURE,
     variant.FEATURE,
     variant_shredding.FEATURE,
+    change_data_feed.FEATURE,
     *_LEGACY_MISSING,
 )
 
@@ -147,7 +148,7 @@ def ensure_readable(config: TableConfig) -> None:
     if used:
         raise _unsupported(f"the table uses {', '.join(used)}", used)
     for f in FEATURES:
-        if f.on_metadata is not None and _supported(f, config.protocol):
+        if f.on_metadata is not None and is_supported(f, config.protocol):
             f.on_metadata(config)
 
 
@@ -165,7 +166,7 @@ def ensure_writable(config: TableConfig) -> None:
     if writer == MAX_WRITER_VERSION:
         if listed is None:
             raise CorruptTable("writer version 7 without a list of writer features", code="invalid-protocol")
-        _ensure_known(listed, "written", lambda f: f.writable)
+        _ensure_known(listed, "written", lambda f: f.writable or (f.writable_while_idle and not f.is_used(config)))
     used = [f.name for f in FEATURES if _implied(f, config, writing=True) and not f.writable and f.is_used(config)]
     if used:
         raise _unsupported(f"writing the table needs {', '.join(used)}", used)
@@ -179,7 +180,7 @@ def _implied(f: Feature, config: TableConfig, *, writing: bool) -> bool:
     return first is not None and first <= version < last
 
 
-def _supported(f: Feature, protocol: Protocol) -> bool:
+def is_supported(f: Feature, protocol: Protocol) -> bool:
     """ "A feature is supported by a table when its name is in the `protocol` action's `readerFeatures` and/or
     `writerFeatures`."
     """

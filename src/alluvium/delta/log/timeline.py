@@ -6,7 +6,7 @@ follow the reference implementation: those of the files, forced to increase.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
@@ -41,13 +41,18 @@ class CommitTime:
 
 
 def commit_timestamps(store: Store) -> tuple[CommitTime, ...]:
-    """The times of all commits in the log, ascending, strictly increasing.
+    """The times of all commits in the log; see `file_times`."""
+    return file_times(list_log(store).commits)
+
+
+def file_times(commits: Mapping[int, ObjectInfo]) -> tuple[CommitTime, ...]:
+    """The times of the files of some commits, ascending, strictly increasing.
 
     A file that is as old as the one before it, or older, counts as one millisecond younger: clocks of storage may run
     backwards, versions may not.
     """
     times: list[CommitTime] = []
-    for version, info in list_log(store).commits.items():
+    for version, info in commits.items():
         earliest = times[-1].timestamp_ms + 1 if times else info.modified_ms
         times.append(CommitTime(version, max(info.modified_ms, earliest)))
     return tuple(times)
@@ -144,11 +149,12 @@ def version_among(times: Sequence[CommitTime], timestamp_ms: int) -> int:
             raise NotFound("no version's commit is left in the log to tell its time", code="missing-version")
         first, last = times[0], times[-1]
         side = "before the first version" if found is None else "after the newest version"
+        begin, end = format_moment(first.timestamp_ms), format_moment(last.timestamp_ms)
         raise NotFound(
-            f"{_text(timestamp_ms)} lies {side}: the table has versions {first.version} ({_text(first.timestamp_ms)})"
-            f" to {last.version} ({_text(last.timestamp_ms)})",
+            f"{format_moment(timestamp_ms)} lies {side}: the table has versions {first.version} ({begin})"
+            f" to {last.version} ({end})",
             code="missing-version",
-            hint=f"ask for a time from {_text(first.timestamp_ms)} to {_text(last.timestamp_ms)}",
+            hint=f"ask for a time from {begin} to {end}",
         )
     return found.version
 
@@ -201,7 +207,8 @@ def _commit_info(data: bytes, version: int) -> CommitInfo | None:
     return None
 
 
-def _text(timestamp_ms: int) -> str:
+def format_moment(timestamp_ms: int) -> str:
+    """A time for messages, in UTC."""
     try:
         moment = datetime.fromtimestamp(timestamp_ms / 1000, timezone.utc)
     except (ValueError, OverflowError, OSError):

@@ -47,8 +47,10 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
     if index is not None:
         filters = (*_texts(node.partitionFilters()), *_texts(node.dataFilters()))
         plan = index.plan(filters)
-        sizes = [part.files.column("size") for part in plan.parts]
-        files = sum(part.files.num_rows for part in plan.parts)
+        # The other parts are scans of their own.
+        own = [part for part in plan.parts if part.key == index.part_key]
+        sizes = [part.files.column("size") for part in own]
+        files = sum(part.files.num_rows for part in own)
         size_bytes = sum(sum(column.to_pylist()) for column in sizes)
         yield ScanDescription(index.identity, files, size_bytes, plan.skipped, filters)
 

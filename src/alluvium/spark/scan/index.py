@@ -88,6 +88,11 @@ class PlannedFiles:
         """The source's identity."""
         return self._source.identity
 
+    @property
+    def part_key(self) -> str:
+        """Which part of the source's plans this is."""
+        return self._part.key
+
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
         return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))))
@@ -268,6 +273,13 @@ def ensure_readable(part: ScanPart) -> None:
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
+    if part.keeps_masked:
+        # Read as other masks are, the rows that are asked for would be left out, and all others returned.
+        raise UnsupportedFeature(
+            "rows that masks list cannot be read by Spark here yet",
+            code="unsupported-scan",
+            hint="read them without Spark: alluvium.open(url)",
+        )
 
 
 def ensure_constants(part: ScanPart, constants: Struct) -> None:
