@@ -115,6 +115,6 @@ def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str]
         version=str(snapshot.version),
         files=selection.files.num_rows,
         size_bytes=total(sizes),
-        skipped={"partition": selection.by_partition, "statistics": selection.by_statistics},
+        skipped=dict(selection.skipped),
         filters=() if where is None else (where,),
     )

@@ -386,7 +386,7 @@ def _date_format(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     local = pc.cast(pc.floor_temporal(local_time(args[0], zone), unit="second"), pa.timestamp("s"))
     years = pc.year(local)
     outside = pc.or_(pc.less(years, 1), pc.greater(years, 9999))
-    if (outside.as_py() if isinstance(outside, pa.Scalar) else pc.any(outside).as_py()):
+    if outside.as_py() if isinstance(outside, pa.Scalar) else pc.any(outside).as_py():
         raise unsupported("date_format() of years before 1 or after 9999")
     return pc.strftime(local, format="".join(_PATTERN_PARTS.get(piece, piece) for piece in pieces))
 

@@ -125,7 +125,9 @@ def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "
     """What a predicate is for all rows of each file; arguments and errors as of `prune`."""
     found = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate)
     certain = _not(_or(found.may_be_false, found.may_be_null))
-    return Decision(*(pa.repeat(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain)))
+    return Decision(
+        *(pa.repeat(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain))
+    )
 
 
 def _and(left: Mask, right: Mask) -> Mask:
