@@ -119,8 +119,18 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
     "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file
     path."
     """
-    config = snapshot.config
     selection = select_files(snapshot, where)
+    return plan_files(snapshot, selection.files, metadata_columns, selection.skipped)
+
+
+def plan_files(
+    snapshot: Snapshot,
+    chosen: pa.Table,
+    metadata_columns: tuple[str, ...] = (),
+    skipped: tuple[tuple[str, int], ...] = (),
+) -> ScanPlan:
+    """How to read the rows of some live files of a snapshot (`FILES`); other arguments as in `plan_scan`."""
+    config = snapshot.config
     output = tuple(
         OutputColumn(
             f.name,
@@ -130,7 +140,7 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
         )
         for f in config.schema.fields
     )
-    files = scan_files(selection.files, config, snapshot.time_zone)
+    files = scan_files(chosen, config, snapshot.time_zone)
     if not is_near(snapshot.store.url):
         local = pc.match_substring_regex(files["path"], "(?i)^(file|memory):/")
         for path in files["path"].filter(local).slice(0, 1).to_pylist():
@@ -140,11 +150,11 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
         parts=(ScanPart("files", files, "parquet", config.data_columns, output),),
         schema=config.schema,
         partition_columns=config.partition_columns,
-        skipped=selection.skipped,
+        skipped=skipped,
     )
     context = ScanContext(
         config,
-        selection.files,
+        chosen,
         snapshot.store,
         snapshot.time_zone,
         snapshot.open_store,
