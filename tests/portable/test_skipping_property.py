@@ -209,8 +209,10 @@ def test_the_log_never_loses_a_row(
             known = [v["i"] if isinstance(v, dict) else v for v in values if v is not None]
             ordered = sorted((v for v in known if v is not None), key=_order)
             found = table.bounds([name])[name]
-            assert [_order(found.min), _order(found.max)] == [_order(v) for v in (ordered[0], ordered[-1])] if (
-                ordered
-            ) else found.min is found.max is None, name
+            assert (
+                [_order(found.min), _order(found.max)] == [_order(v) for v in (ordered[0], ordered[-1])]
+                if (ordered)
+                else found.min is found.max is None
+            ), name
         for k in generated:
             table.bounds([GENERATED[k][0]])
