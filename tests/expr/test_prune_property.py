@@ -90,6 +90,46 @@ LITERALS: dict[str, list[str]] = {
     "n.s": ["'a'", "'ab'", "''", "NULL"],
 }
 
+FUNCTIONS = [
+    "CAST(ts AS DATE) = '2018-02-17'",
+    "CAST(ts AS DATE) < '2018-02-18'",
+    "CAST(ts AS DATE) > DATE'2018-02-17'",
+    "CAST(tn AS DATE) <= '2018-02-17'",
+    "year(ts) >= 2024",
+    "year(day) = 2018",
+    "tn < ts",
+    "day < tn",
+    "10 / i > 1",
+    "coalesce(i, 5) = 5",
+    "length(s) = 1",
+    "CASE WHEN i = 1 THEN b ELSE d > 1 END",
+    "(i = 1) IS NULL",
+    "CAST(q AS INT) = 1",
+    "date_trunc('MONTH', ts) = TIMESTAMP'2018-02-01 00:00:00'",
+    "date_trunc('DAY', ts) >= TIMESTAMP'2018-02-18 01:00:00'",
+    "date_trunc('WEEK', ts) < '2024-03-10'",
+    "trunc(day, 'MM') = '2018-02-01'",
+    "trunc(ts, 'YEAR') > '2017-06-01'",
+    "date_format(ts, 'yyyy-MM') = '2018-02'",
+    "date_format(ts, 'yyyy-MM-dd-HH') >= '2018-02-17-23'",
+    "date_format(day, 'yyyy') < '2024'",
+    "substring(s, 1, 1) = 'a'",
+    "left(s, 2) >= 'ab'",
+    "substring(n.s, 0, 1) > 'a'",
+    "i + 1 > 2",
+    "2 - i <= 1",
+    "-i < 0",
+    "i * -2L > 1",
+    "3 * l >= 3",
+    "e * 2 = 3",
+    "date_add(day, 30) > '2018-03-15'",
+    "date_sub(day, 1) = '2018-02-17'",
+    "floor(d) >= 1",
+    "ceil(f) < 2",
+    "round(d) = 2",
+    "i IN (" + ", ".join(map(str, range(-2, 200, 2))) + ")",
+]
+
 
 @st.composite
 def atoms(draw: st.DrawFn) -> str:
@@ -120,49 +160,7 @@ def atoms(draw: st.DrawFn) -> str:
             )
         )
     if shape == 8:
-        return draw(
-            st.sampled_from(
-                [
-                    "CAST(ts AS DATE) = '2018-02-17'",
-                    "CAST(ts AS DATE) < '2018-02-18'",
-                    "CAST(ts AS DATE) > DATE'2018-02-17'",
-                    "CAST(tn AS DATE) <= '2018-02-17'",
-                    "year(ts) >= 2024",
-                    "year(day) = 2018",
-                    "tn < ts",
-                    "day < tn",
-                    "10 / i > 1",
-                    "coalesce(i, 5) = 5",
-                    "length(s) = 1",
-                    "CASE WHEN i = 1 THEN b ELSE d > 1 END",
-                    "(i = 1) IS NULL",
-                    "CAST(q AS INT) = 1",
-                    "date_trunc('MONTH', ts) = TIMESTAMP'2018-02-01 00:00:00'",
-                    "date_trunc('DAY', ts) >= TIMESTAMP'2018-02-18 01:00:00'",
-                    "date_trunc('WEEK', ts) < '2024-03-10'",
-                    "trunc(day, 'MM') = '2018-02-01'",
-                    "trunc(ts, 'YEAR') > '2017-06-01'",
-                    "date_format(ts, 'yyyy-MM') = '2018-02'",
-                    "date_format(ts, 'yyyy-MM-dd-HH') >= '2018-02-17-23'",
-                    "date_format(day, 'yyyy') < '2024'",
-                    "substring(s, 1, 1) = 'a'",
-                    "left(s, 2) >= 'ab'",
-                    "substring(n.s, 0, 1) > 'a'",
-                    "i + 1 > 2",
-                    "2 - i <= 1",
-                    "-i < 0",
-                    "i * -2L > 1",
-                    "3 * l >= 3",
-                    "e * 2 = 3",
-                    "date_add(day, 30) > '2018-03-15'",
-                    "date_sub(day, 1) = '2018-02-17'",
-                    "floor(d) >= 1",
-                    "ceil(f) < 2",
-                    "round(d) = 2",
-                    "i IN (" + ", ".join(map(str, range(-2, 200, 2))) + ")",
-                ]
-            )
-        )
+        return draw(st.sampled_from(FUNCTIONS))
     return f"{name} = {name}"
 
 

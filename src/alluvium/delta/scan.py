@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +20,7 @@ from alluvium.delta.generated_partitions import (
 )
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.stats import AddStatistics
 from alluvium.errors import CorruptTable
 from alluvium.expr.prune import Decision, decide
 from alluvium.expr.tree import Expression, column_paths
@@ -63,7 +65,27 @@ def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: 
     files = snapshot.files
     if where is None or files.num_rows == 0:
         return Selection(files, pa.repeat(pa.scalar(where is None), files.num_rows))
-    config = snapshot.config
+    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics, drop_emptied)
+
+
+def select_among(
+    files: pa.Table,
+    where: Expression,
+    config: TableConfig,
+    time_zone: str,
+    statistics_of: Callable[[pa.Table], AddStatistics],
+    drop_emptied: bool = True,
+) -> Selection:
+    """As `select_files`, of any files of a table (`FILES`).
+
+    Args:
+        files: The files.
+        where: The predicate.
+        config: Of the table.
+        time_zone: In which partition values and predicates without a zone are read.
+        statistics_of: Statistics of some of the files.
+        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
+    """
     paths = column_paths(where)
     partitions = {(name,) for name in config.partition_columns}
     origins = origins_named(generated_origins(config), paths)
@@ -71,20 +93,20 @@ def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: 
     kept = files
     if paths & partitions or paths <= partitions or origins:
         # Partition values alone first: statistics need not be decoded for files that go anyway.
-        alone = DerivedStatistics(PartitionsOnly(snapshot.statistics(files)), None, origins)
-        kept, certain = _keep(files, decide(where, alone, snapshot.time_zone))
+        alone = DerivedStatistics(PartitionsOnly(statistics_of(files)), None, origins)
+        kept, certain = _keep(files, decide(where, alone, time_zone))
     by_partition = files.num_rows - kept.num_rows
     by_deletion = kept.num_rows
     if drop_emptied:
-        kept, certain = _without_emptied(snapshot, kept, certain)
+        kept, certain = _without_emptied(statistics_of, kept, certain)
     by_deletion -= kept.num_rows
     if paths <= partitions or not kept.num_rows:
         return Selection(kept, certain, by_partition, 0, by_deletion)
-    statistics = snapshot.statistics(kept)
+    statistics = statistics_of(kept)
     # Announced together, the columns are decoded in one pass over the statistics' text.
     statistics.prepare(paths)
     derived = DerivedStatistics(statistics, statistics, origins) if origins else statistics
-    sharper, certain = _keep(kept, decide(where, derived, snapshot.time_zone))
+    sharper, certain = _keep(kept, decide(where, derived, time_zone))
     return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows, by_deletion)
 
 
@@ -94,7 +116,9 @@ def _keep(files: pa.Table, decision: Decision) -> tuple[pa.Table, pa.Array]:
     return files.filter(decision.keep), decision.certain.filter(decision.keep)
 
 
-def _without_emptied(snapshot: Snapshot, files: pa.Table, certain: pa.Array) -> tuple[pa.Table, pa.Array]:
+def _without_emptied(
+    statistics_of: Callable[[pa.Table], AddStatistics], files: pa.Table, certain: pa.Array
+) -> tuple[pa.Table, pa.Array]:
     """Leaves out files all of whose rows are deleted.
 
     "`numRecords`: The number of records in this data file"; a vector's "`cardinality`: Number of rows the given DV
@@ -105,7 +129,7 @@ def _without_emptied(snapshot: Snapshot, files: pa.Table, certain: pa.Array) -> 
         return files, certain
     masked = vectors.is_valid().combine_chunks()
     suspects = files.filter(masked)
-    live = live_row_counts(suspects, snapshot.statistics(suspects).num_rows())
+    live = live_row_counts(suspects, statistics_of(suspects).num_rows())
     emptied = pc.fill_null(pc.equal(live, 0), False)
     if not pc.any(emptied).as_py():
         return files, certain
