@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 
 import pyarrow as pa
 
@@ -28,7 +29,7 @@ def _remove(path: str) -> dict[str, object]:
 
 
 def _store() -> MemoryStore:
-    store = MemoryStore("deferred", "/t")
+    store = MemoryStore(uuid.uuid4().hex, "/t")
     metadata = {
         "id": "t",
         "format": {"provider": "parquet", "options": {}},
@@ -72,7 +73,7 @@ class MemoryStoreAt0(MemoryStore):
     """The store as it was at version 0."""
 
     def __init__(self, of: MemoryStore) -> None:
-        super().__init__("deferred-0", "/t")
+        super().__init__(uuid.uuid4().hex, "/t")
         for version in (0,):
             path = f"_delta_log/{version:020}.json"
             self.put(path, of.get(path))
