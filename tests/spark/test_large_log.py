@@ -9,7 +9,7 @@ from plain_writer import commit_rows, open_target
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.delta.log.checkpoint import write_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.errors import InvalidRequest
 from alluvium.storage.open import open_store
@@ -23,7 +23,7 @@ def url(tmp_path: Path) -> str:
     store = open_store(str(tmp_path))
     for number, p in enumerate(["a", "b", "a", "c"]):
         commit_rows(open_target(store, partitioned=True), [number * 10 + i for i in range(10)], p)
-    write_checkpoint(store, load_snapshot(store).state, 0, 0)
+    write_checkpoint(store, load_snapshot(store).state, CheckpointOptions(0, 0))
     commit_rows(open_target(store, partitioned=True), [100, 101], "b")
     return str(tmp_path)
 

@@ -7,7 +7,7 @@ import uuid
 
 import pyarrow as pa
 
-from alluvium.delta.log.checkpoint import write_checkpoint
+from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
 from alluvium.delta.log.segment import list_segment
@@ -39,7 +39,7 @@ def _store() -> MemoryStore:
     }
     protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
     _commit(store, 0, protocol, {"metaData": metadata}, *map(_add, ["a", "b%20c", "d"]))
-    write_checkpoint(store, _load(store, None), 2, 0)
+    write_checkpoint(store, _load(store, None), CheckpointOptions(2, 0))
     _commit(store, 1, _remove("a"), _add("d", size=7), _add("e"))
     _commit(store, 2, _remove("b c"), _remove("e"), _add("f"))
     return store
