@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,8 @@ def url(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_spark_reads_a_large_log(spark: SparkSession, url: str) -> None:
+def test_spark_reads_a_large_log(spark: SparkSession, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
     expected = sorted(map(tuple, alluvium.read(spark, url).collect()))
     spark.conf.set(LIMIT, "1")
     try:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from alluvium.errors import InvalidRequest
@@ -30,7 +31,7 @@ def choose_records(
         max_records: More than this may not come to the driver.
 
     Raises:
-        InvalidRequest: `"too-many-files"`: more were kept.
+        InvalidRequest: `"too-many-files"`: more were kept; `"missing-dependency"`: the workers lack this package.
     """
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -49,7 +50,17 @@ def choose_records(
     escaped = [_PATTERN.sub(r"\\\1", address) for address in addresses]
     rows = spark.read.option("mergeSchema", "true").parquet(*escaped).select(column).where(f"{column} is not null")
     # Without a shuffle, and under the reader's own splits: a large file goes to several workers.
-    answers = rows.mapInArrow(work, "kept bigint, records binary").where("kept > 0").collect()
+    try:
+        answers = rows.mapInArrow(work, "kept bigint, records binary").where("kept > 0").collect()
+    except PythonException as error:
+        if "ModuleNotFoundError" not in str(error):
+            raise
+        raise InvalidRequest(
+            "the Python of Spark's workers lacks a package that reading so large a log needs",
+            code="missing-dependency",
+            hint="install alluvium there (PYSPARK_PYTHON says which Python), or raise"
+            " spark.alluvium.log.maxCheckpointBytes so that the driver reads the log",
+        ) from None
     total = sum(row["kept"] for row in answers)
     if total > max_records:
         raise InvalidRequest(
