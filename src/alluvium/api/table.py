@@ -185,7 +185,7 @@ class Table:
             fields = self._snapshot.config.schema.fields
             names = [f.name for f in fields if is_ordered(f.type)]
         else:
-            names = self._expand(columns)
+            names = self._expand(columns, self.schema.names)
         return {name: column_bounds(self._snapshot, name, self._open_store) for name in names}
 
     def history(self, limit: int | None = None) -> History:
