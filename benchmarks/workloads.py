@@ -116,6 +116,11 @@ def _load(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "load", "path": str(bench.log_table())}
 
 
+def _plan(bench: Bench, engine: str, turn: int) -> Request:
+    files = bench.scaled(300_000)
+    return {"do": "plan", "path": str(bench.log_table()), "id": (turn + 2) * 7_919 % files * 1000 + 5}
+
+
 WORKLOADS = (
     Workload("scan", "scan, filter, group-by: 8 M rows x 10 columns", SPARK_ENGINES, "alluvium", 1.05, _scan),
     Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
@@ -146,6 +151,27 @@ WORKLOADS = (
         _load,
         memory_target=0.6,
         rounds=5,
+        fresh=True,
+    ),
+    Workload(
+        "plan",
+        "plan of a query that keeps 1 of 300,000 files",
+        ("delta-spark", "alluvium"),
+        "alluvium",
+        1.0,
+        _plan,
+        rounds=5,
+        quick_rounds=2,
+    ),
+    Workload(
+        "plan-cold",
+        "the same without Spark, log read anew",
+        OPEN_ENGINES,
+        "alluvium-open",
+        1.0,
+        _plan,
+        rounds=5,
+        quick_rounds=2,
         fresh=True,
     ),
 )

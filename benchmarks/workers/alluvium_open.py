@@ -22,5 +22,9 @@ def load(request: Mapping[str, Any]) -> object:
     return open_table(request["path"]).files().num_rows
 
 
+def plan(request: Mapping[str, Any]) -> object:
+    return open_table(request["path"]).files(f"id = {request['id']}").num_rows
+
+
 if __name__ == "__main__":
-    serve({"count": count, "load": load}, lambda: {"alluvium": alluvium.__version__})
+    serve({"count": count, "load": load, "plan": plan}, lambda: {"alluvium": alluvium.__version__})

@@ -19,5 +19,10 @@ def load(request: Mapping[str, Any]) -> object:
     return len(deltalake.DeltaTable(request["path"]).file_uris())
 
 
+def plan(request: Mapping[str, Any]) -> object:
+    table = deltalake.DeltaTable(request["path"])
+    return len(table.file_uris(file_pruning_predicate=f"id = {request['id']}"))
+
+
 if __name__ == "__main__":
-    serve({"count": count, "load": load}, lambda: {"deltalake": deltalake.__version__})
+    serve({"count": count, "load": load, "plan": plan}, lambda: {"deltalake": deltalake.__version__})

@@ -48,6 +48,12 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
     def count(request: Mapping[str, Any]) -> object:
         return read(request["path"]).count()
 
+    def plan(request: Mapping[str, Any]) -> object:
+        # The same question to both: the scan node of the physical plan, whose files are chosen when it is asked.
+        df = read(request["path"]).where(F.col("id") == request["id"])
+        scan = df._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+        return scan.selectedPartitions().totalNumberOfFiles()
+
     def copy(request: Mapping[str, Any]) -> object:
         write(spark.read.parquet(request["source"]), request["path"], "overwrite")
         return None
@@ -56,4 +62,4 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
         write(spark.range(100).withColumn("text", F.col("id").cast("string")).coalesce(1), request["path"], "append")
         return None
 
-    return {"scan": scan, "point": point, "count": count, "copy": copy, "append": append}
+    return {"scan": scan, "point": point, "count": count, "plan": plan, "copy": copy, "append": append}

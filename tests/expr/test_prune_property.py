@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from alluvium.errors import InvalidRequest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.parse import parse_predicate
-from alluvium.expr.prune import prune
+from alluvium.expr.prune import decide
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow, to_arrow
 from alluvium.schema.types import Decimal, Field, Struct
@@ -90,6 +90,46 @@ LITERALS: dict[str, list[str]] = {
     "n.s": ["'a'", "'ab'", "''", "NULL"],
 }
 
+FUNCTIONS = [
+    "CAST(ts AS DATE) = '2018-02-17'",
+    "CAST(ts AS DATE) < '2018-02-18'",
+    "CAST(ts AS DATE) > DATE'2018-02-17'",
+    "CAST(tn AS DATE) <= '2018-02-17'",
+    "year(ts) >= 2024",
+    "year(day) = 2018",
+    "tn < ts",
+    "day < tn",
+    "10 / i > 1",
+    "coalesce(i, 5) = 5",
+    "length(s) = 1",
+    "CASE WHEN i = 1 THEN b ELSE d > 1 END",
+    "(i = 1) IS NULL",
+    "CAST(q AS INT) = 1",
+    "date_trunc('MONTH', ts) = TIMESTAMP'2018-02-01 00:00:00'",
+    "date_trunc('DAY', ts) >= TIMESTAMP'2018-02-18 01:00:00'",
+    "date_trunc('WEEK', ts) < '2024-03-10'",
+    "trunc(day, 'MM') = '2018-02-01'",
+    "trunc(ts, 'YEAR') > '2017-06-01'",
+    "date_format(ts, 'yyyy-MM') = '2018-02'",
+    "date_format(ts, 'yyyy-MM-dd-HH') >= '2018-02-17-23'",
+    "date_format(day, 'yyyy') < '2024'",
+    "substring(s, 1, 1) = 'a'",
+    "left(s, 2) >= 'ab'",
+    "substring(n.s, 0, 1) > 'a'",
+    "i + 1 > 2",
+    "2 - i <= 1",
+    "-i < 0",
+    "i * -2L > 1",
+    "3 * l >= 3",
+    "e * 2 = 3",
+    "date_add(day, 30) > '2018-03-15'",
+    "date_sub(day, 1) = '2018-02-17'",
+    "floor(d) >= 1",
+    "ceil(f) < 2",
+    "round(d) = 2",
+    "i IN (" + ", ".join(map(str, range(-2, 200, 2))) + ")",
+]
+
 
 @st.composite
 def atoms(draw: st.DrawFn) -> str:
@@ -120,27 +160,7 @@ def atoms(draw: st.DrawFn) -> str:
             )
         )
     if shape == 8:
-        return draw(
-            st.sampled_from(
-                [
-                    "CAST(ts AS DATE) = '2018-02-17'",
-                    "CAST(ts AS DATE) < '2018-02-18'",
-                    "CAST(ts AS DATE) > DATE'2018-02-17'",
-                    "CAST(tn AS DATE) <= '2018-02-17'",
-                    "year(ts) >= 2024",
-                    "year(day) = 2018",
-                    "tn < ts",
-                    "day < tn",
-                    "10 / i > 1",
-                    "coalesce(i, 5) = 5",
-                    "length(s) = 1",
-                    "CASE WHEN i = 1 THEN b ELSE d > 1 END",
-                    "(i = 1) IS NULL",
-                    "CAST(q AS INT) = 1",
-                    "i IN (" + ", ".join(map(str, range(-2, 200, 2))) + ")",
-                ]
-            )
-        )
+        return draw(st.sampled_from(FUNCTIONS))
     return f"{name} = {name}"
 
 
@@ -264,13 +284,14 @@ def test_a_file_with_a_matching_row_is_kept(
             # East of Greenwich the first of January of the year 1 is a time of the year 0.
             assert "0001-01-01" in str(error), text
             continue
-        keep = prune(predicate, statistics, zone)
-        assert len(keep) == len(files)
-        assert keep.null_count == 0
-        for kept, file in zip(keep.to_pylist(), files, strict=True):
+        decision = decide(predicate, statistics, zone)
+        assert len(decision.keep) == len(decision.certain) == len(files)
+        assert decision.keep.null_count == decision.certain.null_count == 0
+        for kept, certain, file in zip(decision.keep.to_pylist(), decision.certain.to_pylist(), files, strict=True):
             try:
                 matches = pc.sum(evaluate(predicate, file, zone)).as_py() or 0
             except InvalidRequest as error:
                 assert error.code in ("division-by-zero", "invalid-predicate", "invalid-cast", "arithmetic-overflow")
                 continue
             assert kept or matches == 0, text
+            assert not certain or matches == file.num_rows, text

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.actions import total
+from alluvium.delta.answers import count_from_log
 from alluvium.delta.scan import select_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
@@ -31,6 +32,7 @@ class Explanation:
         size_bytes: Their total size.
         skipped: Files left out, by reason: `"partition"`, `"statistics"`.
         filters: The predicates that did it, as the engine handed them over.
+        counted: Of a URL: how many rows `Table.count` takes from the log alone, and how many files it would read.
     """
 
     lane: str
@@ -41,6 +43,7 @@ class Explanation:
     size_bytes: int
     skipped: Mapping[str, int]
     filters: tuple[str, ...] = ()
+    counted: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         total = self.files + sum(self.skipped.values())
@@ -51,6 +54,8 @@ class Explanation:
         ]
         lines += [f"  skips    {count} files by {reason}" for reason, count in self.skipped.items() if count]
         lines += [f"  filter   {text}" for text in self.filters]
+        if self.counted is not None:
+            lines.append(f"  count    {self.counted[0]:,} rows from the log, {self.counted[1]} files to read")
         return "\n".join(lines)
 
 
@@ -106,6 +111,7 @@ def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str]
     snapshot = open_snapshot(storage_for(url, storage_options, None))
     predicate = None if where is None else parse_predicate(where, snapshot.config.schema)
     selection = select_files(snapshot, predicate)
+    known = count_from_log(snapshot, predicate)
     sizes = selection.files.column("size")
     return Explanation(
         lane="portable",
@@ -115,6 +121,7 @@ def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str]
         version=str(snapshot.version),
         files=selection.files.num_rows,
         size_bytes=total(sizes),
-        skipped={"partition": selection.by_partition, "statistics": selection.by_statistics},
+        skipped=dict(selection.skipped),
         filters=() if where is None else (where,),
+        counted=(known.rows, known.undecided.num_rows),
     )

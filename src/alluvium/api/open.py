@@ -55,6 +55,7 @@ def open_snapshot(
     timestamp_ms: int | None = None,
     time_zone: str = "UTC",
     open_elsewhere: Callable[[str], Store] = open_store,
+    max_checkpoint_bytes: int | None = None,
 ) -> Snapshot:
     """The snapshot of the table in a store, whatever its format; today every table is Delta's.
 
@@ -64,13 +65,15 @@ def open_snapshot(
         timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
         time_zone: In which partition values without a zone are read.
         open_elsewhere: From a URL to its store, for files that lie outside the table.
+        max_checkpoint_bytes: Larger checkpoints are left for Spark to read.
 
     Raises:
         NotFound: Nothing at the URL is a table; says what there is instead.
         UnsupportedFeature: It is a Paimon table.
     """
     try:
-        return replace(load_snapshot(store, version, timestamp_ms, time_zone), open_store=open_elsewhere)
+        snapshot = load_snapshot(store, version, timestamp_ms, time_zone, max_checkpoint_bytes)
+        return replace(snapshot, open_store=open_elsewhere)
     except NotFound as error:
         if error.code != "not-a-table":
             raise

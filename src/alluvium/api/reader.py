@@ -18,6 +18,7 @@ from alluvium.api.options import (
     parse_bound,
     parse_options,
 )
+from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
 from alluvium.delta.changes.source import load_changes
@@ -44,7 +45,8 @@ def read(
     """A table as a DataFrame on Spark's own Parquet reader.
 
     Any later `where`, join or SQL on it skips files by partition values and statistics. The version is pinned:
-    the DataFrame gives the same rows however often it is evaluated.
+    the DataFrame gives the same rows however often it is evaluated. A log larger than the session's setting
+    `spark.alluvium.log.maxCheckpointBytes` is read by Spark, see `docs/scale.md`.
 
     Args:
         spark: A classic session (with a JVM).
@@ -80,10 +82,11 @@ def read(
             code="changes-as-of",
             hint="give startingVersion and endingVersion",
         )
-    snapshot = open_snapshot(open_any(url), at_version, at_ms, time_zone(spark), open_any)
+    limit = None if of_changes else checkpoint_limit(spark)
+    snapshot = open_snapshot(open_any(url), at_version, at_ms, time_zone(spark), open_any, limit)
     if of_changes:
         return _changes(spark, snapshot, *change_bounds(parsed))
-    return read_native(spark, DeltaSource(snapshot))
+    return read_native(spark, LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot))
 
 
 def changes(

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from alluvium.api.answers import Bounds, column_bounds, count_rows
 from alluvium.api.history_view import History
 from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variant_text import show_variants
+from alluvium.delta.answers import is_ordered
 from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.features.row_tracking import asked_columns
@@ -152,6 +154,39 @@ class Table:
             raise InvalidRequest(
                 f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
             ) from None
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows there are for which `where` is true.
+
+        The log answers for files of which partition values and statistics say that all of their rows count, or none,
+        deleted rows subtracted; only the others are read. `alluvium.explain(url, where)` tells how many these are.
+
+        Raises:
+            InvalidRequest: `where` does not parse, names no column, or needs Spark to evaluate.
+            NotFound: A data file that must be read is gone.
+        """
+        return count_rows(self._snapshot, self._parse(where), self._open_store)
+
+    def bounds(self, columns: Sequence[str] | None = None) -> dict[str, Bounds]:
+        """The least and the greatest value of columns, exact.
+
+        The log answers where statistics are exact: whole numbers, decimals, dates and partition columns in files
+        without deleted rows. Of other types, whose statistics writers cut off, only files are read that may hold an
+        end; of floating-point columns all files, as writers differ on NaN.
+
+        Args:
+            columns: Names (fields of structs by dots); None: all columns whose values have an order.
+
+        Raises:
+            InvalidRequest: There is no such column (`unknown-column`), or it has no order (`unordered-column`).
+            NotFound: A data file that must be read is gone.
+        """
+        if columns is None:
+            fields = self._snapshot.config.schema.fields
+            names = [f.name for f in fields if is_ordered(f.type)]
+        else:
+            names = self._expand(columns, self.schema.names)
+        return {name: column_bounds(self._snapshot, name, self._open_store) for name in names}
 
     def history(self, limit: int | None = None) -> History:
         """The commits up to this version, newest first, in the columns of `DESCRIBE HISTORY`."""

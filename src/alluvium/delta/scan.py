@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.config import TableConfig
+from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES
+from alluvium.delta.generated_partitions import (
+    DerivedStatistics,
+    PartitionsOnly,
+    generated_origins,
+    origins_named,
+)
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.stats import AddStatistics
 from alluvium.errors import CorruptTable
-from alluvium.expr.prune import prune
-from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
+from alluvium.expr.prune import Decision, decide
+from alluvium.expr.tree import Expression, column_paths
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
 from alluvium.storage.elsewhere import ensure_same_side
 from alluvium.storage.paths import decode_uri_paths, is_near
@@ -22,34 +31,110 @@ from alluvium.storage.paths import decode_uri_paths, is_near
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The live files that a predicate leaves, and how many it left out by partition and by statistics."""
+    """The live files that a predicate leaves, and how many it left out, and why.
+
+    Attributes:
+        files: Files that may hold a row for which the predicate is true; schema `FILES`.
+        certain: One value a file: whether every row of it makes the predicate true.
+        by_partition: Files left out by their partition values.
+        by_statistics: Files left out by their statistics.
+        by_deletion: Files left out because all of their rows are deleted.
+    """
 
     files: pa.Table
-    by_partition: int
-    by_statistics: int
+    certain: pa.Array
+    by_partition: int = 0
+    by_statistics: int = 0
+    by_deletion: int = 0
+
+    @property
+    def skipped(self) -> tuple[tuple[str, int], ...]:
+        """How many files were left out, by reason."""
+        found = (("partition", self.by_partition), ("statistics", self.by_statistics))
+        return (*found, ("deletion", self.by_deletion)) if self.by_deletion else found
 
 
-def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
-    """Skips files that cannot hold a row for which `where` is true."""
+def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: bool = True) -> Selection:
+    """Skips files that cannot hold a row for which `where` is true.
+
+    Args:
+        snapshot: The version.
+        where: None: all files, those without live rows included.
+        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
+    """
     files = snapshot.files
     if where is None or files.num_rows == 0:
-        return Selection(files, 0, 0)
-    # Partition values alone first: statistics need not be decoded for files that go anyway.
-    partitions = {(name,) for name in snapshot.config.partition_columns}
-    on_partitions = conjunction(tuple(c for c in conjuncts(where) if column_paths(c) <= partitions))
-    kept = files if on_partitions is None else _prune(snapshot, files, on_partitions)
+        return Selection(files, pa.repeat(pa.scalar(where is None), files.num_rows))
+    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics, drop_emptied)
+
+
+def select_among(
+    files: pa.Table,
+    where: Expression,
+    config: TableConfig,
+    time_zone: str,
+    statistics_of: Callable[[pa.Table], AddStatistics],
+    drop_emptied: bool = True,
+) -> Selection:
+    """As `select_files`, of any files of a table (`FILES`).
+
+    Args:
+        files: The files.
+        where: The predicate.
+        config: Of the table.
+        time_zone: In which partition values and predicates without a zone are read.
+        statistics_of: Statistics of some of the files.
+        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
+    """
+    paths = column_paths(where)
+    partitions = {(name,) for name in config.partition_columns}
+    origins = origins_named(generated_origins(config), paths)
+    certain = pa.repeat(pa.scalar(False), files.num_rows)
+    kept = files
+    if paths & partitions or paths <= partitions or origins:
+        # Partition values alone first: statistics need not be decoded for files that go anyway.
+        alone = DerivedStatistics(PartitionsOnly(statistics_of(files)), None, origins)
+        kept, certain = _keep(files, decide(where, alone, time_zone))
     by_partition = files.num_rows - kept.num_rows
-    if on_partitions != where and kept.num_rows:
-        sharper = _prune(snapshot, kept, where)
-        return Selection(sharper, by_partition, kept.num_rows - sharper.num_rows)
-    return Selection(kept, by_partition, 0)
-
-
-def _prune(snapshot: Snapshot, files: pa.Table, where: Expression) -> pa.Table:
-    statistics = snapshot.statistics(files)
+    by_deletion = kept.num_rows
+    if drop_emptied:
+        kept, certain = _without_emptied(statistics_of, kept, certain)
+    by_deletion -= kept.num_rows
+    if paths <= partitions or not kept.num_rows:
+        return Selection(kept, certain, by_partition, 0, by_deletion)
+    statistics = statistics_of(kept)
     # Announced together, the columns are decoded in one pass over the statistics' text.
-    statistics.prepare(column_paths(where))
-    return files.filter(prune(where, statistics, snapshot.time_zone))
+    statistics.prepare(paths)
+    derived = DerivedStatistics(statistics, statistics, origins) if origins else statistics
+    sharper, certain = _keep(kept, decide(where, derived, time_zone))
+    return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows, by_deletion)
+
+
+def _keep(files: pa.Table, decision: Decision) -> tuple[pa.Table, pa.Array]:
+    if pc.all(decision.keep, min_count=0).as_py():
+        return files, decision.certain
+    return files.filter(decision.keep), decision.certain.filter(decision.keep)
+
+
+def _without_emptied(
+    statistics_of: Callable[[pa.Table], AddStatistics], files: pa.Table, certain: pa.Array
+) -> tuple[pa.Table, pa.Array]:
+    """Leaves out files all of whose rows are deleted.
+
+    "`numRecords`: The number of records in this data file"; a vector's "`cardinality`: Number of rows the given DV
+    logically removes from the file".
+    """
+    vectors = files["deletionVector"]
+    if vectors.null_count == files.num_rows:
+        return files, certain
+    masked = vectors.is_valid().combine_chunks()
+    suspects = files.filter(masked)
+    live = live_row_counts(suspects, statistics_of(suspects).num_rows())
+    emptied = pc.fill_null(pc.equal(live, 0), False)
+    if not pc.any(emptied).as_py():
+        return files, certain
+    keep = pc.invert(pc.replace_with_mask(masked, masked, emptied))
+    return files.filter(keep), certain.filter(keep)
 
 
 def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_columns: tuple[str, ...] = ()) -> ScanPlan:
@@ -58,8 +143,18 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
     "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file
     path."
     """
-    config = snapshot.config
     selection = select_files(snapshot, where)
+    return plan_files(snapshot, selection.files, metadata_columns, selection.skipped)
+
+
+def plan_files(
+    snapshot: Snapshot,
+    chosen: pa.Table,
+    metadata_columns: tuple[str, ...] = (),
+    skipped: tuple[tuple[str, int], ...] = (),
+) -> ScanPlan:
+    """How to read the rows of some live files of a snapshot (`FILES`); other arguments as in `plan_scan`."""
+    config = snapshot.config
     output = tuple(
         OutputColumn(
             f.name,
@@ -69,7 +164,7 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
         )
         for f in config.schema.fields
     )
-    files = scan_files(selection.files, config, snapshot.time_zone)
+    files = scan_files(chosen, config, snapshot.time_zone)
     if not is_near(snapshot.store.url):
         local = pc.match_substring_regex(files["path"], "(?i)^(file|memory):/")
         for path in files["path"].filter(local).slice(0, 1).to_pylist():
@@ -79,11 +174,11 @@ def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_colu
         parts=(ScanPart("files", files, "parquet", config.data_columns, output),),
         schema=config.schema,
         partition_columns=config.partition_columns,
-        skipped=(("partition", selection.by_partition), ("statistics", selection.by_statistics)),
+        skipped=skipped,
     )
     context = ScanContext(
         config,
-        selection.files,
+        chosen,
         snapshot.store,
         snapshot.time_zone,
         snapshot.open_store,

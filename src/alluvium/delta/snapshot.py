@@ -66,7 +66,11 @@ class Snapshot:
 
 
 def load_snapshot(
-    store: Store, version: int | None = None, timestamp_ms: int | None = None, time_zone: str = "UTC"
+    store: Store,
+    version: int | None = None,
+    timestamp_ms: int | None = None,
+    time_zone: str = "UTC",
+    max_checkpoint_bytes: int | None = None,
 ) -> Snapshot:
     """Reads a version of the table at the store's root.
 
@@ -75,6 +79,7 @@ def load_snapshot(
         version: The version; None: the newest, or the one at `timestamp_ms`.
         timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
         time_zone: In which partition values without a zone are read.
+        max_checkpoint_bytes: See `load_state`; a snapshot whose `state.deferred` is not empty lacks files.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -83,12 +88,13 @@ def load_snapshot(
     """
     with locating(store, version):
         if timestamp_ms is not None:
-            newest = load_snapshot(store, time_zone=time_zone)
+            newest = load_snapshot(store, time_zone=time_zone, max_checkpoint_bytes=max_checkpoint_bytes)
             version = version_at(store, timestamp_ms, enablement(newest.config))
             if version == newest.version:
                 return newest
         segment = list_segment(store, version)
-        return _snapshot(store, load_state(store, segment, ensure_readable_protocol), time_zone)
+        state = load_state(store, segment, ensure_readable_protocol, max_checkpoint_bytes)
+        return _snapshot(store, state, time_zone)
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:

@@ -125,6 +125,16 @@ class AddStatistics:
             self._decode([])
         return self._num_rows
 
+    def tight(self) -> pa.Array:
+        """Whether the bounds of a file are of rows that are all live.
+
+        "`tightBounds`: Whether per-column statistics are currently tight or wide". Where rows are masked they are
+        taken for wide, whatever the file says.
+        """
+        if self._wide is None:
+            self._decode([])
+        return pc.invert(self._wide)
+
     def _leading_num_rows(self) -> pa.Array | None:
         if "stats" not in self._files.column_names or "stats_parsed" in self._files.column_names:
             return None

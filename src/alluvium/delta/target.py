@@ -114,7 +114,7 @@ class DeltaTarget:
             zone = self.snapshot.time_zone
             written = partition_keys(added, self.config, zone)
             return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
-        return files if replace.where is None else select_files(self.snapshot, replace.where).files
+        return files if replace.where is None else select_files(self.snapshot, replace.where, drop_emptied=False).files
 
     def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
         now_ms = int(time.time() * 1000)

@@ -196,6 +196,8 @@ class Binder:
             prefix = args[1]
             if isinstance(prefix, tree.Literal) and isinstance(prefix.value, str):
                 return tree.StartsWith(args[0], prefix.value)
+        if name == "left" and len(args) == 2:
+            return self.call("substring", (args[0], tree.Literal(1, t.INTEGER), args[1]))
         if name in ("+", "-") and len(args) == 2 and type_of(args[0]) == t.DATE and type_of(args[1]) in t.INTEGRAL[:3]:
             return self.call("date_add" if name == "+" else "date_sub", args)
         if name == "negative" and len(args) == 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -298,11 +299,14 @@ def _substring(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     if None in numbers:
         return pa.scalar(None, pa.string())
     start, length = numbers[0], numbers[1] if len(numbers) == 2 else 2**31 - 1
+    if start >= 0:
+        first = max(start - 1, 0)
+        return pc.utf8_slice_codeunits(args[0], first, first + max(length, 0))
 
     def one(value: object) -> str:
         # Positions count from 1; 0 means 1, too; negative ones count from the end, and may lie before the start
         text = str(value)
-        first = start - 1 if start > 0 else len(text) + start if start < 0 else 0
+        first = len(text) + start
         return text[max(first, 0) : max(first + length, 0)]
 
     return by_value(args[0], one, t.STRING)
@@ -361,6 +365,32 @@ def _date_trunc(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     return instant(pc.floor_temporal(local_time(args[1], zone), unit=arrow_unit), zone)
 
 
+def _trunc(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
+    unit = args[1].as_py().upper() if isinstance(args[1], pa.Scalar) and args[1].is_valid else ""
+    arrow_unit = None if unit in ("DAY", "DD") else _TRUNC_UNITS.get(unit)
+    if arrow_unit is None:
+        raise unsupported(f"trunc(..., {unit!r})")
+    return pc.floor_temporal(args[0], unit=arrow_unit)
+
+
+#: Letters of Spark's datetime patterns that mean the same in strftime.
+_PATTERN_PARTS = {"yyyy": "%Y", "MM": "%m", "dd": "%d", "HH": "%H", "mm": "%M", "ss": "%S"}
+_PATTERN = re.compile(r"yyyy|MM|dd|HH|mm|ss|[-/.: _]")
+
+
+def _date_format(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
+    pattern = args[1].as_py() if isinstance(args[1], pa.Scalar) else None
+    pieces = [] if pattern is None else _PATTERN.findall(pattern)
+    if not pieces or "".join(pieces) != pattern:
+        raise unsupported(f"date_format(..., {pattern!r})")
+    local = pc.cast(pc.floor_temporal(local_time(args[0], zone), unit="second"), pa.timestamp("s"))
+    years = pc.year(local)
+    outside = pc.or_(pc.less(years, 1), pc.greater(years, 9999))
+    if outside.as_py() if isinstance(outside, pa.Scalar) else pc.any(outside).as_py():
+        raise unsupported("date_format() of years before 1 or after 9999")
+    return pc.strftime(local, format="".join(_PATTERN_PARTS.get(piece, piece) for piece in pieces))
+
+
 def _simple(function: Callable[..., Datum]) -> Apply:
     return lambda args, zone, result: function(*args)
 
@@ -401,6 +431,7 @@ def _branches(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
 
 
 _DAYS = (t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
+_TIMES = (t.DATE, t.TIMESTAMP_NTZ)
 _day = _fixed(t.INTEGER, t.DATE, castable=_DAYS)
 _string = _fixed(t.STRING, t.STRING)
 _search = _fixed(t.BOOLEAN, t.STRING, t.STRING)
@@ -439,7 +470,9 @@ FUNCTIONS: dict[str, Function] = {
     "date_add": Function(_fixed(t.DATE, t.DATE, t.INTEGER, castable=_DAYS), _date_add(1)),
     "date_sub": Function(_fixed(t.DATE, t.DATE, t.INTEGER, castable=_DAYS), _date_add(-1)),
     "datediff": Function(_fixed(t.INTEGER, t.DATE, t.DATE, castable=_DAYS), _datediff),
-    "date_trunc": Function(_fixed(t.TIMESTAMP, t.STRING, t.TIMESTAMP), _date_trunc),
+    "date_trunc": Function(_fixed(t.TIMESTAMP, t.STRING, t.TIMESTAMP, castable=_TIMES), _date_trunc),
+    "trunc": Function(_fixed(t.DATE, t.DATE, t.STRING, castable=_DAYS), _trunc),
+    "date_format": Function(_fixed(t.STRING, t.TIMESTAMP, t.STRING, castable=_TIMES), _date_format),
     "coalesce": Function(_bind_coalesce, _branches),
     "case": Function(_bind_case, _branches),
 }

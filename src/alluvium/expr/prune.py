@@ -1,7 +1,7 @@
 """Data skipping: a predicate on what is known of each file, for all files at once.
 
-Each node becomes two masks over the files: some row may make it true, some row may make it false. (What is neither
-is null for every row.) NOT swaps the two, so it needs no rewriting of what is below it. Unknown is (true, true).
+Each node becomes three masks over the files: some row may make it true, some row false, some row null. NOT swaps the
+first two, so it needs no rewriting of what is below it. Unknown is true in all three.
 
 An operand of a comparison becomes the interval that its values lie in. For an expression over partition columns
 alone the interval is one point, computed by `evaluate`.
@@ -10,7 +10,7 @@ alone the interval is one point, computed by `evaluate`.
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -19,13 +19,15 @@ import pyarrow.compute as pc
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
-from alluvium.expr.columnar import Datum, cast_datum, compare
+from alluvium.expr.columnar import Datum, cast_datum, compare, literal_scalar
 from alluvium.expr.evaluate import Rows, conform, evaluate_datum
+from alluvium.expr.functions import FUNCTIONS
 from alluvium.expr.literals import UTC, NotUnderstood, parse_time_zone
+from alluvium.expr.monotone import after, before, keeps_order, monotone
 from alluvium.expr.patterns import like_prefix
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
-from alluvium.schema.types import DataType, Decimal
+from alluvium.schema.types import DataType
 
 #: The ranges that a long IN list is gathered into.
 MAX_IN_RANGES = 64
@@ -63,9 +65,10 @@ Mask: TypeAlias = "pa.Array | bool"
 class _Outcome:
     may_be_true: Mask
     may_be_false: Mask
+    may_be_null: Mask
 
 
-_EITHER = _Outcome(True, True)
+_EITHER = _Outcome(True, True, True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,8 +105,29 @@ def prune(predicate: tree.Expression, files: FileStatistics, time_zone: str = "U
     Raises:
         InvalidRequest: No such time zone.
     """
-    keep = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate).may_be_true
-    return pa.repeat(pa.scalar(keep), files.num_files) if isinstance(keep, bool) else keep
+    return decide(predicate, files, time_zone).keep
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is known of a predicate, one value a file, without nulls.
+
+    Attributes:
+        keep: False only where no row of the file can make it true.
+        certain: True only where every row makes it true.
+    """
+
+    keep: pa.Array
+    certain: pa.Array
+
+
+def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "UTC") -> Decision:
+    """What a predicate is for all rows of each file; arguments and errors as of `prune`."""
+    found = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate)
+    certain = _not(_or(found.may_be_false, found.may_be_null))
+    return Decision(
+        *(pa.repeat(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain))
+    )
 
 
 def _and(left: Mask, right: Mask) -> Mask:
@@ -126,6 +150,10 @@ def _not(mask: Mask) -> Mask:
     return not mask if isinstance(mask, bool) else pc.invert(mask)
 
 
+def _always(outcome: _Outcome) -> Mask:
+    return _not(_or(outcome.may_be_false, outcome.may_be_null))
+
+
 def _mask(datum: Datum, unknown: bool) -> Mask:
     """A mask without nulls."""
     if isinstance(datum, pa.Scalar):
@@ -143,18 +171,25 @@ class _Pruner:
             return _EITHER
         if isinstance(node, tree.And):
             a, b = self.outcome(node.left), self.outcome(node.right)
-            return _Outcome(_and(a.may_be_true, b.may_be_true), _or(a.may_be_false, b.may_be_false))
+            either_null = _or(a.may_be_null, b.may_be_null)
+            return _Outcome(_and(a.may_be_true, b.may_be_true), _or(a.may_be_false, b.may_be_false), either_null)
         if isinstance(node, tree.Or):
             a, b = self.outcome(node.left), self.outcome(node.right)
-            return _Outcome(_or(a.may_be_true, b.may_be_true), _and(a.may_be_false, b.may_be_false))
+            # A true side makes it true whatever the other is.
+            null = _and(_or(a.may_be_null, b.may_be_null), _and(_not(_always(a)), _not(_always(b))))
+            return _Outcome(_or(a.may_be_true, b.may_be_true), _and(a.may_be_false, b.may_be_false), null)
         if isinstance(node, tree.Not):
             child = self.outcome(node.child)
-            return _Outcome(child.may_be_false, child.may_be_true)
+            return _Outcome(child.may_be_false, child.may_be_true, child.may_be_null)
         try:
             exact = self.exact(node)
             if exact is not None:
-                return _Outcome(_mask(exact, False), _mask(pc.invert(exact), False))
-            return self.leaf(node)
+                return _Outcome(_mask(exact, False), _mask(pc.invert(exact), False), _mask(pc.is_null(exact), False))
+            found = self.leaf(node)
+            # Writers differ on NaN: bounds of floats keep files, but prove nothing of all their rows.
+            doubtful = any(isinstance(n, tree.Column) and n.type in t.FLOATING for n in tree.walk(node))
+            is_null_test = isinstance(node, tree.IsNull) and isinstance(node.child, tree.Column)
+            return replace(found, may_be_null=True) if doubtful and not is_null_test else found
         except (InvalidRequest, NotUnderstood, pa.ArrowInvalid):
             # What fails here (an overflow at a bound, a function for Spark) is the engine's to judge, row by row.
             return _EITHER
@@ -197,9 +232,9 @@ class _Pruner:
     def is_null(self, child: tree.Expression) -> _Outcome:
         if isinstance(child, tree.Column):
             may_be_null, all_null = self.nulls(child.path)
-            return _Outcome(may_be_null, _not(all_null))
+            return _Outcome(may_be_null, _not(all_null), False)
         interval = self.interval(child)
-        return _Outcome(interval.may_be_null, _not(interval.all_null)) if interval else _EITHER
+        return _Outcome(interval.may_be_null, _not(interval.all_null), False) if interval else _EITHER
 
     def is_in(self, node: tree.In) -> _Outcome:
         child = self.interval(node.child)
@@ -221,7 +256,8 @@ class _Pruner:
             may_be_true = _or(may_be_true, _and(inside[0].may_be_true, inside[1].may_be_true))
             if step == 1:
                 may_be_false = _and(may_be_false, _compared("=", child, _point(low), data_type).may_be_false)
-        return _Outcome(may_be_true, _and(may_be_false, _not(child.all_null)))
+        null = _or(child.may_be_null, len(known) < len(node.values))
+        return _Outcome(may_be_true, _and(may_be_false, _not(child.all_null)), null)
 
     def like(self, node: tree.Like) -> _Outcome:
         prefix, rest = like_prefix(node.pattern)
@@ -241,9 +277,9 @@ class _Pruner:
         not_below = _mask(pc.greater_equal(values.upper, start), True)
         some = _and(_and(not_above, not_below), _not(values.all_null))
         if not whole:
-            return _Outcome(some, True)
+            return _Outcome(some, True, values.may_be_null)
         all_within = _and(_mask(low_within, False), _mask(pc.starts_with(values.upper, pattern=prefix), False))
-        return _Outcome(some, _and(_not(all_within), _not(values.all_null)))
+        return _Outcome(some, _and(_not(all_within), _not(values.all_null)), values.may_be_null)
 
     def nulls(self, path: tuple[str, ...]) -> tuple[Mask, Mask]:
         """(some row may be null, all rows are null)."""
@@ -262,14 +298,30 @@ class _Pruner:
             return self.column(node)
         if isinstance(node, tree.Cast):
             child, source = self.interval(node.child), type_of(node.child)
-            return None if child is None else self.monotone(child, source, node.type)
-        if isinstance(node, tree.Call) and node.name == "year" and len(node.args) == 1:
-            child = self.interval(node.args[0])
-            if child is None:
-                return None
-            low, high = (pc.cast(pc.year(x), pa.int32()) for x in (child.lower, child.upper))
-            return _Interval(low, high, child.may_be_null, child.all_null, False)
-        return None
+            return None if child is None else self.cast(child, source, node.type)
+        return self.call(node) if isinstance(node, tree.Call) else None
+
+    def call(self, node: tree.Call) -> _Interval | None:
+        """The interval of a function that keeps the order, or turns it round; None for others."""
+        found = monotone(node)
+        child = None if found is None else self.interval(node.args[found.argument])
+        if found is None or child is None:
+            return None
+        local = found.local and self.zone is not UTC
+        bounds = [before(child.lower), after(child.upper)] if local else [child.lower, child.upper]
+        args: list[Datum] = [
+            literal_scalar(a.value, a.type) if isinstance(a, tree.Literal) else pa.scalar(None) for a in node.args
+        ]
+        low, high = (self.apply(node, [*args[: found.argument], x, *args[found.argument + 1 :]]) for x in bounds)
+        if local and node.name == "date_trunc":
+            low, high = before(low), after(high)
+        if not found.rises:
+            low, high = high, low
+        return _Interval(low, high, child.may_be_null, child.all_null, False)
+
+    def apply(self, node: tree.Call, args: list[Datum]) -> Datum:
+        """The function's value."""
+        return FUNCTIONS[node.name].apply(args, self.zone, type_of(node))
 
     def column(self, node: tree.Column) -> _Interval | None:
         may_be_null, all_null = self.nulls(node.path)
@@ -282,53 +334,15 @@ class _Pruner:
         tight = node.type not in (t.STRING, t.BINARY, t.TIMESTAMP, t.TIMESTAMP_NTZ)
         return _Interval(low, high, may_be_null, all_null, tight)
 
-    def monotone(self, child: _Interval, source: DataType, target: DataType) -> _Interval | None:
+    def cast(self, child: _Interval, source: DataType, target: DataType) -> _Interval | None:
         """The interval of a cast that keeps the order; None for other casts."""
-        if not _keeps_order(source, target, self.zone):
+        if not keeps_order(source, target, self.zone):
             return None
         low, high = child.lower, child.upper
         if source == t.TIMESTAMP and target == t.DATE and self.zone is not UTC:
-            low, high = _before(low), _after(high)
+            low, high = before(low), after(high)
         low, high = (cast_datum(x, source, target, self.zone) for x in (low, high))
         return _Interval(low, high, child.may_be_null, child.all_null, child.tight)
-
-
-def _keeps_order(source: DataType, target: DataType, zone: dt.tzinfo) -> bool:
-    """x <= y implies cast(x) <= cast(y), and no cast of a value fails or becomes null."""
-    if source in t.INTEGRAL:
-        if target in t.INTEGRAL:
-            return t.INTEGRAL.index(source) <= t.INTEGRAL.index(target)
-        return target in t.FLOATING or isinstance(target, Decimal)
-    if isinstance(source, Decimal):
-        return target in t.FLOATING or (isinstance(target, Decimal) and target.scale >= source.scale)
-    if source == t.FLOAT:
-        return target == t.DOUBLE
-    if source == t.DATE:
-        return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
-    if source == t.TIMESTAMP:
-        return target == t.DATE or (target == t.TIMESTAMP_NTZ and zone is UTC)
-    return source == t.TIMESTAMP_NTZ and (target == t.DATE or (target == t.TIMESTAMP and zone is UTC))
-
-
-def _before(instants: Datum) -> Datum:
-    """A little earlier: where a clock was set back over midnight, a later instant may have an earlier date.
-
-    Since 1970 clocks have been set back by at most 3 hours, except once (Kwajalein, September 1969, by 23); before,
-    by up to a day.
-    """
-    return pc.subtract_checked(instants, _set_back(instants))
-
-
-def _after(instants: Datum) -> Datum:
-    return pc.add_checked(instants, _set_back(instants))
-
-
-def _set_back(instants: Datum) -> Datum:
-    hours, day = (
-        pa.scalar(dt.timedelta(hours=4), pa.duration("us")),
-        pa.scalar(dt.timedelta(hours=26), pa.duration("us")),
-    )
-    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)
 
 
 def _point(datum: Datum) -> _Interval:
@@ -359,12 +373,14 @@ def _possible(op: str, left: _Interval, right: _Interval, data_type: DataType) -
 def _compared(op: str, left: _Interval, right: _Interval, data_type: DataType) -> _Outcome:
     if op == "!=":
         equal = _compared("=", left, right, data_type)
-        return _Outcome(equal.may_be_false, equal.may_be_true)
+        return _Outcome(equal.may_be_false, equal.may_be_true, equal.may_be_null)
     if op != "<=>":
-        return _Outcome(_possible(op, left, right, data_type), _possible(_FLIPPED[op], left, right, data_type))
+        null = _or(left.may_be_null, right.may_be_null)
+        return _Outcome(_possible(op, left, right, data_type), _possible(_FLIPPED[op], left, right, data_type), null)
     both_null = _and(left.may_be_null, right.may_be_null)
     one_null = _or(_and(left.may_be_null, _not(right.all_null)), _and(right.may_be_null, _not(left.all_null)))
     return _Outcome(
         _or(_possible("=", left, right, data_type), both_null),
         _or(_possible("!=", left, right, data_type), one_null),
+        False,
     )

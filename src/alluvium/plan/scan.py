@@ -129,6 +129,7 @@ class ScanPart:
         merge: How rows of equal keys merge; None where rows are independent.
         masks: Where deleted rows are listed; None where `mask` says all. An engine that reads the files without
             calling it returns rows that are gone.
+        is_complete: False: the files are so many that they are named only in the answer to a predicate.
         keeps_masked: Turns the masks round: only the rows that they list are read, and none of a file without one.
     """
 
@@ -140,6 +141,7 @@ class ScanPart:
     merge: KeyMerge | None = None
     masks: MaskSource | None = None
     keeps_masked: bool = False
+    is_complete: bool = True
 
     @property
     def is_masked(self) -> bool:

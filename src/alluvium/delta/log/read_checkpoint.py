@@ -98,30 +98,38 @@ def read_checkpoint_head(store: Store, checkpoint: Sequence[ObjectInfo]) -> Chec
     return head
 
 
-def read_checkpoint_files(
-    store: Store, checkpoint: Sequence[ObjectInfo], head: CheckpointHead
-) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
-    """Reads the files: batches of `FILES` and of `TOMBSTONES`.
-
-    The first have a column `stats_parsed` too, where a file's statistics stand in that form only.
+def file_sources(checkpoint: Sequence[ObjectInfo], head: CheckpointHead) -> list[ObjectInfo]:
+    """The files that list the checkpoint's files: its own and sidecars.
 
     "Having partial add and remove file actions in V2 Checkpoint and partial entries in sidecar files is not allowed":
     what a careless writer puts in both places is read all the same, as losing files would be worse.
 
     Args:
-        store: The table's objects.
         checkpoint: Its files.
         head: What `read_checkpoint_head` gave for them.
+    """
+    own = checkpoint if head.lists_files else ()
+    sources = [*own, *(sidecar_file(sidecar, checkpoint[0].path) for sidecar in head.sidecars)]
+    # Of equal sidecars a writer may list one twice; its files count once.
+    return list({info.path: info for info in sources}.values())
+
+
+def read_checkpoint_files(
+    store: Store, sources: Sequence[ObjectInfo]
+) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
+    """Reads the files: batches of `FILES` and of `TOMBSTONES`.
+
+    The first have a column `stats_parsed` too, where a file's statistics stand in that form only.
+
+    Args:
+        store: The table's objects.
+        sources: What `file_sources` gave, or some of it.
 
     Raises:
         CorruptTable: A file is damaged, or a sidecar is gone (`damaged-checkpoint`).
     """
     nulls = Nulls()
-    own = checkpoint if head.lists_files else ()
-    sources = [*own, *(sidecar_file(sidecar, checkpoint[0].path) for sidecar in head.sidecars)]
-    # Of equal sidecars a writer may list one twice; its files count once.
-    unique = list({info.path: info for info in sources}.values())
-    parts = map_parallel(lambda info: _read_files(store, info, nulls), unique, _FILES_AT_ONCE)
+    parts = map_parallel(lambda info: _read_files(store, info, nulls), sources, _FILES_AT_ONCE)
     return _unified([batch for adds, _ in parts for batch in adds]), [
         batch for _, removes in parts for batch in removes
     ]
@@ -249,6 +257,19 @@ def _file_actions(
             yield _batch(valid, schema, parsed, nulls)
         # The allocator would otherwise keep three times what a batch needs.
         pa.default_memory_pool().release_unused()
+
+
+def checkpoint_rows(rows: pa.StructArray) -> pa.RecordBatch:
+    """The structs of a checkpoint's column `add` as a batch of `FILES`, and `stats_parsed` where they have it.
+
+    Raises:
+        CorruptTable: They are not what the specification says (`damaged-checkpoint`).
+    """
+    parsed = "stats_parsed" if rows.type.get_field_index("stats_parsed") >= 0 else None
+    try:
+        return _batch(rows.filter(rows.is_valid()), FILES, parsed, Nulls())
+    except (pa.ArrowException, ValueError, TypeError, KeyError) as error:
+        raise CorruptTable(f"a part of the checkpoint is damaged: {error}", code="damaged-checkpoint") from None
 
 
 def _lacks_stats(source: pq.ParquetFile, there: set[str]) -> bool:

@@ -54,6 +54,23 @@ def reconcile(
     return _table(files, adds, file_schema), _table(tombstones, removes, TOMBSTONES)
 
 
+def overlay(older: list[pa.RecordBatch], files: pa.Table, tombstones: pa.Table) -> pa.Table:
+    """Some files of an older version with newer, reconciled actions on top of them: the live ones.
+
+    Args:
+        older: Live files of the version before; schema `FILES`. All of them, or those of interest.
+        files: Files added since; schema `FILES`.
+        tombstones: Files removed since; schema `TOMBSTONES`.
+    """
+    newer = [*files.to_batches(), *tombstones.to_batches()]
+    keys = pa.chunked_array([logical_file_keys(batch) for batch in newer], pa.string())
+    left = list(older)
+    if len(keys) and left:
+        older_keys = pa.chunked_array([logical_file_keys(batch) for batch in left], pa.string())
+        _filter(left, pc.invert(pc.is_in(older_keys, value_set=keys)))
+    return pa.Table.from_batches([*left, *files.select(FILES.names).to_batches()], FILES)
+
+
 def logical_file_keys(batch: pa.RecordBatch) -> pa.Array:
     """The primary key of each row's logical file as one text.
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from alluvium.delta.log.compaction import choose_compactions, compacted, may_lack_domains, may_lack_removes
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import CommitActions, commit_version, read_commits
-from alluvium.delta.log.read_checkpoint import CheckpointHead, read_checkpoint_files, read_checkpoint_head
+from alluvium.delta.log.read_checkpoint import CheckpointHead, file_sources, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.replay import reconcile
 from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
 from alluvium.delta.properties import parse_properties
@@ -39,6 +39,7 @@ class LogState:
         txns: The latest transaction of each application.
         domains: The latest configuration of each domain, without removed ones.
         row_id_high_water_mark: The latest, if there is one (draft of 2023).
+        deferred: Files of the checkpoint that were left unread for their size: `files` lacks what they list.
     """
 
     segment: LogSegment
@@ -49,6 +50,7 @@ class LogState:
     txns: Mapping[str, Txn]
     domains: Mapping[str, DomainMetadata]
     row_id_high_water_mark: RowIdHighWaterMark | None
+    deferred: tuple[ObjectInfo, ...] = ()
 
     @property
     def version(self) -> int:
@@ -56,7 +58,9 @@ class LogState:
         return self.segment.version
 
 
-def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
+def load_state(
+    store: Store, segment: LogSegment, ensure_readable: Gate, max_checkpoint_bytes: int | None = None
+) -> LogState:
     """Reads a version.
 
     A checkpoint that turns out to be damaged is passed over with a warning, if another one or the commits alone lead
@@ -66,6 +70,8 @@ def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogS
         store: The table's objects.
         segment: What to read.
         ensure_readable: Called with the newest protocol before files are interpreted.
+        max_checkpoint_bytes: Of a checkpoint whose files are larger together, those in Parquet are left unread; the
+            state names them in `deferred`, and `files` and `tombstones` are of the later commits alone.
 
     Raises:
         CorruptTable: The log is damaged, or has no protocol or metadata (`no-protocol`, `no-metadata`).
@@ -76,7 +82,7 @@ def load_state(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogS
     current = segment
     while True:
         try:
-            state = _load(store, current, ensure_readable)
+            state = _load(store, current, ensure_readable, max_checkpoint_bytes)
             break
         except CorruptTable as error:
             if error.code != "damaged-checkpoint":
@@ -151,11 +157,16 @@ def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], 
     return _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
 
 
-def _load(store: Store, segment: LogSegment, ensure_readable: Gate) -> LogState:
+def _load(store: Store, segment: LogSegment, ensure_readable: Gate, max_checkpoint_bytes: int | None) -> LogState:
     head = read_checkpoint_head(store, segment.checkpoint)
     actions = _read_entries(store, segment, head)
     _judge(segment, head, actions, ensure_readable)
-    return _merge(segment, head, actions, read_checkpoint_files(store, segment.checkpoint, head))
+    sources = file_sources(segment.checkpoint, head)
+    deferred: tuple[ObjectInfo, ...] = ()
+    if max_checkpoint_bytes is not None and sum(info.size for info in sources) > max_checkpoint_bytes:
+        deferred = tuple(info for info in sources if not info.path.endswith(".json"))
+        sources = [info for info in sources if info.path.endswith(".json")]
+    return replace(_merge(segment, head, actions, read_checkpoint_files(store, sources)), deferred=deferred)
 
 
 def _read_entries(store: Store, segment: LogSegment, head: CheckpointHead) -> CommitActions:

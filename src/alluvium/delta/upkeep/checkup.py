@@ -18,7 +18,7 @@ from alluvium.delta.log.names import (
     parse_name,
 )
 from alluvium.delta.log.read import read_commits
-from alluvium.delta.log.read_checkpoint import read_checkpoint_files, read_checkpoint_head
+from alluvium.delta.log.read_checkpoint import file_sources, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
@@ -101,7 +101,7 @@ def _check_checkpoints(store: Store) -> Iterator[Finding]:
     for version, files in whole.items():
         try:
             head = read_checkpoint_head(store, files)
-            read_checkpoint_files(store, files, head)
+            read_checkpoint_files(store, file_sources(files, head))
         except AlluviumError as error:
             yield Finding("error", "checkpoint", f"the checkpoint of version {version} cannot be read: {error.message}",
                           error.path or files[0].path)  # fmt: skip

@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar, TypeVar
 
 import pyarrow as pa
@@ -16,10 +17,10 @@ from pyspark.sql import SparkSession
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.parse import parse_engine_filter
-from alluvium.expr.tree import Expression, Unknown, conjunction, walk
+from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
-from alluvium.schema.types import Field, Struct
+from alluvium.schema.types import BOOLEAN, Field, Struct
 from alluvium.spark.failures import CarriedError, remember
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
@@ -77,7 +78,7 @@ class PlannedFiles:
         self._logical: LogicalPaths = logical_paths(part)
         self._java_constants = java_schema(spark, to_spark(self._all_constants))
         self._digest = hashlib.sha256("\0".join((*source.identity, part.key)).encode()).digest()
-        self._size_bytes = int(pc.sum(part.files["size"]).as_py() or 0)
+        self._size_bytes = int(pc.sum(part.files["size"]).as_py() or 0) if part.is_complete else source.size_bytes
         self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
         # Spark plans broadcasts and subqueries in threads of its own.
         self._lock = threading.RLock()
@@ -95,7 +96,12 @@ class PlannedFiles:
 
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
-        return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))))
+        return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))) or self._everything)
+
+    @property
+    def _everything(self) -> Expression | None:
+        """The predicate of a query without filters."""
+        return None if self._part.is_complete else Literal(True, BOOLEAN)
 
     def _answer(self, compute: Callable[[], Result]) -> Result:
         try:
@@ -152,7 +158,7 @@ class PlannedFiles:
 
     def _input_files(self) -> JavaObject:
         # A table of an unknown number of files in one call: Java splits what Python joined.
-        addresses = encode_uri_paths(address(self._root, self._part.files["path"]).cast(pa.string()))
+        addresses = encode_uri_paths(address(self._root, self._asked(self._everything).files["path"]).cast(pa.string()))
         if not len(addresses):
             return self._java.gateway.new_array(self._java.jvm.java.lang.String, 0)
         return self._java.pattern.compile("\n").split("\n".join(addresses.to_pylist()))
@@ -182,13 +188,14 @@ class PlannedFiles:
         return [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in texts]
 
     def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
-        groups = group_files(self._files(conjunction(tuple(parsed))), self._constants)
+        part = self._asked(conjunction(tuple(parsed)) or self._everything)
+        groups = group_files(part.files, self._constants)
         if self._deleted_rows is not None:
             # Masks are read only for files that the filters leave, and then stand in the rows of constants.
             hidden = self._deleted_rows.name
             if visible := [f for f in partition_filters if hidden not in _columns(f)]:
                 groups, _ = self._exact(groups, self._constants, visible)
-            files = add_deleted_rows(self._part.load_masks(groups.files), hidden)
+            files = add_deleted_rows(part.load_masks(groups.files), hidden)
             groups = group_files(files, self._all_constants)
             partition_filters = [f for f in partition_filters if hidden in _columns(f)]
         groups, rows = self._exact(groups, self._all_constants, partition_filters)
@@ -227,15 +234,16 @@ class PlannedFiles:
         attributes = [references.get(a.name(), a) for a in fresh]
         return self._java.interpreted_predicate(self._java.bind(partition_filter, attributes))
 
-    def _files(self, where: Expression | None) -> pa.Table:
+    def _asked(self, where: Expression | None) -> ScanPart:
+        """The part with the files that a predicate leaves."""
         part: ScanPart | None = self._part
         if where is not None:
             plan = self._source.plan_scan(where)
             part = next((p for p in plan.parts if p.key == self._part.key), None)
         if part is None:
-            return self._part.files.slice(0, 0)
+            return replace(self._part, files=self._part.files.slice(0, 0))
         log.debug("%s: %d of %d files for %s", self._root, part.files.num_rows, self._part.files.num_rows, where)
-        return part.files
+        return part
 
     class Java:
         """What py4j looks for."""

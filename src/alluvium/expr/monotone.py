@@ -1,0 +1,113 @@
+"""Casts and functions that keep (or turn round) the order of values: what they make of an interval."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.expr import tree
+from alluvium.expr.bind import type_of
+from alluvium.expr.columnar import Datum
+from alluvium.expr.literals import UTC
+from alluvium.schema import types as t
+from alluvium.schema.types import DataType, Decimal
+
+#: Patterns whose texts sort as the times do: from the year down, nothing left out, each part of a fixed width.
+_SORTABLE = re.compile(r"yyyy(?:[-/. ]?MM(?:[-/. ]?dd(?:[-/. ]?HH(?:[:\-. ]?mm(?:[:\-. ]?ss)?)?)?)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Monotone:
+    """What a call does to the order of one of its arguments, the others being constants.
+
+    Attributes:
+        argument: Which argument.
+        rises: x <= y implies f(x) <= f(y); otherwise f(x) >= f(y).
+        local: It looks at the local time of an instant, so that the order holds but for hours that a clock repeats.
+    """
+
+    argument: int
+    rises: bool = True
+    local: bool = False
+
+
+def is_sortable_pattern(pattern: object) -> bool:
+    """Whether texts that `date_format` makes by a pattern sort as the times do."""
+    return isinstance(pattern, str) and _SORTABLE.fullmatch(pattern) is not None
+
+
+def monotone(node: tree.Call) -> Monotone | None:
+    """How a call orders its results; None where nothing is known."""
+    constants = [arg.value if isinstance(arg, tree.Literal) else None for arg in node.args]
+    if node.name in ("year", "trunc", "date_add", "date_sub", "floor", "ceil", "round"):
+        return Monotone(0) if None not in constants[1:] else None
+    if node.name == "date_trunc":
+        return Monotone(1, local=True) if constants[0] is not None else None
+    if node.name == "date_format":
+        return Monotone(0, local=True) if is_sortable_pattern(constants[1]) else None
+    if node.name == "substring":
+        # Text goes by its characters from the left, and so do its beginnings.
+        return Monotone(0) if constants[1] in (0, 1) and None not in constants[2:] else None
+    if node.name == "negative":
+        return Monotone(0, rises=False) if _is_exact(node) else None
+    if node.name in ("+", "-", "*") and _is_exact(node):
+        return _arithmetic(node.name, constants)
+    return None
+
+
+def _is_exact(node: tree.Call) -> bool:
+    result = type_of(node)
+    return result in t.INTEGRAL or isinstance(result, Decimal)
+
+
+def _arithmetic(op: str, constants: list[object]) -> Monotone | None:
+    place = next((i for i, value in enumerate(constants) if value is not None), None)
+    if place is None:
+        return None
+    value = constants[place]
+    if op == "*":
+        return Monotone(1 - place, rises=value >= 0)  # type: ignore[operator]  # a number, or it would not be bound
+    return Monotone(1 - place, rises=op == "+" or place == 1)
+
+
+def keeps_order(source: DataType, target: DataType, zone: dt.tzinfo) -> bool:
+    """x <= y implies cast(x) <= cast(y), and no cast of a value fails or becomes null."""
+    if source in t.INTEGRAL:
+        if target in t.INTEGRAL:
+            return t.INTEGRAL.index(source) <= t.INTEGRAL.index(target)
+        return target in t.FLOATING or isinstance(target, Decimal)
+    if isinstance(source, Decimal):
+        return target in t.FLOATING or (isinstance(target, Decimal) and target.scale >= source.scale)
+    if source == t.FLOAT:
+        return target == t.DOUBLE
+    if source == t.DATE:
+        return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+    if source == t.TIMESTAMP:
+        return target == t.DATE or (target == t.TIMESTAMP_NTZ and zone is UTC)
+    return source == t.TIMESTAMP_NTZ and (target == t.DATE or (target == t.TIMESTAMP and zone is UTC))
+
+
+def before(instants: Datum) -> Datum:
+    """A little earlier: where a clock was set back over midnight, a later instant may have an earlier date.
+
+    Since 1970 clocks have been set back by at most 3 hours, except once (Kwajalein, September 1969, by 23); before,
+    by up to a day.
+    """
+    return pc.subtract_checked(instants, _set_back(instants))
+
+
+def after(instants: Datum) -> Datum:
+    """A little later, see `before`."""
+    return pc.add_checked(instants, _set_back(instants))
+
+
+def _set_back(instants: Datum) -> Datum:
+    hours, day = (
+        pa.scalar(dt.timedelta(hours=4), pa.duration("us")),
+        pa.scalar(dt.timedelta(hours=26), pa.duration("us")),
+    )
+    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)

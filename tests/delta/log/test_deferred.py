@@ -1,0 +1,88 @@
+"""Checkpoints beyond a limit: their files are left to an engine, and what it brings is reconciled with the commits."""
+
+from __future__ import annotations
+
+import json
+import uuid
+
+import pyarrow as pa
+
+from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
+from alluvium.delta.log.read_checkpoint import checkpoint_rows
+from alluvium.delta.log.replay import overlay
+from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.state import LogState, load_state
+from alluvium.delta.spec import FILES
+from alluvium.storage.memory import MemoryStore
+
+
+def _commit(store: MemoryStore, version: int, *actions: dict[str, object]) -> None:
+    store.put(f"_delta_log/{version:020}.json", "\n".join(map(json.dumps, actions)).encode())
+
+
+def _add(path: str, **more: object) -> dict[str, object]:
+    return {"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 0, "dataChange": True, **more}}
+
+
+def _remove(path: str) -> dict[str, object]:
+    return {"remove": {"path": path, "dataChange": True, "deletionTimestamp": 1}}
+
+
+def _store() -> MemoryStore:
+    store = MemoryStore(uuid.uuid4().hex, "/t")
+    metadata = {
+        "id": "t",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": '{"type":"struct","fields":[]}',
+        "partitionColumns": [],
+        "configuration": {},
+    }
+    protocol = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}
+    _commit(store, 0, protocol, {"metaData": metadata}, *map(_add, ["a", "b%20c", "d"]))
+    write_checkpoint(store, _load(store, None), CheckpointOptions(2, 0))
+    _commit(store, 1, _remove("a"), _add("d", size=7), _add("e"))
+    _commit(store, 2, _remove("b c"), _remove("e"), _add("f"))
+    return store
+
+
+def _load(store: MemoryStore, limit: int | None) -> LogState:
+    return load_state(store, list_segment(store), lambda protocol: None, limit)
+
+
+def test_a_checkpoint_within_the_limit_is_read() -> None:
+    state = _load(_store(), 1 << 20)
+    assert state.deferred == ()
+    assert sorted(state.files["path"].to_pylist()) == ["d", "f"]
+
+
+def test_what_an_engine_brings_is_reconciled_with_later_commits() -> None:
+    """ "keep only the newest reference for each logical file", however its path is spelled."""
+    store = _store()
+    state = _load(store, 10)
+    assert [info.path for info in state.deferred] == [f"_delta_log/{0:020}.checkpoint.parquet"]
+    assert sorted(state.files["path"].to_pylist()) == ["d", "f"]
+    # All files of the checkpoint, and only some of them: what is left out does not come back.
+    older = _load(MemoryStoreAt0(store), None).files.to_batches()
+    whole = overlay(older, state.files, state.tombstones)
+    assert sorted(zip(whole["path"].to_pylist(), whole["size"].to_pylist(), strict=True)) == [("d", 7), ("f", 1)]
+    some = overlay([older[0].slice(0, 2)], state.files, state.tombstones)
+    assert sorted(some["path"].to_pylist()) == ["d", "f"]
+
+
+class MemoryStoreAt0(MemoryStore):
+    """The store as it was at version 0."""
+
+    def __init__(self, of: MemoryStore) -> None:
+        super().__init__(uuid.uuid4().hex, "/t")
+        for version in (0,):
+            path = f"_delta_log/{version:020}.json"
+            self.put(path, of.get(path))
+
+
+def test_rows_of_a_checkpoint_become_files() -> None:
+    kind = pa.struct([("path", pa.string()), ("partitionValues", pa.map_(pa.string(), pa.string())), ("size", pa.int64()),
+                      ("modificationTime", pa.int64()), ("dataChange", pa.bool_()), ("stats", pa.string())])  # fmt: skip
+    row = {"path": "a", "partitionValues": [], "size": 1, "modificationTime": 2, "dataChange": False, "stats": "{}"}
+    batch = checkpoint_rows(pa.array([None, row], kind))
+    assert batch.schema == FILES
+    assert batch.column("path").to_pylist() == ["a"]
