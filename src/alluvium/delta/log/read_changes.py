@@ -133,11 +133,9 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
         version: Its version.
 
     Raises:
-        CorruptTable: A line is damaged (`damaged-line`), or there is none (`empty-commit`).
+        CorruptTable: A line is damaged (`damaged-line`).
     """
     lines = _decode(data, _LINES, path, version)
-    if not lines:
-        raise CorruptTable("the log entry is empty", code="empty-commit", path=path, version=version)
     # "either of `add` and `remove` with `dataChange=false` [...] only rearranges existing data": no rows changed.
     adds = [line.add for line in lines if line.add is not None and line.add.data_change]
     removes = [line.remove for line in lines if line.remove is not None and line.remove.data_change]
