@@ -37,7 +37,7 @@ COLUMNS = [["a", "int"], ["b", "string"], ["s", "struct<x:int,y:struct<z:int>>"]
 #: The same change in SQL and as a method of `alluvium.alter`.
 SAME = [
     ("ALTER TABLE {t} ADD COLUMN c int", lambda t: t.add_columns({"c": "int"})),
-    ("ALTER TABLE {t} ADD COLUMNS (c int, d string AFTER c)", lambda t: t.add_columns({"c": "int", "d": "string"})),
+    ("ALTER TABLE {t} ADD COLUMNS (c int, d string)", lambda t: t.add_columns({"c": "int", "d": "string"})),
     ("ALTER TABLE {t} ADD COLUMN c decimal(5,2) FIRST", lambda t: t.add_columns({"c": "decimal(5,2)"}, position="first")),
     ("ALTER TABLE {t} ADD COLUMN s.y.q bigint FIRST", lambda t: t.add_columns({"s.y.q": "bigint"}, position="first")),
     ("ALTER TABLE {t} ADD COLUMN s.q int AFTER x", lambda t: t.add_columns({"s.q": "int"}, position="after x")),
