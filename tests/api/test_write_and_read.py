@@ -291,7 +291,7 @@ def test_schema_and_unknown_read_options(enabled, url: str) -> None:
         enabled.read.format("delta").option("versionAsOff", 0).load(url)
     with pytest.raises(InvalidRequest):
         enabled.read.format("delta").schema("id long").load(url)
-    with pytest.raises(UnsupportedFeature):
+    with pytest.raises(InvalidRequest):
         enabled.read.format("delta").option("readChangeFeed", "true").load(url)
     with pytest.raises(NotFound):
         enabled.read.format("delta").load(url + "x")
