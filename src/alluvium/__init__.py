@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alluvium import errors as errors
+    from alluvium.api.alter import alter as alter
+    from alluvium.api.delta_columns import IdentityGenerator as IdentityGenerator
+    from alluvium.api.delta_table import DeltaTable as DeltaTable
     from alluvium.api.enable import disable as disable
     from alluvium.api.enable import enable as enable
     from alluvium.api.explain import explain as explain
@@ -26,14 +29,19 @@ if TYPE_CHECKING:
     from alluvium.api.table import Table as Table
     from alluvium.api.writer import write as write
     from alluvium.plan.changes import Committed as Committed
+    from alluvium.plan.changes import Preview as Preview
     from alluvium.plan.retry import RetryPolicy as RetryPolicy
 
 __version__ = "0.1.0"
 
 _WHERE = {
     "Committed": "alluvium.plan.changes",
+    "DeltaTable": "alluvium.api.delta_table",
+    "IdentityGenerator": "alluvium.api.delta_columns",
+    "Preview": "alluvium.plan.changes",
     "RetryPolicy": "alluvium.plan.retry",
     "Table": "alluvium.api.table",
+    "alter": "alluvium.api.alter",
     "changes": "alluvium.api.reader",
     "disable": "alluvium.api.enable",
     "enable": "alluvium.api.enable",
@@ -45,8 +53,12 @@ _WHERE = {
 
 __all__ = [
     "Committed",
+    "DeltaTable",
+    "IdentityGenerator",
+    "Preview",
     "RetryPolicy",
     "Table",
+    "alter",
     "changes",
     "disable",
     "enable",

@@ -13,8 +13,12 @@ from alluvium import errors
 #: What users import. A name enters or leaves this list by decision, with a line in CHANGELOG.md.
 EXPORTED = {
     "Committed",
+    "DeltaTable",
+    "IdentityGenerator",
+    "Preview",
     "RetryPolicy",
     "Table",
+    "alter",
     "changes",
     "disable",
     "enable",

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.delta.create import as_nullable, new_config, resolve_partition_columns
+from alluvium.delta.create import NewTable, as_nullable, new_config, resolve_partition_columns, table_config
+from alluvium.delta.features.clustering import clustering_domain
+from alluvium.delta.features.registry import BY_NAME
+from alluvium.delta.upgrade import supported_features
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import (
@@ -26,12 +29,12 @@ SCHEMA = Struct((Field("id", LONG, False), Field("Day", DATE), Field("name", STR
 
 
 def test_a_plain_table_asks_for_no_more_than_reader_1_and_writer_2():
-    config = new_config(SCHEMA, ["day"], {"delta.APPENDONLY": "true", "owner": "me"})
+    config = new_config(SCHEMA, ["day"], {"delta.APPENDONLY": "true", "team": "me"})
     protocol, metadata = config.protocol, config.metadata
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
     assert (protocol.reader_features, protocol.writer_features) == (None, None)
     assert metadata.partition_columns == config.partition_columns == ("Day",)
-    assert metadata.configuration == {"delta.appendOnly": "true", "owner": "me"}
+    assert metadata.configuration == {"delta.appendOnly": "true", "team": "me"}
     assert metadata.format.provider == "parquet"
     assert parse_schema(metadata.schema_string) == config.schema
 
@@ -79,7 +82,7 @@ def test_names_that_differ_in_case_only_are_refused():
     assert (caught.value.code, caught.value.column) == ("duplicate-column", "A")
 
 
-@pytest.mark.parametrize("nested", [VOID, VARIANT, Array(VOID), Map(STRING, VARIANT), Struct((Field("v", VOID),))])
+@pytest.mark.parametrize("nested", [VOID, Array(VOID), Map(STRING, VOID), Struct((Field("v", VOID),))])
 def test_types_without_a_place_in_the_files_are_refused(nested: DataType):
     with pytest.raises(UnsupportedFeature) as caught:
         new_config(Struct((Field("id", LONG), Field("v", nested))), [], {})
@@ -113,19 +116,23 @@ def test_types_that_partition_nothing(data_type: DataType):
 
 
 @pytest.mark.parametrize(
-    "properties",
+    ("properties", "feature"),
     [
-        {"delta.enableChangeDataFeed": "true"},
-        {"delta.columnMapping.mode": "name"},
-        {"DELTA.enabledeletionvectors": "true"},
-        # Nobody would enforce it: the protocol of the new table does not imply constraints.
-        {"delta.constraints.positive": "id > 0"},
+        ({"delta.enableChangeDataFeed": "true"}, "changeDataFeed"),
+        ({"delta.columnMapping.mode": "name"}, "columnMapping"),
+        ({"DELTA.enabledeletionvectors": "true"}, "deletionVectors"),
+        ({"delta.constraints.positive": "id > 0"}, "checkConstraints"),
+        ({"delta.enableRowTracking": "true"}, "rowTracking"),
+        ({"delta.enableIcebergCompatV2": "true"}, "icebergCompatV2"),
     ],
 )
-def test_properties_of_missing_features_are_refused(properties: dict[str, str]):
-    with pytest.raises(UnsupportedFeature) as caught:
-        new_config(SCHEMA, [], properties)
-    assert caught.value.code == "unsupported-property"
+def test_a_table_is_created_with_the_features_that_we_write_and_no_others(properties: dict[str, str], feature: str):
+    if BY_NAME[feature].writable:
+        assert feature in supported_features(new_config(SCHEMA, [], properties).protocol)
+    else:
+        with pytest.raises(UnsupportedFeature) as caught:
+            new_config(SCHEMA, [], properties)
+        assert feature in caught.value.features
 
 
 def test_a_property_that_does_not_parse_makes_no_table():
@@ -143,3 +150,60 @@ def test_what_a_column_was_in_another_table_is_left_behind(key: str):
     assert found == Struct(
         (Field("id", LONG), Field("g", Array(Struct((Field("x", LONG),))), True, {"comment": "kept"}))
     )
+
+
+def test_a_table_as_the_builder_wants_it():
+    schema = Struct((Field("id", LONG, False, {"comment": "k"}), Field("s", Struct((Field("x", LONG, False),)))))
+    config = table_config(NewTable(schema, properties={"comment": "from a property", "team": "me", "owner": "x"}))
+    assert config.schema == schema
+    assert config.metadata.description == "from a property"
+    assert config.metadata.configuration == {"team": "me"}
+    assert table_config(NewTable(schema, comment="said")).metadata.description == "said"
+
+
+def test_a_table_that_replaces_another_is_new_but_for_its_protocol():
+    before = table_config(NewTable(SCHEMA, properties={"delta.minWriterVersion": "3", "x": "1"}, comment="c"))
+    after = table_config(NewTable(SCHEMA, ["day"], {"y": "2"}), before)
+    assert after.metadata.id != before.metadata.id
+    assert after.protocol is before.protocol
+    assert (after.metadata.configuration, after.metadata.description) == ({"y": "2"}, None)
+    assert after.partition_columns == ("Day",)
+
+
+@pytest.mark.parametrize(
+    "nested", [Array(Struct((Field("x", LONG, False),))), Map(STRING, Struct((Field("x", LONG, False),)))]
+)
+def test_not_null_inside_arrays_and_maps_is_refused(nested: DataType):
+    with pytest.raises(InvalidRequest) as caught:
+        table_config(NewTable(Struct((Field("a", nested),))))
+    assert caught.value.code == "nested-not-null"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (NewTable(SCHEMA, properties={"delta.dataSkippingStatsColumns": "zz"}), "unknown-column"),
+        (NewTable(SCHEMA, ["Day"], cluster_by=["id"]), "contradicting-options"),
+        (NewTable(SCHEMA, cluster_by=["zz"]), "unknown-column"),
+        (NewTable(Struct((Field("m", Map(LONG, LONG)),)), cluster_by=["m"]), "invalid-clustering-column"),
+        (NewTable(SCHEMA, properties={"delta.logRetentionDuration": "interval 1 day"}), "contradicting-properties"),
+        (NewTable(SCHEMA, properties={"delta.feature.nope": "supported"}), "unknown-feature"),
+    ],
+)
+def test_tables_that_contradict_themselves(wanted: NewTable, code: str):
+    with pytest.raises(InvalidRequest) as caught:
+        table_config(wanted)
+    assert caught.value.code == code
+
+
+def test_clustering_is_a_domain_and_two_features():
+    domain = clustering_domain([("a",), ("s", "x")])
+    # Measured on delta-spark 4.4.
+    assert domain.configuration == '{"clusteringColumns":[["a"],["s","x"]],"domainName":"delta.clustering"}'
+    wanted = NewTable(SCHEMA, cluster_by=["day"])
+    if BY_NAME["clustering"].writable and BY_NAME["domainMetadata"].writable:
+        assert {"clustering", "domainMetadata"} <= supported_features(table_config(wanted).protocol)
+    else:
+        with pytest.raises(UnsupportedFeature) as caught:
+            table_config(wanted)
+        assert {"clustering", "domainMetadata"} & set(caught.value.features)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from alluvium.delta.properties import (
-    OTHER_PROPERTIES,
+    _OTHERS,
     TableProperties,
     canonical_property,
     parse_interval_ms,
@@ -85,7 +85,7 @@ def test_parts_of_an_interval_add_up(days: int, seconds: int, plural: bool):
     assert parse_interval_ms(f"interval {days} day{s} {seconds} second{s}") == days * DAY + seconds * 1000
 
 
-@pytest.mark.parametrize("name", sorted(OTHER_PROPERTIES))
+@pytest.mark.parametrize("name", sorted(_OTHERS))
 def test_names_get_the_spelling_of_the_reference(name: str):
     assert canonical_property(name.upper()) == name
 

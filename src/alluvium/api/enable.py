@@ -11,11 +11,15 @@ import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+from alluvium.api.catalog_writer import insert_into, save_as_table
+from alluvium.api.delta_access import named_access
 from alluvium.api.reader import read
+from alluvium.api.table_writer import TableWriter
 from alluvium.api.writer import write
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.spark.session import ensure_native
 
 FORMATS = ("delta", "paimon")
@@ -83,6 +87,8 @@ def _wrap_all() -> None:
     _replace(DataFrameReader, "load", _load)
     _replace(DataFrameWriter, "save", _save)
     _replace(DataFrameWriter, "saveAsTable", _save_as_table)
+    _replace(DataFrameWriter, "insertInto", _insert_into)
+    _replace(ClassicDataFrame, "writeTo", _write_to)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -179,11 +185,28 @@ def _save_as_table(
 ) -> object:
     if not _ours(self, format):
         return original(self, name, format, mode, partitionBy, **options)
-    raise UnsupportedFeature(
-        f"saveAsTable({name!r}): tables of the catalog are not implemented yet",
-        code="unsupported-catalog",
-        hint="use .save(path)",
-    )
+    said = _said(self)
+    partitions = said.partition_by if partitionBy is None else partitionBy
+    names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
+    save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
+    return None
+
+
+def _insert_into(
+    original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
+) -> object:
+    access = named_access(self._spark, tableName) if _is_enabled(self._spark) else None
+    if access is None:
+        return original(self, tableName, overwrite)
+    said = _said(self)
+    overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
+    insert_into(self._df, access, overwrites, said.options)
+    return None
+
+
+def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
+    theirs = original(self, table)
+    return TableWriter(self, table, theirs) if _is_enabled(self.sparkSession) else theirs
 
 
 def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:

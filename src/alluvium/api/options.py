@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from alluvium.delta.changes.bounds import Bound
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
@@ -17,8 +18,9 @@ READ_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "endingVe
 READ = ("versionAsOf", "timestampAsOf", "path", *READ_CHANGES)
 READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
-WRITE = ("replaceWhere", "partitionOverwriteMode", "userMetadata", "txnAppId", "txnVersion", "path", *PARQUET_WRITE)
-WRITE_LATER = ("mergeSchema", "overwriteSchema", "dataChange", "optimizeWrite", "clusterBy")
+WRITE = ("replaceWhere", "partitionOverwriteMode", "mergeSchema", "overwriteSchema", "userMetadata", "txnAppId",
+         "txnVersion", "path", *PARQUET_WRITE)  # fmt: skip
+WRITE_LATER = ("dataChange", "optimizeWrite", "clusterBy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,17 @@ class Options:
 
     def get(self, name: str) -> str | None:
         return self.known.get(name)
+
+    def flag(self, name: str) -> bool:
+        """Whether an option says true.
+
+        Raises:
+            InvalidRequest: It says neither true nor false.
+        """
+        text = self.known.get(name, "false").strip().casefold()
+        if text not in ("true", "false"):
+            raise InvalidRequest(f"the option {name!r} must be true or false, not {text!r}", code="invalid-option")
+        return text == "true"
 
 
 def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later: tuple[str, ...]) -> Options:
@@ -173,3 +186,18 @@ def change_bounds(options: Options) -> tuple[Bound, Bound | None]:
             hint='.option("startingVersion", 0) or .option("startingTimestamp", ...)',
         )
     return start, bound("ending")
+
+
+def parse_session_timestamp(text: str, zone: str) -> dt.datetime:
+    """A time as text in a session's zone, unless it names its own.
+
+    Raises:
+        InvalidRequest: It is no time.
+    """
+    try:
+        moment = dt.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
+    except (ValueError, ZoneInfoNotFoundError):
+        raise InvalidRequest(
+            f"timestamp {text!r} is not a time", code="invalid-timestamp", hint="yyyy-MM-dd or yyyy-MM-dd HH:mm:ss"
+        ) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -9,19 +10,24 @@ import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-import alluvium
+from alluvium.api.delta_access import engine_of
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options, parse_version
 from alluvium.commands.write import WriteRequest, write_rows
+from alluvium.delta.config import TableConfig
 from alluvium.delta.create import new_config, resolve_partition_columns
+from alluvium.delta.merge_schema import merged_config, overwritten_config
+from alluvium.delta.snapshot import locating
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest
 from alluvium.expr.parse import parse_predicate
 from alluvium.plan.changes import Committed, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.schema.types import Struct
+from alluvium.schema.types import JsonValue, Struct
+from alluvium.spark.columns import Assignment
 from alluvium.spark.session import ensure_native, hadoop_access, time_zone
 from alluvium.spark.types import from_spark
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 #: Save modes, and how the history names them.
@@ -55,8 +61,9 @@ def write(
         partition_by: Partition columns of a table to create; for an existing one they must be its own.
         retry: How often a commit that lost a race is tried again, where the rules allow it.
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
-        **options: `replaceWhere`, `partitionOverwriteMode`, `userMetadata`, `txnAppId` and `txnVersion`,
-            `compression`, `maxRecordsPerFile`; `delta.*` properties of a table to create; options of Hadoop.
+        **options: `replaceWhere`, `partitionOverwriteMode`, `mergeSchema`, `overwriteSchema`, `userMetadata`,
+            `txnAppId` and `txnVersion`, `compression`, `maxRecordsPerFile`; `delta.*` properties of a table to create;
+            options of Hadoop.
 
     Returns:
         The version, the files added, metrics, and how many attempts the commit took.
@@ -72,13 +79,41 @@ def write(
     """
     spark = df.sparkSession
     ensure_native(spark)
-    save_mode = _parse_mode(mode)
+    save_mode = parse_mode(mode)
     _ensure_format(format)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
-    store = open_any(url)
-    target = _target(df, store, open_any, names, parsed, retry, time_zone(spark))
+    return write_parsed(df, open_any(url), save_mode, names, parsed, retry, open_elsewhere=open_any)
+
+
+def write_parsed(
+    df: DataFrame,
+    store: Store,
+    save_mode: str,
+    names: Sequence[str],
+    parsed: Options,
+    retry: RetryPolicy = DEFAULT_RETRY,
+    assignment: Assignment = Assignment.EXACT,
+    operation_of: Callable[[TableConfig], Operation] | None = None,
+    open_elsewhere: Callable[[str], Store] = open_store,
+) -> Committed:
+    """`write` after its arguments have been understood.
+
+    Args:
+        df: The rows.
+        store: The table's objects.
+        save_mode: As `parse_mode` gives it.
+        names: Partition columns.
+        parsed: Options.
+        retry: How often a lost commit is tried again.
+        assignment: Which types of the rows may go into which types of the table.
+        operation_of: What the history says, if not that it was a WRITE.
+        open_elsewhere: From a URL to its store, for files that lie outside the table.
+    """
+    spark = df.sparkSession
+    zone = time_zone(spark)
+    target = _target(df, store, open_elsewhere, names, parsed, retry, zone, save_mode)
     if target.snapshot is not None:
         if save_mode == "ErrorIfExists":
             raise InvalidRequest(
@@ -89,24 +124,32 @@ def write(
                 hint='say mode="append" or mode="overwrite"',
             )
         if save_mode == "Ignore":
-            return _nothing_done(target.snapshot.version)
+            return nothing_done(target.snapshot.version)
     txn = _parse_txn(parsed)
     if txn is not None and target.snapshot is not None:
         seen = target.snapshot.state.txns.get(txn[0])
         if seen is not None and seen.version >= txn[1]:
             # "If this value is greater than or equal to the batch being written, then this data has already been
             # added to the table and processing can skip to the next batch."
-            return _nothing_done(target.snapshot.version)
-    replace = _parse_replace(parsed, save_mode, target, time_zone(spark))
-    request = WriteRequest(replace, _operation(spark, save_mode, names, parsed, replace), txn, _engine_options(parsed))
-    return write_rows(df, target, request)
+            return nothing_done(target.snapshot.version)
+    overwrites = _parse_replace(parsed, save_mode, target, zone)
+    operation = (
+        _operation(spark, save_mode, names, parsed, overwrites) if operation_of is None else operation_of(target.config)
+    )
+    return write_rows(df, target, WriteRequest(overwrites, operation, txn, _engine_options(parsed), assignment))
 
 
-def _nothing_done(version: int) -> Committed:
+def nothing_done(version: int) -> Committed:
+    """The answer where there was nothing to do."""
     return Committed(version, pa.table({"path": pa.array([], pa.string())}), {}, 0)
 
 
-def _parse_mode(mode: str) -> str:
+def parse_mode(mode: str) -> str:
+    """A save mode as the history names it.
+
+    Raises:
+        InvalidRequest: There is no such mode.
+    """
     if str(mode).casefold() not in _MODES:
         raise InvalidRequest(f"unknown mode {mode!r}", code="unknown-mode", hint=suggest(str(mode), _MODES))
     return _MODES[mode.casefold()]
@@ -127,31 +170,58 @@ def _target(
     parsed: Options,
     retry: RetryPolicy,
     zone: str,
+    save_mode: str,
 ) -> DeltaTarget:
+    overwrites = parsed.flag("overwriteSchema") and save_mode == "Overwrite"
+    merges = parsed.flag("mergeSchema") and save_mode in ("Append", "Overwrite")
     try:
         snapshot = open_snapshot(store, time_zone=zone, open_elsewhere=open_any)
     except NotFound as error:
         if error.code != "not-a-table":
             raise
-        schema = from_spark(df.schema)
-        assert isinstance(schema, Struct)
-        return DeltaTarget(store, new_config(schema, names, parsed.properties), None, retry)
-    if parsed.properties:
-        raise UnsupportedFeature(
-            f"changing table properties while writing: {', '.join(parsed.properties)}",
-            code="unsupported-option",
-            hint="they can be given when the table is created",
-        )
-    own = snapshot.config.partition_columns
-    if names and resolve_partition_columns(snapshot.config.schema, names) != own:
+        return DeltaTarget(store, new_config(_schema_of(df), names, parsed.properties), None, retry)
+    config = snapshot.config
+    _warn_of_properties(parsed, config)
+    with locating(store, snapshot.version):
+        if overwrites:
+            _ensure_whole(parsed)
+            return DeltaTarget(store, overwritten_config(config, _schema_of(df), names), snapshot, retry)
+        if names and resolve_partition_columns(config.schema, names) != config.partition_columns:
+            raise InvalidRequest(
+                f"the table is partitioned by {', '.join(config.partition_columns) or 'nothing'}, "
+                f"not by {', '.join(names)}",
+                code="partition-mismatch",
+                hint="leave partitionBy out, or overwrite the table with overwriteSchema",
+            )
+        return DeltaTarget(store, merged_config(config, _schema_of(df)) if merges else config, snapshot, retry)
+
+
+def _schema_of(df: DataFrame) -> Struct:
+    schema = from_spark(df.schema)
+    assert isinstance(schema, Struct)
+    return schema
+
+
+def _ensure_whole(parsed: Options) -> None:
+    """What is left of the table would not fit a schema that was overwritten."""
+    partial_overwrite = "replaceWhere" if parsed.get("replaceWhere") is not None else None
+    if _parse_overwrite_mode(parsed.get("partitionOverwriteMode")):
+        partial_overwrite = "partitionOverwriteMode"
+    if partial_overwrite is not None:
         raise InvalidRequest(
-            f"the table is partitioned by {', '.join(own) or 'nothing'}, not by {', '.join(names)}",
-            code="partition-mismatch",
-            url=store.url,
-            version=snapshot.version,
-            hint="leave partitionBy out, or write to a new table",
+            f"overwriteSchema overwrites the whole table, {partial_overwrite} only a part of it",
+            code="contradicting-options",
+            hint="mergeSchema adds new columns while a part is replaced",
         )
-    return DeltaTarget(store, snapshot.config, snapshot, retry)
+
+
+def _warn_of_properties(parsed: Options, config: TableConfig) -> None:
+    """As in the reference, they are for tables to create; but not without a word."""
+    ignored = [name for name, value in parsed.properties.items() if config.metadata.configuration.get(name) != value]
+    if ignored:
+        warnings.warn(
+            f"the table exists, so its properties stay as they are: {', '.join(ignored)} ignored", stacklevel=4
+        )
 
 
 def _parse_replace(parsed: Options, save_mode: str, target: DeltaTarget, zone: str) -> Replace | None:
@@ -197,14 +267,18 @@ def _engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:
 def _operation(
     spark: SparkSession, save_mode: str, names: Sequence[str], parsed: Options, replace: Replace | None
 ) -> Operation:
-    parameters = {"mode": save_mode, "partitionBy": msgspec.json.encode(list(names)).decode()}
+    parameters: dict[str, JsonValue] = {"mode": save_mode, "partitionBy": msgspec.json.encode(list(names)).decode()}
     if replace is not None and replace.sql is not None:
         parameters["predicate"] = replace.sql
     if replace is not None and replace.dynamic:
-        parameters["isDynamicPartitionOverwrite"] = "true"
+        parameters["isDynamicPartitionOverwrite"] = True
+    if parsed.flag("overwriteSchema") and save_mode == "Overwrite":
+        parameters["canOverwriteSchema"] = True
+    if parsed.flag("mergeSchema"):
+        parameters["canMergeSchema"] = True
     return Operation(
         name="WRITE",
         parameters=parameters,
-        engine=f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}",
+        engine=engine_of(spark),
         user_metadata=parsed.get("userMetadata"),
     )

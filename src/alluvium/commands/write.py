@@ -14,7 +14,7 @@ from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, Unsup
 from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
-from alluvium.spark.columns import align
+from alluvium.spark.columns import Assignment, align
 from alluvium.spark.write import write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
@@ -29,12 +29,14 @@ class WriteRequest:
         operation: Provenance; its metrics are filled in by the target.
         txn: An application's id and version; a version already seen makes the write a no-op.
         options: For Spark's Parquet writer.
+        assignment: Which types of the rows may go into which types of the table.
     """
 
     replace: Replace | None
     operation: Operation
     txn: tuple[str, int] | None = None
     options: tuple[tuple[str, str], ...] = ()
+    assignment: Assignment = Assignment.EXACT
 
 
 def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committed:
@@ -49,7 +51,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         CommitUnknown: The store did not say whether the commit stands.
     """
     plan = target.plan_write(request.replace, request.options)
-    rows = align(df, target.schema)
+    rows = align(df, target.schema, request.assignment)
     try:
         write_files(df.sparkSession, rows, plan)
         written, footers = written_files(target.store, plan)

@@ -17,13 +17,14 @@ def assemble(draft: Draft, config: TableConfig, base_version: int, now_ms: int) 
 
     Args:
         draft: What to commit.
-        config: Of the base, or of the table to be created.
+        config: Of the base; the draft's own, where it has one, takes its place.
         base_version: -1 when there is no table yet.
         now_ms: The commit's time, milliseconds since 1970 UTC.
 
     Raises:
         InvalidRequest: A feature of the table forbids the actions.
     """
+    config = draft.config or config
     for check in COMMIT_PASSES:
         check(draft.actions, config)
     version = base_version + 1

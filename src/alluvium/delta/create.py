@@ -6,14 +6,18 @@ import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.features import timestamp_ntz
-from alluvium.delta.properties import OTHER_PROPERTIES, canonical_property, parse_properties
-from alluvium.delta.spec import Format, Metadata, Protocol
+from alluvium.delta.config import TableConfig
+from alluvium.delta.mapping import MODE
+from alluvium.delta.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
+from alluvium.delta.spec import Format, Metadata
+from alluvium.delta.upgrade import configure, split_protocol_request
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.walk import holds
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
@@ -21,9 +25,31 @@ _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 # A DataFrame that was read from a table of these features carries them along; the new table does not have them.
 _KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", "delta.identity.", "delta.columnMapping.")
 
+#: What a table keeps when it is replaced, unless told otherwise, as the reference does.
+_KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table as it is asked for.
+
+    Attributes:
+        schema: Its columns, with nullability and the metadata of fields as they are to be.
+        partition_by: Partition columns, in any case.
+        properties: `delta.*` and other table properties, and what they may say of the protocol.
+        comment: Of the table.
+        cluster_by: Clustering columns, dotted when nested.
+    """
+
+    schema: Struct
+    partition_by: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    cluster_by: Sequence[str] = ()
+
 
 def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[str, str]) -> TableConfig:
-    """The configuration of a table to create.
+    """The configuration of a table to create for rows.
 
     Args:
         schema: Columns of the first rows. All become nullable, as the reference makes them.
@@ -36,19 +62,99 @@ def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[
     """
     nullable = as_nullable(schema)
     assert isinstance(nullable, Struct)
-    _ensure_names(nullable)
-    _ensure_types(nullable)
-    partition_columns = resolve_partition_columns(nullable, partition_by)
-    configuration = _configuration(properties)
+    return table_config(NewTable(nullable, partition_by, properties))
+
+
+def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> TableConfig:
+    """The configuration of a table to create, or to put in the place of another.
+
+    Args:
+        wanted: The table.
+        replaces: The table that it replaces: features that were supported stay so.
+
+    Raises:
+        InvalidRequest: Names, partition columns or properties that no table may have.
+        UnsupportedFeature: Types or properties that need features which we do not implement.
+    """
+    request, properties = split_protocol_request(wanted.properties)
+    attributes = {name: properties.pop(name) for name in list(properties) if name in TABLE_ATTRIBUTES}
+    configuration = {**_kept(replaces), **settable_properties(properties)}
+    ensure_consistent(configuration)
+    ensure_columns(wanted.schema, configuration)
+    if wanted.cluster_by:
+        if wanted.partition_by:
+            raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
+        resolve_clustering_columns(wanted.schema, wanted.cluster_by)
+        request = replace(request, features=(*request.features, "clustering"))
     metadata = Metadata(
         id=str(uuid.uuid4()),
+        description=wanted.comment if wanted.comment is not None else attributes.get("comment"),
         format=Format(provider="parquet"),
-        schema_string=format_schema(nullable),
-        partition_columns=partition_columns,
+        schema_string=format_schema(wanted.schema),
+        partition_columns=resolve_partition_columns(wanted.schema, wanted.partition_by),
         configuration=configuration,
         created_time=int(time.time() * 1000),
     )
-    return parse_config(_protocol(nullable), metadata)
+    return configure(metadata, replaces, request)
+
+
+def _kept(replaces: TableConfig | None) -> dict[str, str]:
+    if replaces is None:
+        return {}
+    return {k: v for k, v in replaces.metadata.configuration.items() if k.startswith(_KEPT_WHEN_REPLACED)}
+
+
+def ensure_columns(schema: Struct, configuration: Mapping[str, str]) -> None:
+    """Refuses columns that no table may have, with these properties.
+
+    Raises:
+        InvalidRequest: Names, required values inside arrays or maps, statistics of columns that there are not.
+        UnsupportedFeature: Types that we do not write.
+    """
+    mapped = configuration.get(MODE, "none").strip().casefold() != "none"
+    _ensure_names(schema, mapped)
+    _ensure_types(schema)
+    _ensure_no_inner_not_null(schema)
+    for text in parse_properties(configuration).stats_columns or ():
+        find_column(schema, text)
+
+
+def find_column(schema: Struct, text: str) -> tuple[str, ...]:
+    """The path of a dotted name, as the schema spells it.
+
+    Raises:
+        InvalidRequest: There is no such column (`unknown-column`).
+    """
+    current: DataType = schema
+    found: list[str] = []
+    for part in parse_column_path(text):
+        member = current.find(part) if isinstance(current, Struct) else None
+        if member is None:
+            known = current.names if isinstance(current, Struct) else ()
+            raise InvalidRequest(
+                f"unknown column {text!r}", code="unknown-column", column=text, hint=suggest(part, known)
+            )
+        found.append(member.name)
+        current = member.type
+    return tuple(found)
+
+
+def resolve_clustering_columns(schema: Struct, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The paths of clustering columns, as the schema spells them.
+
+    Raises:
+        InvalidRequest: Unknown columns, or of types without statistics.
+    """
+    paths = tuple(find_column(schema, name) for name in names)
+    for path in paths:
+        found = schema.find_path(path)
+        if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type in (BINARY, VARIANT, VOID):
+            raise InvalidRequest(
+                f"a table cannot be clustered by {'.'.join(path)!r}: such columns have no statistics",
+                code="invalid-clustering-column",
+                column=".".join(path),
+            )
+    return paths
 
 
 def as_nullable(data_type: DataType) -> DataType:
@@ -101,37 +207,10 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
     return tuple(resolved)
 
 
-def _configuration(properties: Mapping[str, str]) -> dict[str, str]:
-    configuration = {canonical_property(name): value for name, value in properties.items()}
-    # A constraint would not bind anybody either: writer version 2 does not imply the feature.
-    unsupported = sorted(n for n in configuration if n in OTHER_PROPERTIES or n.startswith("delta.constraints."))
-    if unsupported:
-        raise UnsupportedFeature(
-            f"table properties of features that are not implemented yet: {', '.join(unsupported)}",
-            features=unsupported,
-            code="unsupported-property",
-        )
-    parse_properties(configuration)
-    return configuration
-
-
-def _protocol(schema: Struct) -> Protocol:
-    """Reader 1 and writer 2, unless a type asks for table features; then with those that writer 2 implies."""
-    if not timestamp_ntz.contains_timestamp_ntz(schema):
-        return Protocol(min_reader_version=1, min_writer_version=2)
-    name = timestamp_ntz.FEATURE.name
-    return Protocol(
-        min_reader_version=3,
-        min_writer_version=7,
-        reader_features=(name,),
-        writer_features=(name, "appendOnly", "invariants"),
-    )
-
-
-def _ensure_names(schema: Struct) -> None:
+def _ensure_names(schema: Struct, mapped: bool) -> None:
     seen: set[str] = set()
     for f in schema.fields:
-        if _FORBIDDEN_IN_NAMES.search(f.name):
+        if not mapped and _FORBIDDEN_IN_NAMES.search(f.name):
             raise InvalidRequest(
                 f"column {f.name!r} has a character that only column mapping allows: one of ' ,;{{}}()\\n\\t='",
                 code="invalid-column-name",
@@ -144,7 +223,25 @@ def _ensure_names(schema: Struct) -> None:
             )
         seen.add(f.name.casefold())
         for inner in _structs_in(f.type):
-            _ensure_names(inner)
+            _ensure_names(inner, mapped)
+
+
+def _ensure_no_inner_not_null(data_type: DataType, path: tuple[str, ...] = (), inside: bool = False) -> None:
+    if isinstance(data_type, Struct):
+        for f in data_type.fields:
+            if inside and not f.nullable:
+                raise InvalidRequest(
+                    "NOT NULL inside an array or map cannot be enforced",
+                    code="nested-not-null",
+                    column=".".join((*path, f.name)),
+                    hint="declare the column nullable",
+                )
+            _ensure_no_inner_not_null(f.type, (*path, f.name), inside)
+    elif isinstance(data_type, Array):
+        _ensure_no_inner_not_null(data_type.element, (*path, "element"), True)
+    elif isinstance(data_type, Map):
+        _ensure_no_inner_not_null(data_type.key, (*path, "key"), True)
+        _ensure_no_inner_not_null(data_type.value, (*path, "value"), True)
 
 
 def _structs_in(data_type: DataType) -> tuple[Struct, ...]:
@@ -158,22 +255,11 @@ def _structs_in(data_type: DataType) -> tuple[Struct, ...]:
 
 
 def _ensure_types(schema: Struct) -> None:
-    for path, f in schema.leaves():
-        for data_type in _leaf_types(f.type):
-            if data_type in (VOID, VARIANT):
-                raise UnsupportedFeature(
-                    f"creating a column of type {data_type} is not implemented yet",
-                    code="unsupported-type",
-                    column=".".join(path),
-                    hint="cast the column to a type, e.g. string",
-                )
-
-
-def _leaf_types(data_type: DataType) -> tuple[DataType, ...]:
-    if isinstance(data_type, Array):
-        return _leaf_types(data_type.element)
-    if isinstance(data_type, Map):
-        return (*_leaf_types(data_type.key), *_leaf_types(data_type.value))
-    if isinstance(data_type, Struct):
-        return tuple(t for f in data_type.fields for t in _leaf_types(f.type))
-    return (data_type,)
+    for f in schema.fields:
+        if holds(f.type, VOID):
+            raise UnsupportedFeature(
+                "creating a column of type void is not implemented yet",
+                code="unsupported-type",
+                column=f.name,
+                hint="cast the column to a type, e.g. string",
+            )

@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 
 from alluvium.delta.actions import Actions
+from alluvium.delta.config import TableConfig
 from alluvium.plan.changes import Operation, ReadScope
 
 
@@ -22,6 +23,7 @@ class Draft:
         read: What its outcome depends on.
         operation: Provenance.
         read_version: The version it was made on; -1 when it creates the table.
+        config: The table's configuration after it, where it changes that.
         txn_id: Unique to this draft: reading it back proves that a log entry is ours.
     """
 
@@ -29,6 +31,7 @@ class Draft:
     read: ReadScope
     operation: Operation
     read_version: int
+    config: TableConfig | None = None
     txn_id: str = field(default_factory=_new_id)
 
     @property

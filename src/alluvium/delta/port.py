@@ -22,20 +22,17 @@ class DeltaPort:
 
     Args:
         store: The table's objects.
-        created: The configuration of a table that the draft creates.
     """
 
-    def __init__(self, store: Store, created: TableConfig | None = None) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
-        self._created = created
 
     @property
     def url(self) -> str:
         return self._store.url
 
     def assemble(self, draft: Draft, base: Snapshot | None) -> Entry:
-        config = base.config if base is not None else self._created
-        assert config is not None, "a draft without a base creates its table"
+        config = _config(draft, base)
         now_ms = int(time.time() * 1000)
         with locating(self._store, None):
             return assemble(draft, config, -1 if base is None else base.version, now_ms)
@@ -62,7 +59,12 @@ class DeltaPort:
         return newer, read_winners(self._store, first, newer.version)
 
     def conflicts(self, draft: Draft, base: Snapshot | None, winner: Winner) -> tuple[Conflict, ...]:
-        config = base.config if base is not None else self._created
-        assert config is not None, "a draft without a base creates its table"
+        config = _config(draft, base)
         files = base.files if base is not None else FILES.empty_table()
         return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))
+
+
+def _config(draft: Draft, base: Snapshot | None) -> TableConfig:
+    config = base.config if base is not None else draft.config
+    assert config is not None, "a draft without a base creates its table"
+    return config

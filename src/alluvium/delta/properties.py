@@ -134,38 +134,68 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
 }
 assert {name for name, _ in _PARSERS.values()} == {f.name for f in fields(TableProperties)}
 
-#: Known to the reference implementation, but part of features that have their own module (or will have one).
-OTHER_PROPERTIES = frozenset(
-    f"delta.{name}"
-    for name in (
-        "autoOptimize",
-        "autoOptimize.autoCompact",
-        "autoOptimize.optimizeWrite",
-        "columnMapping.maxColumnId",
-        "columnMapping.mode",
-        "compatibility.symlinkFormatManifest.enabled",
-        "enableChangeDataFeed",
-        "enableDeletionVectors",
-        "enableFullRetentionRollback",
-        "enableIcebergCompatV1",
-        "enableIcebergCompatV2",
-        "enableInCommitTimestamps",
-        "enableRowTracking",
-        "enableTypeWidening",
-        "enableVariantShredding",
-        "minReaderVersion",
-        "minWriterVersion",
-        "parquet.compression.codec",
-        "randomPrefixLength",
-        "randomizeFilePrefixes",
-        "sampling.enabled",
-        "targetFileSize",
-        "tuneFileSizesForRewrites",
-        "universalFormat.enabledFormats",
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise ValueError("must not be negative")
+    return value
+
+
+def _one_of(*known: str) -> Callable[[str], object]:
+    def parse(text: str) -> str:
+        if text.strip().casefold() not in known:
+            raise ValueError(f"expected {' or '.join(known)}")
+        return text.strip().casefold()
+
+    return parse
+
+
+#: Properties that other modules act on, or that are of no concern to us: looked at when they are set, not when a
+#: table is read.
+_OTHERS: Mapping[str, Callable[[str], object]] = {
+    "delta.autoOptimize": parse_boolean,
+    "delta.autoOptimize.autoCompact": _one_of("true", "false", "auto", "legacy"),
+    "delta.autoOptimize.optimizeWrite": parse_boolean,
+    "delta.castIcebergTimeType": parse_boolean,
+    "delta.checkpointRetentionDuration": parse_interval_ms,
+    "delta.columnMapping.mode": _one_of("none", "name", "id"),
+    "delta.compatibility.symlinkFormatManifest.enabled": parse_boolean,
+    "delta.enableChangeDataFeed": parse_boolean,
+    "delta.enableDeletionVectors": parse_boolean,
+    "delta.enableFullRetentionRollback": parse_boolean,
+    "delta.enableIcebergCompatV1": parse_boolean,
+    "delta.enableIcebergCompatV2": parse_boolean,
+    "delta.enableIcebergCompatV3": parse_boolean,
+    "delta.enableInCommitTimestamps": parse_boolean,
+    "delta.enableMaterializePartitionColumnsFeature": parse_boolean,
+    "delta.enableRowTracking": parse_boolean,
+    "delta.enableTypeWidening": parse_boolean,
+    "delta.enableVariantShredding": parse_boolean,
+    "delta.inCommitTimestampEnablementTimestamp": _count,
+    "delta.inCommitTimestampEnablementVersion": _count,
+    "delta.parquet.format.version": _one_of("1.0.0", "2.12.0"),
+    "delta.randomPrefixLength": _positive,
+    "delta.randomizeFilePrefixes": parse_boolean,
+    "delta.requireCheckpointProtectionBeforeVersion": _count,
+    "delta.rowTrackingSuspended": parse_boolean,
+    "delta.sampleRetentionDuration": parse_interval_ms,
+    "delta.universalFormat.enabledFormats": _column_list,
+}
+
+#: Kept by writers: nobody else sets them.
+RESERVED = frozenset(
+    (
+        "delta.columnMapping.maxColumnId",
+        "delta.rowTracking.materializedRowIdColumnName",
+        "delta.rowTracking.materializedRowCommitVersionColumnName",
     )
 )
+#: Not properties but parts of the table's description, or of its catalog's.
+TABLE_ATTRIBUTES = frozenset(("comment", "location", "provider", "owner", "external"))
+CONSTRAINT_PREFIX = "delta.constraints."
 
-_FOLDED = {name.casefold(): name for name in (*_PARSERS, *OTHER_PROPERTIES)}
+_FOLDED = {name.casefold(): name for name in (*_PARSERS, *_OTHERS, *RESERVED)}
 
 
 def parse_properties(configuration: Mapping[str, str]) -> TableProperties:
@@ -204,8 +234,58 @@ def canonical_property(name: str) -> str:
         return name
     if known := _FOLDED.get(name.casefold()):
         return known
-    if name.casefold().startswith("delta.constraints."):
-        return name
+    if name.casefold().startswith(CONSTRAINT_PREFIX):
+        # Constraints differ without regard to case, as columns do.
+        return name.casefold()
     raise InvalidRequest(
         f"unknown table property {name!r}", code="unknown-property", hint=suggest(name, _FOLDED.values())
     )
+
+
+def settable_properties(properties: Mapping[str, str]) -> dict[str, str]:
+    """Properties that a caller may set, under their canonical names and with values that parse.
+
+    Raises:
+        InvalidRequest: An unknown name (`unknown-property`), one that only writers set (`reserved-property`), one given
+            twice, or a value that does not parse (`invalid-property`).
+    """
+    found: dict[str, str] = {}
+    for name, text in properties.items():
+        canonical = canonical_property(name)
+        if canonical in RESERVED:
+            raise InvalidRequest(f"table property {canonical} is not for users to set", code="reserved-property")
+        if canonical in found:
+            raise InvalidRequest(f"table property {canonical} is given twice", code="invalid-property")
+        if canonical in _OTHERS:
+            _parse_value(canonical, text, _OTHERS[canonical])
+        found[canonical] = text
+    parse_properties(found)
+    return found
+
+
+def ensure_consistent(configuration: Mapping[str, str]) -> None:
+    """Refuses properties that contradict each other.
+
+    Raises:
+        InvalidRequest: `"contradicting-properties"`.
+    """
+    properties = parse_properties(configuration)
+    if properties.log_retention_ms < properties.deleted_file_retention_ms:
+        # Without their log entries nobody would know which deleted files to keep.
+        raise InvalidRequest(
+            "delta.logRetentionDuration must not be shorter than delta.deletedFileRetentionDuration",
+            code="contradicting-properties",
+            hint="set both, the first to at least the second",
+        )
+    compat = [n for n in _COMPATS if configuration.get(n, "false").strip().casefold() == "true"]
+    if len(compat) > 1:
+        raise InvalidRequest(f"{' and '.join(compat)} exclude each other", code="contradicting-properties")
+    vectors = configuration.get("delta.enableDeletionVectors", "false").strip().casefold() == "true"
+    if vectors and compat and compat[0] != _COMPATS[2]:
+        # Iceberg readers of versions 1 and 2 know no deletion vectors.
+        raise InvalidRequest(
+            f"{compat[0]} and delta.enableDeletionVectors exclude each other", code="contradicting-properties"
+        )
+
+
+_COMPATS = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3")

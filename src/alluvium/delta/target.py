@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.commit.loop import commit
+from alluvium.commit.loop import Published, commit
 from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
+from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
-from alluvium.delta.spec import FILES, Txn
+from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import column_paths
-from alluvium.plan.changes import Committed, FileChanges, Operation, ReadScope, Replace
+from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -35,15 +36,17 @@ class DeltaTarget:
 
     Attributes:
         store: The table's objects.
-        config: Of the opened version, or of the table to create.
+        config: Of the table after the commit: the opened version's own, a changed one, or that of a table to create.
         snapshot: None for a table to create.
         retry: How often a lost commit is tried again.
+        domains: Metadata domains that the commit sets.
     """
 
     store: Store
     config: TableConfig
     snapshot: Snapshot | None
     retry: RetryPolicy = DEFAULT_RETRY
+    domains: tuple[DomainMetadata, ...] = ()
 
     @property
     def url(self) -> str:
@@ -60,6 +63,8 @@ class DeltaTarget:
     def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
         with locating(self.store, self.snapshot.version if self.snapshot else None):
             ensure_writable(self.config)
+            if self.snapshot is not None:
+                ensure_writable(self.snapshot.config)
             checks = self._replace_checks(replace)
             return plan_write(self.config, self.store.url, checks, options)
 
@@ -79,31 +84,40 @@ class DeltaTarget:
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in column_paths(replace.where))),)
 
     def commit(self, changes: FileChanges) -> Committed:
-        added = added_files(self.config, changes.written, changes.footers, changes.data_change)
+        added = added_files(self.config, changes.files, changes.footers, changes.data_change)
         removed = self._replaced(changes.replace, added)
         metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}
-        operation = Operation(
-            changes.operation.name,
-            changes.operation.parameters,
-            metrics,
-            changes.operation.engine,
-            changes.operation.user_metadata,
-        )
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
-            return Committed(self.snapshot.version, written_files(self.config, changes.written), metrics, 0)
+            return Committed(self.snapshot.version, written_files(self.config, changes.files), metrics, 0)
+        operation = replace(changes.operation, metrics=metrics)
         draft = self._draft(added, removed, changes, operation)
-        port = DeltaPort(self.store, self.config if self.snapshot is None else None)
-        published = commit(port, draft, self.snapshot, self.retry)
-        keep_up(self.store, published.entry, published.base)
+        published = publish(self.store, draft, self.snapshot, self.retry)
         return Committed(
-            published.entry.version, written_files(self.config, changes.written), metrics, published.attempts
+            published.entry.version, written_files(self.config, changes.files), metrics, published.attempts
         )
+
+    def preview(self, changes: FileChanges) -> Preview:
+        """What `commit` would do to what is there; nothing is written.
+
+        Raises:
+            UnsupportedFeature: The table may not be written by this version of Alluvium.
+        """
+        removed = self._replaced(changes.replace, FILES.empty_table())
+        version = -1 if self.snapshot is None else self.snapshot.version
+        before = None if self.snapshot is None else self.snapshot.config
+        paths = tuple(removed.column("path").to_pylist())
+        return Preview(version, changes.operation, differences(before, self.config), (), paths)
 
     def _is_idle(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> bool:
         """Whether there is nothing to say: like the reference, an append of no rows makes no commit."""
         nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
-        return nothing and self.snapshot is not None and changes.replace is None
+        # A change of the table's description is said even where it changes nothing, as the reference does.
+        return nothing and changes.written is not None and changes.replace is None and not self._is_changed()
+
+    def _is_changed(self) -> bool:
+        config, base = self.config, self.snapshot.config if self.snapshot else None
+        return base is None or config.metadata != base.metadata or config.protocol != base.protocol
 
     def _replaced(self, replace: Replace | None, added: pa.Table) -> pa.Table:
         """The live files that an overwrite removes."""
@@ -118,27 +132,39 @@ class DeltaTarget:
 
     def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
         now_ms = int(time.time() * 1000)
-        replace = changes.replace
-        creates = self.snapshot is None
-        app_ids = (changes.txn[0],) if changes.txn else ()
-        where = replace.where if replace else None
-        if replace and replace.dynamic and self.snapshot is not None:
-            where = partitions_predicate(added, self.config, self.snapshot.time_zone)
+        base = self.snapshot.config if self.snapshot else None
+        protocol, metadata = self.config.protocol, self.config.metadata
         return Draft(
             actions=Actions(
-                protocol=self.config.protocol if creates else None,
-                metadata=self.config.metadata if creates else None,
+                protocol=protocol if base is None or protocol != base.protocol else None,
+                metadata=metadata if base is None or metadata != base.metadata else None,
                 added=added,
                 removed=tombstones_of(removed, now_ms, changes.data_change),
                 txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),
+                domains=self.domains,
             ),
-            read=ReadScope(blind=replace is None or creates, where=where, app_ids=app_ids),
+            read=self._read(added, changes),
             operation=operation,
             read_version=-1 if self.snapshot is None else self.snapshot.version,
+            config=self.config if self._is_changed() else None,
         )
+
+    def _read(self, added: pa.Table, changes: FileChanges) -> ReadScope:
+        app_ids = (changes.txn[0],) if changes.txn else ()
+        overwrites = changes.replace
+        if changes.read is not None:
+            return replace(changes.read, app_ids=app_ids)
+        if overwrites is None or self.snapshot is None:
+            return ReadScope(app_ids=app_ids)
+        where = overwrites.where
+        if overwrites.dynamic:
+            where = partitions_predicate(added, self.config, self.snapshot.time_zone)
+        return ReadScope(blind=False, where=where, app_ids=app_ids)
 
     def _metrics(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> dict[str, str]:
         """Under the names, and in the presence, that the reference gives them."""
+        if changes.written is None:
+            return {}
         metrics = {"numFiles": str(added.num_rows)}
         if changes.replace is not None and self.snapshot is not None:
             metrics["numRemovedFiles"] = str(removed.num_rows)
@@ -158,3 +184,15 @@ def written_files(config: TableConfig, written: pa.Table) -> pa.Table:
             "partition": partition_maps(config, written.column("partition")),
         }
     )
+
+
+def publish(store: Store, draft: Draft, base: Snapshot | None, retry: RetryPolicy) -> Published[Snapshot | None]:
+    """Commits a draft by the loop, and writes a checkpoint when one is due.
+
+    Raises:
+        CommitConflict: Another writer won, or attempts are exhausted.
+        CommitUnknown: The store did not say whether the commit stands.
+    """
+    published = commit(DeltaPort(store), draft, base, retry)
+    keep_up(store, published.entry, published.base)
+    return published

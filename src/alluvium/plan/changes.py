@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.expr.tree import Expression
+from alluvium.plan.write import WRITTEN_FILES
+from alluvium.schema.types import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Operation:
     """Provenance of a commit: name, parameters and metrics as the format's history shows them."""
 
     name: str
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, JsonValue] = field(default_factory=dict)
     metrics: Mapping[str, str] = field(default_factory=dict)
     engine: str = ""
     user_metadata: str | None = None
@@ -56,21 +58,30 @@ class Replace:
 class FileChanges:
     """Files that were written, and what becomes of the older ones.
 
+    A commit that changes only what the table says of itself has no files: `FileChanges(None, (), operation)`.
+
     Attributes:
-        written: Schema `WRITTEN_FILES`.
+        written: Schema `WRITTEN_FILES`; None where no rows were to be written, and then there are no metrics of them.
         footers: One a row of `written`, in order.
-        replace: None for an append.
         operation: Provenance.
+        replace: None for an append.
         txn: An application's id and version, for idempotent writes.
         data_change: False when the commit only rearranges rows.
+        read: What the outcome depends on, where that is more than what is replaced.
     """
 
-    written: pa.Table
+    written: pa.Table | None
     footers: tuple[FileFooter, ...]
     operation: Operation
     replace: Replace | None = None
     txn: tuple[str, int] | None = None
     data_change: bool = True
+    read: ReadScope | None = None
+
+    @property
+    def files(self) -> pa.Table:
+        """The files written, perhaps none."""
+        return WRITTEN_FILES.empty_table() if self.written is None else self.written
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +99,22 @@ class Committed:
     files: pa.Table
     metrics: Mapping[str, str]
     attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a verb would do, told by `dry_run=True`; nothing was written.
+
+    Attributes:
+        version: The version that the verb looked at; -1: there is no table.
+        operation: Provenance as the history would show it.
+        differences: What would change of the table's description: name to the texts before and after (None: absent).
+        added: Files that would be added again, as paths of the log; those of rows to write are not known before.
+        removed: Files that would be removed, as paths of the log.
+    """
+
+    version: int
+    operation: Operation
+    differences: Mapping[str, tuple[str | None, str | None]]
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()

@@ -171,10 +171,11 @@ def _format_type(data_type: DataType) -> JsonValue:
             "valueType": _format_type(data_type.value),
             "valueContainsNull": data_type.value_contains_null,
         }
-    return {"type": "struct", "fields": [_format_field(f) for f in data_type.fields]}
+    return {"type": "struct", "fields": [format_field(f) for f in data_type.fields]}
 
 
-def _format_field(f: Field) -> JsonValue:
+def format_field(f: Field) -> dict[str, JsonValue]:
+    """A field as it stands in a struct's list."""
     return {
         "name": f.name,
         "type": _format_type(f.type),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
+from alluvium.delta.spec import Metadata
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.storage.open import open_store
@@ -58,6 +59,11 @@ class Feature:
         writable_while_idle: Whether a table that lists the feature but makes no use of it may be written all the same.
         refusal: Why a table that uses it cannot be read or written, and what to do, where there is more to say.
         is_used: Whether the table's metadata makes use of it (a feature may be listed and lie idle).
+        is_requested: Whether schema or properties ask for support of it; None: where they use it.
+        requires: Features that a table must support beside it.
+        automatic: Whether an existing table gets support as soon as a change of its metadata asks for it; if not, the
+            feature must be added by name first.
+        on_change: Completes metadata that is about to be committed, given the version before it (None: a new table).
         on_metadata: Looks at the metadata of a table that supports the feature, before it is read; raises
             UnsupportedFeature or CorruptTable where it asks for what we cannot do.
         on_scan: Edits a scan plan so that what is read obeys the feature.
@@ -76,6 +82,10 @@ class Feature:
     writable_while_idle: bool = False
     refusal: str | None = None
     is_used: Callable[[TableConfig], bool] = _never
+    is_requested: Callable[[TableConfig], bool] | None = None
+    requires: tuple[str, ...] = ()
+    automatic: bool = True
+    on_change: Callable[[Metadata, TableConfig | None], Metadata] | None = None
     on_metadata: Callable[[TableConfig], None] | None = None
     on_scan: Callable[[ScanPlan, ScanContext], ScanPlan] | None = None
     on_write: Callable[[WritePlan, TableConfig], WritePlan] | None = None

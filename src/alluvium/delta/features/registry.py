@@ -60,6 +60,33 @@ _LEGACY_MISSING = (
     _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
     _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
 )
+#: Writer features without a module: readers have nothing to obey, and a request for them is refused by name.
+_WRITERS_MISSING = (
+    _missing(
+        "icebergCompatV1",
+        False,
+        requires=("columnMapping",),
+        is_requested=_property_is("delta.enableIcebergCompatV1", "false"),
+    ),
+    _missing(
+        "icebergCompatV2",
+        False,
+        requires=("columnMapping",),
+        is_requested=_property_is("delta.enableIcebergCompatV2", "false"),
+    ),
+    _missing(
+        "icebergCompatV3",
+        False,
+        requires=("columnMapping", "rowTracking"),
+        is_requested=_property_is("delta.enableIcebergCompatV3", "false"),
+    ),
+    _missing(
+        "materializePartitionColumns",
+        False,
+        is_requested=_property_is("delta.enableMaterializePartitionColumnsFeature", "false"),
+    ),
+    _missing("allowColumnDefaults", False, automatic=False),
+)
 
 #: Every feature with a record, in the order in which their passes run.
 FEATURES: tuple[Feature, ...] = (
@@ -84,12 +111,14 @@ FEATURES: tuple[Feature, ...] = (
     variant_shredding.FEATURE,
     change_data_feed.FEATURE,
     *_LEGACY_MISSING,
+    *_WRITERS_MISSING,
 )
 
 BY_NAME: Mapping[str, Feature] = {name: f for f in FEATURES for name in (f.name, *f.aliases)}
 
 SCAN_PASSES = tuple(f.on_scan for f in FEATURES if f.on_scan is not None)
 WRITE_PASSES = tuple(f.on_write for f in FEATURES if f.on_write is not None)
+CHANGE_PASSES = tuple(f.on_change for f in FEATURES if f.on_change is not None)
 COMMIT_PASSES = tuple(f.on_commit for f in FEATURES if f.on_commit is not None)
 
 

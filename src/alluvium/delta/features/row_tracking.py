@@ -123,5 +123,6 @@ FEATURE = Feature(
     spec="Row Tracking",
     writable=False,
     is_used=is_used,
+    requires=("domainMetadata",),
     on_scan=on_scan,
 )

@@ -33,4 +33,5 @@ FEATURE = Feature(
     spec="Timestamp without timezone (TimestampNTZ)",
     aliases=("timestampNTZ",),
     is_used=is_used,
+    automatic=False,
 )

@@ -52,6 +52,12 @@ def is_used(config: TableConfig) -> bool:
     return any(TYPE_CHANGES in f.metadata for _, f in fields_within(config.schema))
 
 
+def is_requested(config: TableConfig) -> bool:
+    """Whether types may be widened (`delta.enableTypeWidening`), or were."""
+    enabled = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold()
+    return enabled == "true" or is_used(config)
+
+
 def on_metadata(config: TableConfig) -> None:
     """ "Readers must validate that they support all type changes in the `delta.typeChanges` field in the table schema
     for the table version they are reading and fail when finding any unsupported type change."
@@ -99,6 +105,7 @@ FEATURE = Feature(
     aliases=("typeWidening-preview",),
     writable=False,
     is_used=is_used,
+    is_requested=is_requested,
     on_metadata=on_metadata,
     on_scan=on_scan,
 )

@@ -6,8 +6,15 @@ A file tells by its own schema whether its variants are shredded, so that readin
 
 from __future__ import annotations
 
+from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.features.variant import is_used
+
+
+def is_requested(config: TableConfig) -> bool:
+    """Whether writers are asked to shred: `delta.enableVariantShredding`."""
+    return config.metadata.configuration.get("delta.enableVariantShredding", "false").strip().casefold() == "true"
+
 
 FEATURE = Feature(
     name="variantShredding",
@@ -18,4 +25,5 @@ FEATURE = Feature(
     refusal="tables that list variantShredding are read, not written yet",
     # A file may be shredded whether or not the property that asks writers to shred is still set.
     is_used=is_used,
+    is_requested=is_requested,
 )

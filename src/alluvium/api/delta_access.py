@@ -1,0 +1,104 @@
+"""How the methods of DeltaTable come to their table: by path or by name, always at its newest version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+import alluvium
+from alluvium.api.open import open_snapshot, storage_for
+from alluvium.delta.snapshot import Snapshot
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.spark.catalog import find_table, parse_name
+from alluvium.spark.session import ensure_native, hadoop_access, time_zone
+from alluvium.storage.store import Store
+
+PROVIDER = "delta"
+
+
+class WrongType(InvalidRequest, TypeError):
+    """An argument of another type than the method takes; a TypeError, too, as in delta-spark."""
+
+
+class WrongValue(InvalidRequest, ValueError):
+    """An argument that the method does not take; a ValueError, too, as in delta-spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableAccess:
+    """A table in a session.
+
+    Attributes:
+        spark: The session.
+        url: Where the table is.
+        options: Hadoop's settings for its file system.
+        name: Its name in the catalog, if it was opened by that.
+        is_managed: Whether the catalog's entry owns the files.
+    """
+
+    spark: SparkSession
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    name: str | None = None
+    is_managed: bool = False
+
+    @property
+    def engine(self) -> str:
+        """As the history shows it."""
+        return engine_of(self.spark)
+
+    def store(self, url: str | None = None) -> Store:
+        """The objects of the table, or those at another place under the same settings."""
+        return storage_for(self.url if url is None else url, self.options, partial(hadoop_access, self.spark))
+
+    def snapshot(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+        """A version of the table, the newest by default."""
+        return open_snapshot(self.store(), version, timestamp_ms, time_zone(self.spark), self.store)
+
+    def newest(self) -> Snapshot | None:
+        """The newest version; None where there is no table."""
+        try:
+            return self.snapshot()
+        except NotFound as error:
+            if error.code != "not-a-table":
+                raise
+            return None
+
+
+def engine_of(spark: SparkSession) -> str:
+    """How commits of a session name their engine."""
+    return f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}"
+
+
+def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> TableAccess:
+    """A table by its path.
+
+    Raises:
+        InvalidRequest: Settings of other things than file systems (`invalid-option`).
+    """
+    ensure_native(spark)
+    given = dict(options or {})
+    foreign = sorted(name for name in given if not name.startswith(("fs.", "dfs.")))
+    if foreign:
+        raise WrongValue(
+            f"only settings of file systems (fs., dfs.) are taken here, not {foreign[0]!r}", code="invalid-option"
+        )
+    return TableAccess(spark, str(path), given)
+
+
+def named_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """A table by its name, or by its path in the form delta.`/path`; None where no such table is known.
+
+    Raises:
+        InvalidRequest: The name does not parse.
+    """
+    parts = parse_name(spark, name)
+    if len(parts) == 2 and parts[0].casefold() == PROVIDER:
+        return path_access(spark, parts[1])
+    entry = find_table(spark, name)
+    if entry is None or entry.provider != PROVIDER:
+        return None
+    return TableAccess(spark, entry.location, name=entry.name, is_managed=entry.is_managed)

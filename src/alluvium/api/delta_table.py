@@ -1,0 +1,330 @@
+"""DeltaTable: the API of `delta.tables` 4.4, without a JAR, and what goes beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NoReturn
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from alluvium.api.alter import Alteration, PositionLike
+from alluvium.api.delta_access import TableAccess, WrongType, WrongValue, named_access, path_access
+from alluvium.api.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
+from alluvium.api.delta_table_builder import DeltaTableBuilder, Mode
+from alluvium.api.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.options import parse_session_timestamp
+from alluvium.commands.constraint import add_checked_constraint
+from alluvium.delta.source import DeltaSource
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.scan.native import read_native
+from alluvium.spark.session import time_zone
+
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+class DeltaTable:
+    """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
+
+    Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
+    nothing; they return a `Preview` then) and `retry=` (how often a commit that lost a race is tried again).
+
+    Example:
+        >>> from alluvium import DeltaTable
+        >>> DeltaTable.forPath(spark, "/data/flights").history(1).show()
+    """
+
+    def __init__(self, spark: SparkSession, access: TableAccess, alias: str | None = None) -> None:
+        self._spark = spark
+        self._access = access
+        self._alias = alias
+
+    @classmethod
+    def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] = _NO_SETTINGS) -> DeltaTable:
+        """The table at a path.
+
+        Args:
+            sparkSession: A classic session.
+            path: Of the table's root.
+            hadoopConf: Settings of file systems (`fs.`, `dfs.`), e.g. credentials.
+
+        Raises:
+            NotFound: There is no Delta table.
+            InvalidRequest: Settings of other things.
+        """
+        access = path_access(sparkSession, path, hadoopConf)
+        access.snapshot()
+        return cls(sparkSession, access)
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """The table of that name in the session's catalog, or at a path in the form delta.`/path`.
+
+        Raises:
+            NotFound: There is no table of that name, or it is not a Delta table.
+        """
+        access = named_access(sparkSession, tableOrViewName)
+        if access is None:
+            raise NotFound(f"{tableOrViewName!r} is not the name of a Delta table", code="not-a-table")
+        access.snapshot()
+        return cls(sparkSession, access)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Whether there is a Delta table at a path."""
+        return path_access(sparkSession, identifier).newest() is not None
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that must not exist yet."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE, cls)
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table; one that exists is left as it is."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE_IF_NOT_EXISTS, cls)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that takes the place of one that must exist, with no rows."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.REPLACE, cls)
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that takes the place of one if it exists."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE_OR_REPLACE, cls)
+
+    @classmethod
+    def columnBuilder(cls, sparkSession: SparkSession | str, colName: str | None = None) -> DeltaColumnBuilder:
+        """A builder of a column for the table builders; a session may stand before the name."""
+        name = colName if colName is not None else sparkSession
+        if not isinstance(name, str):
+            raise WrongType(f"Column name must be str, not {name!r}", code="wrong-type")
+        return DeltaColumnBuilder(name)
+
+    def toDF(self) -> DataFrame:
+        """The rows of the newest version."""
+        df = read_native(self._spark, DeltaSource(self._access.snapshot()))
+        return df if self._alias is None else df.alias(self._alias)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """The same table under a name for expressions."""
+        return DeltaTable(self._spark, self._access, aliasName)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """The commits, newest first; at most `limit` of them."""
+        return history_frame(self._spark, self._access.snapshot(), limit)
+
+    def detail(self) -> DataFrame:
+        """One row: format, id, name, location, size, properties, protocol."""
+        return detail_frame(self._spark, self._access.snapshot(), self._access.name)
+
+    def upgradeTableProtocol(
+        self, readerVersion: int, writerVersion: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports what protocol versions imply. Versions never fall: lower ones change nothing."""
+        _ensure(isinstance(readerVersion, int), f"The readerVersion needs to be an integer, not {readerVersion!r}")
+        _ensure(isinstance(writerVersion, int), f"The writerVersion needs to be an integer, not {writerVersion!r}")
+        return self._alteration().upgrade_protocol(readerVersion, writerVersion, dry_run, retry)
+
+    def addFeatureSupport(
+        self, featureName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports a table feature; the protocol is upgraded as far as that needs."""
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string, not {featureName!r}")
+        return self._alteration().add_feature(featureName, dry_run, retry)
+
+    def dropFeatureSupport(
+        self,
+        featureName: str,
+        truncateHistory: bool | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Supports a table feature no longer; the protocol becomes the weakest for the others.
+
+        Raises:
+            InvalidRequest: The feature is in use, or cannot be dropped.
+            UnsupportedFeature: Files or history would have to be rewritten.
+        """
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string, not {featureName!r}")
+        _ensure(truncateHistory in (None, True, False), f"truncateHistory needs to be a boolean: {truncateHistory!r}")
+        if truncateHistory:
+            raise UnsupportedFeature("truncateHistory is not implemented yet", features=(featureName,))
+        return self._alteration().drop_feature(featureName, dry_run, retry)
+
+    def restoreToVersion(
+        self, version: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> DataFrame | Preview:
+        """Makes an older version the newest one; one row of metrics.
+
+        Raises:
+            NotFound: There is no such version, or data files of it are gone.
+        """
+        _ensure(type(version) is int, f"version needs to be an int, not {version!r}")
+        done = self._alteration().restore(version=version, dry_run=dry_run, retry=retry)
+        return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
+
+    def restoreToTimestamp(
+        self, timestamp: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> DataFrame | Preview:
+        """Makes the version of a time (`yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss`, in the session's zone) the newest one.
+
+        Raises:
+            NotFound: There is no version of that time, or data files of it are gone.
+        """
+        _ensure(isinstance(timestamp, str), f"timestamp needs to be a string, not {timestamp!r}")
+        moment = parse_session_timestamp(timestamp, time_zone(self._spark))
+        done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
+        return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
+
+    # --- columns, constraints and properties as methods ---
+
+    def addColumns(
+        self,
+        cols: StructType | Sequence[StructField] | Mapping[str, str | DataType],
+        position: PositionLike = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Adds nullable columns.
+
+        Args:
+            cols: Fields, or dotted name to type.
+            position: `"first"` or `"after x"`; last by default.
+            dry_run: Only tell what would change.
+            retry: How often to try.
+        """
+        wanted = named_types(cols) if isinstance(cols, Mapping) else fields_of(cols)
+        return self._alteration().add_columns(wanted, position, dry_run, retry)
+
+    def renameColumn(
+        self, name: str, newName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Renames a column (dotted when nested; `newName` is its last part) of a table with column mapping."""
+        return self._alteration().rename_column(name, newName, dry_run, retry)
+
+    def dropColumns(
+        self, *names: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Drops columns (dotted when nested) of a table with column mapping."""
+        return self._alteration().drop_columns(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
+
+    def alterColumn(
+        self,
+        name: str,
+        type: str | DataType | None = None,
+        comment: str | None = None,
+        nullable: bool | None = None,
+        position: PositionLike = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Widens a column's type, comments or moves it, drops NOT NULL; see `Alteration.alter_column`."""
+        wanted = None if type is None else our_type(type)
+        return self._alteration().alter_column(name, wanted, comment, nullable, position, dry_run, retry)
+
+    def addConstraint(
+        self, name: str, expr: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Adds a CHECK constraint, after Spark has checked the rows that are there.
+
+        Raises:
+            InvalidRequest: Rows violate it (`constraint-violated`), it is no condition (`invalid-constraint`), or there
+                is one of that name.
+        """
+        return add_checked_constraint(
+            self._spark, self._access.snapshot(), name, expr, self._access.engine, dry_run, retry
+        )
+
+    def dropConstraint(
+        self, name: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Drops a CHECK constraint."""
+        return self._alteration().drop_constraint(name, ifExists, dry_run, retry)
+
+    def setProperties(
+        self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Sets table properties, and upgrades the protocol as far as they need."""
+        return self._alteration().set_properties(properties, dry_run, retry)
+
+    def unsetProperties(
+        self, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Removes table properties."""
+        return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
+
+    # --- of delta.tables, but not implemented yet ---
+
+    def delete(self, condition: object = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("delete")
+
+    def update(self, condition: object = None, set: object = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("update")
+
+    def merge(self, source: DataFrame, condition: object) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("merge")
+
+    def vacuum(self, retentionHours: float | None = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("vacuum")
+
+    def optimize(self) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("optimize")
+
+    def generate(self, mode: str) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("generate")
+
+    def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: object = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("clone")
+
+    def cloneAtVersion(
+        self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("cloneAtVersion")
+
+    def cloneAtTimestamp(
+        self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("cloneAtTimestamp")
+
+    @classmethod
+    def convertToDelta(
+        cls, sparkSession: SparkSession, identifier: str, partitionSchema: str | StructType | None = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("convertToDelta")
+
+    def _alteration(self) -> Alteration:
+        return Alteration(self._access.snapshot, self._access.engine)
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._access.name or self._access.url!r})"
+
+
+def _session(given: SparkSession | None) -> SparkSession:
+    session = given or SparkSession.getActiveSession()
+    if session is None:
+        raise InvalidRequest("there is no active Spark session", code="no-jvm", hint="name the session")
+    return session
+
+
+def _ensure(condition: bool, message: str) -> None:
+    if not condition:
+        raise WrongValue(message, code="wrong-type")
+
+
+def _later(verb: str) -> UnsupportedFeature:
+    return UnsupportedFeature(f"DeltaTable.{verb} is not implemented yet", features=(verb,))

@@ -1,0 +1,213 @@
+"""RESTORE: an older version's files and description become the newest version. No data are written or deleted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.actions import Actions, tombstones_of, total
+from alluvium.delta.config import TableConfig, parse_config
+from alluvium.delta.differences import differences
+from alluvium.delta.draft import Draft
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.scan import data_paths
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.spec import FILES, DomainMetadata, Metadata
+from alluvium.delta.target import publish
+from alluvium.delta.upgrade import protocol_of, supported_features
+from alluvium.errors import NotFound
+from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.write import WRITTEN_FILES
+from alluvium.schema.types import JsonValue
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import split_file
+from alluvium.storage.store import Store
+
+_MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
+#: Its high-water mark never falls: ids that were given stay given.
+_ROW_TRACKING = "delta.rowTracking"
+#: Missing files named in an error.
+_SHOWN = 5
+#: Files that are looked up one by one; for more, one listing is cheaper.
+_FEW = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Restoration:
+    """What it takes to come back to an older version.
+
+    Attributes:
+        config: Afterwards.
+        added: Live files of the old version that are not live now (`FILES`).
+        removed: Files that are live now and were not then (`FILES`).
+        domains: Domains to set back or remove.
+        metrics: Under the names of the history.
+    """
+
+    config: TableConfig
+    added: pa.Table
+    removed: pa.Table
+    domains: tuple[DomainMetadata, ...]
+    metrics: Mapping[str, str]
+
+
+def plan_restore(current: Snapshot, old: Snapshot) -> Restoration:
+    """What differs between two versions of a table. Pure.
+
+    A file with another deletion vector is another file.
+    """
+    now, then = _keys(current.files), _keys(old.files)
+    added = _only_files(old.files.filter(pc.invert(pc.is_in(then, value_set=now))))
+    removed = _only_files(current.files.filter(pc.invert(pc.is_in(now, value_set=then))))
+    metrics = {
+        "tableSizeAfterRestore": str(total(old.files.column("size"))),
+        "numOfFilesAfterRestore": str(old.files.num_rows),
+        "numRemovedFiles": str(removed.num_rows),
+        "numRestoredFiles": str(added.num_rows),
+        "removedFilesSize": str(total(removed.column("size"))),
+        "restoredFilesSize": str(total(added.column("size"))),
+    }
+    return Restoration(_config(current.config, old.config), added, removed, _domains(current, old), metrics)
+
+
+def restore(
+    current: Snapshot,
+    old: Snapshot,
+    parameters: Mapping[str, JsonValue],
+    engine: str,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed | Preview:
+    """Commits an older version's files and description as the newest version.
+
+    Args:
+        current: The newest version.
+        old: The version to come back to.
+        parameters: How it was asked for, for the history.
+        engine: For the history.
+        dry_run: Only tell what would change.
+        retry: How often to try.
+
+    Raises:
+        NotFound: Data files of the old version are gone (`missing-file`).
+        CommitConflict: Another writer changed the table meanwhile.
+        UnsupportedFeature: The table needs a writer that we are not.
+    """
+    with locating(current.store, current.version):
+        ensure_writable(current.config)
+        plan = plan_restore(current, old)
+        ensure_writable(plan.config)
+        _ensure_there(old, plan.added)
+    operation = Operation("RESTORE", parameters, plan.metrics, engine)
+    if dry_run:
+        added, removed = (tuple(t.column("path").to_pylist()) for t in (plan.added, plan.removed))
+        return Preview(current.version, operation, differences(current.config, plan.config), added, removed)
+    nothing = WRITTEN_FILES.empty_table()
+    if old.version == current.version:
+        return Committed(current.version, nothing, {}, 0)
+    changed = {
+        "protocol": plan.config.protocol if plan.config.protocol != current.config.protocol else None,
+        "metadata": plan.config.metadata if plan.config.metadata != current.config.metadata else None,
+    }
+    actions = Actions(
+        **changed,  # type: ignore[arg-type]  # each name has its own type
+        added=plan.added,
+        removed=tombstones_of(plan.removed, int(time.time() * 1000)),
+        domains=plan.domains,
+    )
+    draft = Draft(actions, ReadScope(blind=False), operation, current.version, config=plan.config)
+    published = publish(current.store, draft, current, retry)
+    return Committed(published.entry.version, nothing, plan.metrics, published.attempts)
+
+
+def _keys(files: pa.Table) -> pa.ChunkedArray:
+    """Path and deletion vector of each file as one text: "the primary key [...] for reconciliation"."""
+    vectors = files.column("deletionVector")
+    parts = [pc.struct_field(vectors, name).cast(pa.string()) for name in ("storageType", "pathOrInlineDv", "offset")]
+    filled = [pc.fill_null(part, "") for part in parts]
+    return pc.binary_join_element_wise(files.column("path"), *filled, "\n")
+
+
+def _only_files(files: pa.Table) -> pa.Table:
+    count = files.num_rows
+    columns = [
+        # What comes back is new to readers of changes.
+        pa.repeat(pa.scalar(True), count) if f.name == "dataChange" else files.column(f.name).cast(f.type)
+        for f in FILES
+    ]
+    return pa.Table.from_arrays(columns, schema=FILES)
+
+
+def _config(current: TableConfig, old: TableConfig) -> TableConfig:
+    # What was supported stays supported: files, history and other writers' plans may rest on it.
+    supported = supported_features(current.protocol)
+    wanted = supported | supported_features(old.protocol)
+    protocol = current.protocol if wanted == supported else protocol_of(wanted)
+    return parse_config(protocol, _metadata(current.metadata, old.metadata))
+
+
+def _metadata(current: Metadata, old: Metadata) -> Metadata:
+    highest = current.configuration.get(_MAX_COLUMN_ID)
+    if highest is None:
+        return old
+    # "delta.columnMapping.maxColumnId": ids are never given twice.
+    known = [int(text) for text in (highest, old.configuration.get(_MAX_COLUMN_ID)) if text and text.isdigit()]
+    configuration = {**old.configuration, _MAX_COLUMN_ID: str(max(known, default=0))}
+    return msgspec.structs.replace(old, configuration=configuration)
+
+
+def _domains(current: Snapshot, old: Snapshot) -> tuple[DomainMetadata, ...]:
+    now, then = current.state.domains, old.state.domains
+    back = [d for name, d in then.items() if name != _ROW_TRACKING and now.get(name) != d]
+    gone = [
+        DomainMetadata(domain=d.domain, configuration=d.configuration, removed=True)
+        for name, d in now.items()
+        if name != _ROW_TRACKING and name not in then
+    ]
+    return (*back, *gone)
+
+
+def _ensure_there(old: Snapshot, added: pa.Table) -> None:
+    paths = data_paths(added)
+    outside = pc.match_substring_regex(paths, r"^([A-Za-z][A-Za-z0-9+.-]*:|/)")
+    missing = _missing_inside(old.store, paths.filter(pc.invert(outside)))
+    missing += _missing_outside(old, paths.filter(outside).to_pylist())
+    if missing:
+        raise NotFound(
+            f"{len(missing)} data files of version {old.version} are gone: {', '.join(missing[:_SHOWN])}",
+            code="missing-file",
+            path=missing[0],
+            version=old.version,
+            hint="restore a younger version: these files were removed from storage after they had left the table",
+        )
+
+
+def _missing_inside(store: Store, paths: pa.ChunkedArray) -> list[str]:
+    if len(paths) > _FEW:
+        there = pa.array([o.path for o in store.list_tree("")], pa.string())
+        return list(paths.filter(pc.invert(pc.is_in(paths, value_set=there))).to_pylist())
+    names = paths.to_pylist()
+    found = map_parallel(lambda path: _is_there(store, path), names)
+    return [path for path, there in zip(names, found, strict=True) if not there]
+
+
+def _missing_outside(old: Snapshot, urls: list[str]) -> list[str]:
+    def is_there(url: str) -> bool:
+        directory, name = split_file(url)
+        return _is_there(old.open_store(directory), name)
+
+    return [url for url, there in zip(urls, map_parallel(is_there, urls), strict=True) if not there]
+
+
+def _is_there(store: Store, path: str) -> bool:
+    try:
+        store.head(path)
+    except NotFound:
+        return False
+    return True

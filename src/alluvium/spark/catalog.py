@@ -1,0 +1,169 @@
+"""Tables by name: the session's own catalog (`spark_catalog`), in memory or Hive's.
+
+The catalog keeps name, location and provider; columns and properties are the format's own affair. Spark itself does
+not look up the provider when an entry is made through the catalog's interface, so that none of its classes is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.session import ensure_native
+
+_SESSION_CATALOG = "spark_catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """An entry of the catalog.
+
+    Attributes:
+        name: With catalog and database.
+        location: URL of the table.
+        provider: Name of the format, lower case; "" for a view.
+        is_managed: Whether dropping the entry removes the data.
+    """
+
+    name: str
+    location: str
+    provider: str
+    is_managed: bool
+
+
+def parse_name(spark: SparkSession, name: str) -> tuple[str, ...]:
+    """The parts of a table's name.
+
+    Raises:
+        InvalidRequest: It does not parse (`invalid-table-name`).
+    """
+    ensure_native(spark)
+    try:
+        parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    except (PySparkException, Py4JJavaError):
+        raise InvalidRequest(f"{name!r} is not the name of a table", code="invalid-table-name") from None
+    return tuple(str(parts.apply(i)) for i in range(parts.size()))
+
+
+def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
+    """The entry of that name; None where there is none, or only a temporary view.
+
+    Raises:
+        InvalidRequest: The name does not parse.
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    identifier = _identifier(spark, parse_name(spark, name))
+    catalog = spark._jsparkSession.sessionState().catalog()
+    if catalog.isTempView(identifier) or not catalog.tableExists(identifier):
+        return None
+    entry = catalog.getTableMetadata(identifier)
+    provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else ""
+    is_managed = str(entry.tableType().name()) == "MANAGED"
+    location = _path_text(spark, entry.location()) if entry.storage().locationUri().isDefined() else ""
+    return CatalogTable(_qualified(entry.identifier()), location, provider, is_managed)
+
+
+def ensure_nameable(spark: SparkSession, name: str) -> None:
+    """Refuses names for which the catalog has no place.
+
+    Raises:
+        InvalidRequest: There is no such database (`unknown-database`).
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    database = str(_identifier(spark, parse_name(spark, name)).database().get())
+    if not spark._jsparkSession.sessionState().catalog().databaseExists(database):
+        raise InvalidRequest(
+            f"there is no database {database!r} for a table {name!r}",
+            code="unknown-database",
+            hint=f"spark.sql('create database {database}')",
+        )
+
+
+def default_location(spark: SparkSession, name: str) -> str:
+    """Where a table of that name goes when nobody says where."""
+    identifier = _identifier(spark, parse_name(spark, name))
+    return _path_text(spark, spark._jsparkSession.sessionState().catalog().defaultTablePath(identifier))
+
+
+def register_table(spark: SparkSession, name: str, location: str, provider: str, is_managed: bool) -> CatalogTable:
+    """Makes an entry; the table's files are not looked at.
+
+    Raises:
+        InvalidRequest: There is one of that name (`table-exists`), or no such database.
+    """
+    parts = parse_name(spark, name)
+    identifier = _identifier(spark, parts)
+    java = java_of(spark)
+    jvm = java.jvm
+    packages = jvm.org.apache.spark.sql.catalyst.catalog
+    options = jvm.java.util.HashMap()
+    options.put("path", location)
+    source = jvm.org.apache.spark.sql.execution.datasources.DataSource
+    storage = source.buildStorageFormatFromOptions(java.python_utils.toScalaMap(options))
+    table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
+    schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
+    entry = _new_entry(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+    try:
+        spark._jsparkSession.sessionState().catalog().createTable(entry, False, False)
+    except (PySparkException, Py4JJavaError) as error:
+        raise InvalidRequest(
+            f"the catalog takes no table {name!r}: {str(error).split('SQLSTATE')[0].splitlines()[0]}",
+            code="invalid-table-name",
+        ) from None
+    return CatalogTable(_qualified(identifier), location, provider, is_managed)
+
+
+def _new_entry(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
+    """A catalog entry with the first arguments given, and Scala's own defaults for the others.
+
+    How many there are differs from one version of Spark to the next.
+    """
+    jvm, gateway = java_of(spark).jvm, java_of(spark).gateway
+    name = "org.apache.spark.sql.catalyst.catalog.CatalogTable"
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    entry_class = loader.loadClass(name)
+    constructor = max(entry_class.getConstructors(), key=lambda c: c.getParameterCount())
+    count = constructor.getParameterCount()
+    arguments = gateway.new_array(jvm.java.lang.Object, count)
+    for index, value in enumerate(given):
+        arguments[index] = value
+    companion = loader.loadClass(f"{name}$")
+    module = companion.getField("MODULE$").get(None)
+    nothing = gateway.new_array(jvm.java.lang.Object, 0)
+    no_classes = gateway.new_array(jvm.java.lang.Class, 0)
+    for index in range(len(given), count):
+        default = companion.getMethod(f"$lessinit$greater$default${index + 1}", no_classes)
+        arguments[index] = default.invoke(module, nothing)
+    return constructor.newInstance(arguments)
+
+
+def _identifier(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
+    if len(parts) == 3 and parts[0].casefold() == _SESSION_CATALOG:
+        parts = parts[1:]
+    if len(parts) > 2:
+        raise UnsupportedFeature(
+            f"{'.'.join(parts)!r} names a table of another catalog than {_SESSION_CATALOG}",
+            code="unsupported-catalog",
+            hint="name the table's path",
+        )
+    java = java_of(spark)
+    catalog = spark._jsparkSession.sessionState().catalog()
+    database = parts[0] if len(parts) == 2 else str(catalog.getCurrentDatabase())
+    identifier = java.jvm.org.apache.spark.sql.catalyst.TableIdentifier
+    return identifier(parts[-1], java.option.apply(database))
+
+
+def _path_text(spark: SparkSession, uri: JavaObject) -> str:
+    """The address as Hadoop writes it, without escapes."""
+    return str(java_of(spark).hadoop_path(uri).toString())
+
+
+def _qualified(identifier: JavaObject) -> str:
+    database = str(identifier.database().get()) if identifier.database().isDefined() else "default"
+    return f"{_SESSION_CATALOG}.{database}.{identifier.table()}"

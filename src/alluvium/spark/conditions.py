@@ -1,0 +1,111 @@
+"""What Spark makes of an SQL text before it is kept: its type, its columns, and the rows for which it is not true."""
+
+from __future__ import annotations
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as s
+
+from alluvium.errors import InvalidRequest
+from alluvium.schema.types import DataType, Struct
+from alluvium.spark.scan.names import nullable_schema, quote
+from alluvium.spark.session import ensure_native
+from alluvium.spark.types import from_spark, to_spark
+
+#: Rows shown in an error.
+_SHOWN = 5
+
+
+def ensure_condition(df: DataFrame, name: str, condition: str) -> None:
+    """Refuses what is no condition on single rows.
+
+    Raises:
+        InvalidRequest: `"invalid-constraint"`.
+    """
+    try:
+        found = df.select(sf.expr(condition).alias("c")).schema["c"].dataType
+        df.where(condition)
+    except (AnalysisException, ParseException) as error:
+        raise InvalidRequest(
+            f"the constraint {name!r} ({condition}) is not a condition on rows: {_first_line(error)}",
+            code="invalid-constraint",
+        ) from None
+    if not isinstance(found, s.BooleanType):
+        raise InvalidRequest(
+            f"the constraint {name!r} ({condition}) is {found.simpleString()}, not boolean", code="invalid-constraint"
+        )
+
+
+def ensure_holds(df: DataFrame, name: str, condition: str, columns: tuple[str, ...]) -> None:
+    """Refuses a condition that is not true for some row.
+
+    Args:
+        df: The rows.
+        name: Of the constraint, for the error.
+        condition: Boolean SQL over the rows' columns.
+        columns: Those that it names, to be shown.
+
+    Raises:
+        InvalidRequest: `"constraint-violated"`, with the number of rows and some of them.
+    """
+    bad = df.where(f"not coalesce(({condition}), false)")
+    count = bad.count()
+    if count == 0:
+        return
+    values = sf.struct(*(sf.col(quote(name)) for name in columns))
+    shown = bad.select(sf.to_json(values, {"ignoreNullFields": "false"}).alias("r"))
+    rows = [str(row["r"]) for row in shown.limit(_SHOWN).collect()] if columns else []
+    raise InvalidRequest(
+        f"{count} rows of the table violate the constraint {name!r} ({condition})"
+        + (f": {', '.join(rows)}" if rows else ""),
+        code="constraint-violated",
+        hint="nothing was changed; correct or delete these rows first",
+    )
+
+
+def expression_type(spark: SparkSession, schema: Struct, sql: str, column: str) -> DataType:
+    """The type of an expression over columns, which gives one value for equal columns.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: it names unknown columns, is an aggregate, or not deterministic.
+    """
+    ensure_native(spark)
+    rows = spark.createDataFrame([], to_spark(nullable_schema(schema)))
+    try:
+        selected = rows.select(sf.expr(sql).alias("c"))
+    except (AnalysisException, ParseException) as error:
+        raise _invalid(sql, column, _first_line(error)) from None
+    plan = selected._jdf.queryExecution().analyzed()
+    if str(plan.nodeName()) != "Project":
+        raise _invalid(sql, column, "it is computed from several rows, or yields several")
+    if not plan.expressions().head().deterministic():
+        raise _invalid(sql, column, "it is not deterministic")
+    return from_spark(selected.schema["c"].dataType)
+
+
+def _invalid(sql: str, column: str, problem: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"the column cannot be generated as {sql}: {problem}", code="invalid-expression", column=column
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
+
+
+def condition_text(df: DataFrame, condition: Column) -> str | None:
+    """A condition over the columns of the data as SQL text; None: it is true for every row.
+
+    Raises:
+        InvalidRequest: `"invalid-condition"`: it does not resolve.
+    """
+    ensure_native(df.sparkSession)
+    try:
+        plan = df.where(condition)._jdf.queryExecution().analyzed()
+    except AnalysisException as error:
+        raise InvalidRequest(
+            f"the condition does not fit the data: {_first_line(error)}", code="invalid-condition"
+        ) from None
+    text = str(plan.condition().sql())
+    return None if text.casefold() == "true" else text

@@ -1,0 +1,97 @@
+"""RESTORE: files and description of an older version become the newest; metrics are delta-spark's."""
+
+from __future__ import annotations
+
+import pytest
+from plain_writer import commit_rows, open_target
+
+from alluvium.delta.alter import apply_change
+from alluvium.delta.evolve import set_properties
+from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.upkeep.restore import plan_restore, restore
+from alluvium.errors import CommitConflict, NotFound
+from alluvium.plan.changes import Committed, Preview, Replace
+from alluvium.storage.memory import MemoryStore
+
+
+@pytest.fixture
+def store(request: pytest.FixtureRequest) -> MemoryStore:
+    """Versions: 0 rows, 1 more rows, 2 a property and protocol, 3 overwritten."""
+    store = MemoryStore(request.node.name, "table")
+    commit_rows(open_target(store), [1, 2])
+    commit_rows(open_target(store), [3])
+    apply_change(load_snapshot(store), lambda c: set_properties(c, {"x": "1", "delta.minWriterVersion": "3"}), "tests")
+    commit_rows(open_target(store), [9], replace=Replace())
+    return store
+
+
+def back_to(store: MemoryStore, version: int, **arguments: object) -> Committed | Preview:
+    old = load_snapshot(store, version)
+    return restore(load_snapshot(store), old, {"version": version, "timestamp": None}, "tests", **arguments)  # type: ignore[arg-type]
+
+
+def test_files_and_properties_come_back_and_the_protocol_stays(store: MemoryStore):
+    old = load_snapshot(store, 1)
+    done = back_to(store, 1)
+    now = load_snapshot(store)
+    assert (done.version, now.version) == (4, 4)
+    assert sorted(now.files.column("path").to_pylist()) == sorted(old.files.column("path").to_pylist())
+    assert now.config.metadata == old.config.metadata
+    assert now.config.protocol.min_writer_version == 3
+    assert done.metrics["numRestoredFiles"] == "2"
+    assert done.metrics["numRemovedFiles"] == "1"
+    assert done.metrics["numOfFilesAfterRestore"] == "2"
+    size = sum(old.files.column("size").to_pylist())
+    assert done.metrics["tableSizeAfterRestore"] == done.metrics["restoredFilesSize"] == str(size)
+    assert all(now.files.column("dataChange").to_pylist())
+
+
+def test_files_that_are_there_stay(store: MemoryStore):
+    commit_rows(open_target(store), [10])
+    plan = plan_restore(load_snapshot(store), load_snapshot(store, 3))
+    assert (plan.added.num_rows, plan.removed.num_rows) == (0, 1)
+
+
+def test_another_deletion_vector_is_another_file(store: MemoryStore):
+    now, old = load_snapshot(store, 0), load_snapshot(store, 0)
+    masked = old.files.to_pylist()
+    masked[0]["deletionVector"] = {
+        "storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 3, "cardinality": 1,
+    }  # fmt: skip
+    table = type(old.files).from_pylist(masked, schema=old.files.schema)
+    object.__setattr__(now.state, "files", table)
+    plan = plan_restore(now, old)
+    assert (plan.added.num_rows, plan.removed.num_rows) == (1, 1)
+
+
+def test_the_newest_version_needs_no_commit(store: MemoryStore):
+    done = back_to(store, 3)
+    assert isinstance(done, Committed)
+    assert (done.version, done.attempts, done.metrics) == (3, 0, {})
+
+
+def test_a_dry_run(store: MemoryStore):
+    done = back_to(store, 0, dry_run=True)
+    assert isinstance(done, Preview)
+    assert (len(done.added), len(done.removed)) == (1, 1)
+    assert done.differences == {"property x": ("1", None)}
+    assert load_snapshot(store).version == 3
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_files_that_are_gone_cannot_come_back(store: MemoryStore, many: bool, monkeypatch: pytest.MonkeyPatch):
+    if many:
+        monkeypatch.setattr("alluvium.delta.upkeep.restore._FEW", 0)
+    path = load_snapshot(store, 0).files.column("path")[0].as_py()
+    store.delete(path)
+    with pytest.raises(NotFound) as caught:
+        back_to(store, 0)
+    assert (caught.value.code, caught.value.path) == ("missing-file", path)
+    assert load_snapshot(store).version == 3
+
+
+def test_rows_that_come_meanwhile_are_a_conflict(store: MemoryStore):
+    behind = load_snapshot(store)
+    commit_rows(open_target(store), [11])
+    with pytest.raises(CommitConflict):
+        restore(behind, load_snapshot(store, 0), {"version": 0, "timestamp": None}, "tests")
