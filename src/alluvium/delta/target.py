@@ -12,6 +12,7 @@ from alluvium.commit.loop import commit
 from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.identity_columns import with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
@@ -92,8 +93,9 @@ class DeltaTarget:
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
             return Committed(self.snapshot.version, written_files(self.config, changes.written), metrics, 0)
-        draft = self._draft(added, removed, changes, operation)
-        port = DeltaPort(self.store, self.config if self.snapshot is None else None)
+        config = with_moved_marks(self.config, changes.reached)
+        draft = self._draft(added, removed, changes, operation, config)
+        port = DeltaPort(self.store, config if self.snapshot is None else None)
         published = commit(port, draft, self.snapshot, self.retry)
         keep_up(self.store, published.entry, published.base)
         return Committed(
@@ -116,7 +118,9 @@ class DeltaTarget:
             return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
         return files if replace.where is None else select_files(self.snapshot, replace.where).files
 
-    def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
+    def _draft(
+        self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation, config: TableConfig
+    ) -> Draft:
         now_ms = int(time.time() * 1000)
         replace = changes.replace
         creates = self.snapshot is None
@@ -126,8 +130,8 @@ class DeltaTarget:
             where = partitions_predicate(added, self.config, self.snapshot.time_zone)
         return Draft(
             actions=Actions(
-                protocol=self.config.protocol if creates else None,
-                metadata=self.config.metadata if creates else None,
+                protocol=config.protocol if creates else None,
+                metadata=config.metadata if creates or config is not self.config else None,
                 added=added,
                 removed=tombstones_of(removed, now_ms, changes.data_change),
                 txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),

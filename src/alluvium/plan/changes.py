@@ -63,6 +63,7 @@ class FileChanges:
         operation: Provenance.
         txn: An application's id and version, for idempotent writes.
         data_change: False when the commit only rearranges rows.
+        reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
     """
 
     written: pa.Table
@@ -71,6 +72,7 @@ class FileChanges:
     replace: Replace | None = None
     txn: tuple[str, int] | None = None
     data_change: bool = True
+    reached: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
