@@ -38,7 +38,7 @@ def _check(key: str, sql: str, config: TableConfig) -> Check:
             features=(FEATURE.name,),
             hint=f"drop the table property {key} with the engine that made it, or write with that engine",
         ) from None
-    return Check(name, f"({sql})", tuple(".".join(path) for path in parsed.columns))
+    return Check(name, sql, tuple(".".join(path) for path in parsed.columns))
 
 
 def is_used(config: TableConfig) -> bool:

@@ -104,8 +104,8 @@ def is_used(config: TableConfig) -> bool:
 
 
 def number(plan: WritePlan, config: TableConfig) -> WritePlan:
-    """ "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own values
-    for Identity columns."
+    """ "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own
+    values for Identity columns."
 
     Raises:
         InvalidRequest: There is no number left: "Overflow when calculating generated Identity values should be detected

@@ -87,7 +87,7 @@ def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Ite
         if stored is not None:
             parsed = _parse_condition(_parse_invariant(stored, path), schema, path)
             columns = tuple(".".join(p) for p in parsed.columns)
-            yield Check(f"{'.'.join(path)}: {parsed.sql}", f"({parsed.sql})", columns or (path[0],))
+            yield Check(f"{'.'.join(path)}: {parsed.sql}", parsed.sql, columns or (path[0],))
         if isinstance(f.type, Struct):
             yield from _expressions(f.type, schema, path)
 
@@ -95,9 +95,8 @@ def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Ite
 def _parse_condition(sql: str, schema: Struct, path: tuple[str, ...]) -> RowExpression:
     try:
         parsed = parse_row_expression(sql, schema, ROW | JOB)
-        if parsed.columns:
-            # Found before any row is written: text that is no condition at all, and columns that do not exist.
-            parse_predicate(sql, schema)
+        # Found before any row is written: text that is no condition at all, and columns that do not exist.
+        parse_predicate(sql, schema)
         return parsed
     except InvalidRequest as error:
         raise CorruptTable(
