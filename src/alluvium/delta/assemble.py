@@ -25,19 +25,21 @@ def assemble(draft: Draft, config: TableConfig, base_version: int, now_ms: int) 
     Raises:
         InvalidRequest: A feature of the table forbids the actions.
     """
+    tags = _tags(draft, config, base_version)
     for check in COMMIT_PASSES:
         check(draft.actions, config)
     version = base_version + 1
     level = parse_properties(config.metadata.configuration).isolation_level
-    info = _commit_info(draft, level, now_ms, _tags(draft, config, base_version))
+    info = _commit_info(draft, level, now_ms, tags)
     return Entry(version, commit_path(version), format_entry(info, draft.actions))
 
 
 def _tags(draft: Draft, config: TableConfig, base_version: int) -> dict[str, JsonValue]:
     """What the reference looks for in a winner's commit, to know whether its own commit may follow."""
-    metadata = draft.actions.metadata
-    moves_marks = base_version >= 0 and metadata is not None and differ_only_in_marks(config.metadata, metadata)
-    return {COMMIT_TAG: "true"} if moves_marks else {}
+    before, after = config.metadata, draft.actions.metadata
+    if base_version < 0 or after is None or after == before or not differ_only_in_marks(before, after):
+        return {}
+    return {COMMIT_TAG: "true"}
 
 
 def _commit_info(draft: Draft, isolation_level: str, now_ms: int, tags: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -80,6 +80,9 @@ class DeltaTarget:
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in column_paths(replace.where))),)
 
     def commit(self, changes: FileChanges) -> Committed:
+        if changes.reached:
+            moved = with_moved_marks(self.config, changes.reached)
+            return replace(self, config=moved).commit(replace(changes, reached={}))
         added = added_files(self.config, changes.written, changes.footers, changes.data_change)
         removed = self._replaced(changes.replace, added)
         metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}
@@ -93,9 +96,8 @@ class DeltaTarget:
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
             return Committed(self.snapshot.version, written_files(self.config, changes.written), metrics, 0)
-        config = with_moved_marks(self.config, changes.reached)
-        draft = self._draft(added, removed, changes, operation, config)
-        port = DeltaPort(self.store, config if self.snapshot is None else None)
+        draft = self._draft(added, removed, changes, operation)
+        port = DeltaPort(self.store, self.config if self.snapshot is None else None)
         published = commit(port, draft, self.snapshot, self.retry)
         keep_up(self.store, published.entry, published.base)
         return Committed(
@@ -106,6 +108,9 @@ class DeltaTarget:
         """Whether there is nothing to say: like the reference, an append of no rows makes no commit."""
         nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
         return nothing and self.snapshot is not None and changes.replace is None
+
+    def _is_changed(self) -> bool:
+        return self.snapshot is None or self.config.metadata != self.snapshot.config.metadata
 
     def _replaced(self, replace: Replace | None, added: pa.Table) -> pa.Table:
         """The live files that an overwrite removes."""
@@ -118,9 +123,7 @@ class DeltaTarget:
             return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
         return files if replace.where is None else select_files(self.snapshot, replace.where).files
 
-    def _draft(
-        self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation, config: TableConfig
-    ) -> Draft:
+    def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
         now_ms = int(time.time() * 1000)
         replace = changes.replace
         creates = self.snapshot is None
@@ -130,8 +133,8 @@ class DeltaTarget:
             where = partitions_predicate(added, self.config, self.snapshot.time_zone)
         return Draft(
             actions=Actions(
-                protocol=config.protocol if creates else None,
-                metadata=config.metadata if creates or config is not self.config else None,
+                protocol=self.config.protocol if creates else None,
+                metadata=self.config.metadata if self._is_changed() else None,
                 added=added,
                 removed=tombstones_of(removed, now_ms, changes.data_change),
                 txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),
