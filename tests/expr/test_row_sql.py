@@ -83,6 +83,7 @@ def test_expressions_over_a_row_pass(sql: str, columns: list[str]):
         "JAVA_METHOD ('a', 'b') = ''",
         "try_reflect('a','b') = ''",
         "my_udf(a)",
+        "aßert_true(a)",
         "db.upper(b) = ''",
         "system.builtin.upper(b) = ''",
         "`reflect`('a','b') = ''",

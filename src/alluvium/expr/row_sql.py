@@ -161,7 +161,8 @@ def _ensure_callable(chain: Sequence[_Token], functions: frozenset[str], text: s
     name = "".join(token.text for token in chain)
     folded = name.casefold()
     # A name with dots, or in backticks, may be a function of a catalog.
-    if len(chain) > 1 or chain[0].kind != "word" or (folded not in functions and folded not in CONSTRUCTS):
+    known = name.isascii() and (folded in functions or folded in CONSTRUCTS)
+    if len(chain) > 1 or chain[0].kind != "word" or not known:
         raise _refused(f"it calls {name}(), which is not known to depend on nothing but its arguments", text)
 
 
