@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,15 @@ def make_log(root: Path, files: int) -> None:
     _write_commits(root, pa.schema([("id", pa.int64()), ("name", pa.string())]), list(adds), LOG_COMMITS)
 
 
+def make_empty(root: Path, metadata: Mapping[str, dict[str, Any]], properties: Mapping[str, str]) -> None:
+    """A table without files, of the columns that `rows` makes and those that have metadata: for writers to fill."""
+    shutil.rmtree(root, ignore_errors=True)
+    (root / "_delta_log").mkdir(parents=True)
+    known = {f.name: f for f in rows(1, 0, 0).schema}
+    schema = pa.schema([*known.values(), *(pa.field(name, pa.int64()) for name in metadata if name not in known)])
+    _write_commits(root, schema, [], 1, metadata, properties, writer=6)
+
+
 def _statistics(table: pa.Table) -> dict[str, Any]:
     ranges = {name: pc.min_max(table.column(name)).as_py() for name in _WITH_RANGE}
     return {
@@ -129,17 +139,28 @@ def _add(path: str, size: int, statistics: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write_commits(root: Path, schema: pa.Schema, adds: Sequence[dict[str, Any]], commits: int) -> None:
-    fields = [{"name": f.name, "type": _DELTA_TYPES[f.type], "nullable": True, "metadata": {}} for f in schema]
+def _write_commits(
+    root: Path,
+    schema: pa.Schema,
+    adds: Sequence[dict[str, Any]],
+    commits: int,
+    metadata_of: Mapping[str, dict[str, Any]] = MappingProxyType({}),
+    properties: Mapping[str, str] = MappingProxyType({}),
+    writer: int = 2,
+) -> None:
+    fields = [
+        {"name": f.name, "type": _DELTA_TYPES[f.type], "nullable": True, "metadata": metadata_of.get(f.name, {})}
+        for f in schema
+    ]
     metadata = {
         "id": str(uuid.UUID(int=len(adds))),
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": fields}),
         "partitionColumns": [],
-        "configuration": {},
+        "configuration": dict(properties),
         "createdTime": EPOCH_MS,
     }
-    first = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, {"metaData": metadata}]
+    first = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}}, {"metaData": metadata}]
     for version in range(commits):
         part = adds[version * len(adds) // commits : (version + 1) * len(adds) // commits]
         info = {"commitInfo": {"timestamp": EPOCH_MS + version, "operation": "WRITE", "operationParameters": {}}}

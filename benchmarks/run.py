@@ -37,6 +37,9 @@ ENGINES = {
     "alluvium": ("alluvium_spark.py", True),
     "alluvium-open": ("alluvium_open.py", True),
     "delta-spark": ("delta_spark.py", False),
+    # The same engines at other work, to be compared with themselves.
+    "alluvium-plain": ("alluvium_spark.py", True),
+    "delta-spark-plain": ("delta_spark.py", False),
     "deltalake": ("deltalake_open.py", False),
 }
 
@@ -101,7 +104,8 @@ class Fleet:
         path = HERE / "workers" / script
         log = self._logs / f"{engine}.log"
         if ours:
-            return Worker(engine, PROJECT_PYTHON, path, {}, log)
+            # This checkout, whichever the environment was made for.
+            return Worker(engine, PROJECT_PYTHON, path, {"PYTHONPATH": str(ROOT / "src")}, log)
         assert self._reference is not None
         env = {"PYTHONPATH": str(SHARED), "REFERENCE_DIR": str(self._reference)}
         return Worker(engine, self._reference / "venv" / "bin" / "python", path, env, log)

@@ -121,6 +121,50 @@ def _plan(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "plan", "path": str(bench.log_table()), "id": (turn + 2) * 7_919 % files * 1000 + 5}
 
 
+#: Engines that fill a table of the same columns without the feature, beside those that fill one with it.
+FEATURE_ENGINES = ("alluvium-plain", "alluvium", "delta-spark-plain", "delta-spark")
+
+_GENERATION = "id * 2 + hash(customer)"
+_IDENTITY = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": False}
+_CONSTRAINTS = {
+    "delta.constraints.amounts": "amount > -1000 and amount < 1000",
+    "delta.constraints.countries": "country <> 'XX' and length(name) > 3",
+    "delta.constraints.quantities": "quantity between 0 and 100",
+}
+#: By feature: what the table is, and the column that the data brings where the table does not make it.
+_FEATURES: dict[str, tuple[dict[str, dict[str, Any]], dict[str, str], str | None]] = {
+    "constraints": ({}, _CONSTRAINTS, None),
+    "generated": ({"made": {"delta.generationExpression": _GENERATION}}, {}, f"{_GENERATION} as made"),
+    "identity": ({"made": _IDENTITY}, {}, "id as made"),
+}
+
+
+def _fill(feature: str) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        metadata, properties, brought = _FEATURES[feature]
+        target = bench.output(engine, feature)
+        plain = engine.endswith("-plain")
+        data.make_empty(target, {name: {} if plain else m for name, m in metadata.items()}, {} if plain else properties)
+        columns = ["*", brought] if plain and brought is not None else ["*"]
+        return {"do": "fill", "source": str(bench.scan_table()), "path": str(target), "columns": columns}
+
+    return request
+
+
+def _filled(feature: str, title: str) -> Workload:
+    return Workload(
+        f"write-{feature}",
+        f"write of 8 M rows: {title}",
+        FEATURE_ENGINES,
+        "alluvium",
+        1.10,
+        _fill(feature),
+        rounds=5,
+        quick_rounds=2,
+        checks=False,
+    )
+
+
 WORKLOADS = (
     Workload("scan", "scan, filter, group-by: 8 M rows x 10 columns", SPARK_ENGINES, "alluvium", 1.05, _scan),
     Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
@@ -174,4 +218,7 @@ WORKLOADS = (
         quick_rounds=2,
         fresh=True,
     ),
+    _filled("constraints", "3 CHECK constraints / none"),
+    _filled("generated", "generated column / the same brought by the data"),
+    _filled("identity", "identity column / numbers brought by the data"),
 )

@@ -58,8 +58,12 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
         write(spark.read.parquet(request["source"]), request["path"], "overwrite")
         return None
 
+    def fill(request: Mapping[str, Any]) -> object:
+        write(spark.read.parquet(request["source"]).selectExpr(*request["columns"]), request["path"], "append")
+        return None
+
     def append(request: Mapping[str, Any]) -> object:
         write(spark.range(100).withColumn("text", F.col("id").cast("string")).coalesce(1), request["path"], "append")
         return None
 
-    return {"scan": scan, "point": point, "count": count, "plan": plan, "copy": copy, "append": append}
+    return {"scan": scan, "point": point, "count": count, "plan": plan, "copy": copy, "fill": fill, "append": append}

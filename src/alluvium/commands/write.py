@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from alluvium.codecs.parquet_footer import FileFooter, read_footer
+from alluvium.codecs.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
-from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
 from alluvium.plan.ports import Target
-from alluvium.plan.write import WRITTEN_FILES, WritePlan
-from alluvium.spark.columns import Assignment, align
+from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
+from alluvium.schema.types import LONG
+from alluvium.spark.columns import Assignment
+from alluvium.spark.derive import complete
 from alluvium.spark.write import write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
@@ -51,11 +53,14 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         CommitUnknown: The store did not say whether the commit stands.
     """
     plan = target.plan_write(request.replace, request.options)
-    rows = align(df, target.schema, request.assignment)
+    rows = complete(df, target.schema, plan, request.assignment)
+    numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        write_files(df.sparkSession, rows, plan)
-        written, footers = written_files(target.store, plan)
-        changes = FileChanges(written, footers, request.operation, request.replace, request.txn)
+        write_files(df.sparkSession, rows.df, rows.plan)
+        written, footers = written_files(target.store, _with_bounds_of(plan, numbered))
+        reached = _reached(numbered, footers)
+        footers = _without_others(plan, footers)
+        changes = FileChanges(written, footers, request.operation, request.replace, request.txn, reached=reached)
     except BaseException:
         target.store.delete_tree(plan.directory)
         raise
@@ -113,3 +118,36 @@ def _partition(path: str, names: int) -> list[str | None]:
     """The partition values in the directories between the job's own directory and the file."""
     directories = path.split("/")[1:-1]
     return list(parse_partition_path("/".join(directories[-names:]))[1]) if names else []
+
+
+def _with_bounds_of(plan: WritePlan, numbered: Sequence[Numbered]) -> WritePlan:
+    """The plan, with statistics of the columns that the job numbers: how far it got is found in the footers."""
+    known = {column.path for column in plan.stats_columns}
+    further = tuple(FooterColumn((n.column,), LONG) for n in numbered if (n.column,) not in known)
+    return replace(plan, stats_columns=plan.stats_columns + further)
+
+
+def _reached(numbered: Sequence[Numbered], footers: Sequence[FileFooter]) -> dict[str, int]:
+    reached = {}
+    for n in numbered:
+        found = [footer.columns.get((n.column,)) for footer in footers]
+        ends = [(stats.max if n.step > 0 else stats.min) if stats is not None else None for stats in found]
+        numbers = [end for end in ends if isinstance(end, int)]
+        if len(numbers) < len(footers):
+            # Without it the next writer would make the same numbers again.
+            raise CorruptTable(
+                "a file that was just written does not tell the bounds of its numbers",
+                code="damaged-file",
+                column=n.column,
+            )
+        if numbers:
+            reached[n.column] = max(numbers) if n.step > 0 else min(numbers)
+    return reached
+
+
+def _without_others(plan: WritePlan, footers: Sequence[FileFooter]) -> tuple[FileFooter, ...]:
+    """The footers, telling of the columns alone that the table keeps statistics of."""
+    kept = {column.path for column in plan.stats_columns}
+    return tuple(
+        FileFooter(f.num_rows, {path: stats for path, stats in f.columns.items() if path in kept}) for f in footers
+    )

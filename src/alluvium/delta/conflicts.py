@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.identity_columns import differ_only_in_marks
 from alluvium.delta.properties import parse_properties
 from alluvium.delta.stats import AddStatistics
 from alluvium.errors import Conflict
@@ -77,8 +78,12 @@ def protocol_changed(contest: Contest) -> Conflict | None:
 def metadata_changed(contest: Contest) -> Conflict | None:
     """ "Any column that exists in a data file present in the table MUST also be present in the metadata": our files
     were written under the old metadata.
+
+    A winner that made identity values, and did no more than move the mark, bothers only those who move it too: they
+    have made the same values. For others the metadata stands as the winner left it.
     """
-    if contest.winner.actions.metadata is None:
+    theirs, ours = contest.winner.actions.metadata, contest.draft.actions.metadata
+    if theirs is None or (ours is None and differ_only_in_marks(contest.config.metadata, theirs)):
         return None
     return contest.conflict("metadata-changed", "it changed the table's schema, partitioning or properties")
 

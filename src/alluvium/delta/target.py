@@ -13,6 +13,7 @@ from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.identity_columns import with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
@@ -84,6 +85,9 @@ class DeltaTarget:
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in column_paths(replace.where))),)
 
     def commit(self, changes: FileChanges) -> Committed:
+        if changes.reached:
+            moved = with_moved_marks(self.config, changes.reached)
+            return replace(self, config=moved).commit(replace(changes, reached={}))
         added = added_files(self.config, changes.files, changes.footers, changes.data_change)
         removed = self._replaced(changes.replace, added)
         metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}

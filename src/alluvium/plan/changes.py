@@ -68,6 +68,7 @@ class FileChanges:
         txn: An application's id and version, for idempotent writes.
         data_change: False when the commit only rearranges rows.
         read: What the outcome depends on, where that is more than what is replaced.
+        reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
     """
 
     written: pa.Table | None
@@ -77,6 +78,7 @@ class FileChanges:
     txn: tuple[str, int] | None = None
     data_change: bool = True
     read: ReadScope | None = None
+    reached: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def files(self) -> pa.Table:

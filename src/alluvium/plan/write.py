@@ -30,25 +30,50 @@ class Check:
     Attributes:
         name: The constraint's name, for the error.
         sql: Boolean Spark SQL over the plan's columns; a row passes only where it is true (not null).
-        columns: Columns that it names.
+        columns: Columns that it names (members of structs dotted): the error shows their values.
+        code: Of the error, by the kind of the condition.
     """
 
     name: str
     sql: str
     columns: tuple[str, ...] = ()
+    code: str = "constraint-violated"
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A column whose value is computed from others where the data does not bring it.
+    """A column whose value is computed where the data does not bring it.
 
     Attributes:
-        column: Name of the column.
-        sql: Spark SQL over the plan's columns.
+        column: Name of the column, at the top level.
+        sql: Spark SQL. A constant expression, or one over the plan's other columns.
+        is_constant: Whether the expression names no column. Constants are filled in first, for the others to see.
+        check: What must hold where the data does bring the column; None leaves the data its own way.
     """
 
     column: str
     sql: str
+    is_constant: bool = False
+    check: Check | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Numbered:
+    """A column of 64-bit integers that the job makes up where the data does not bring it.
+
+    The numbers are `first + k * step` with k = 0, 1, ...; no number twice in a job, gaps allowed.
+
+    Attributes:
+        column: Name of the column, at the top level.
+        first: The number that may come first.
+        step: Never 0.
+        accepts_data: Whether the data may bring the column; its values are then taken as they are.
+    """
+
+    column: str
+    first: int
+    step: int
+    accepts_data: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +87,7 @@ class WritePlan:
         partition_by: Names of the partition columns; their values go into directory names, not into files.
         checks: Conditions on every row, evaluated in the job itself.
         derived: Columns that are computed where the data does not bring them.
+        numbered: Columns of numbers that the job makes up where the data does not bring them.
         stats_columns: Leaves to take statistics of.
         file_format: `"parquet"`.
         options: The writer's options (compression, rows per file, ...).
@@ -73,6 +99,7 @@ class WritePlan:
     partition_by: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     derived: tuple[Derived, ...] = ()
+    numbered: tuple[Numbered, ...] = ()
     stats_columns: tuple[FooterColumn, ...] = ()
     file_format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import enum
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.clone import PrivateSession
+from alluvium.spark.failures import analysis_problem
 from alluvium.spark.scan.names import plain, quote, sql_type
 from alluvium.spark.types import from_spark
 
@@ -84,7 +84,7 @@ def align(
     try:
         return _select(df, selected)
     except AnalysisException as error:
-        raise _refused(_sentence(error), "", data, schema) from None
+        raise _refused(analysis_problem(error), "", data, schema) from None
 
 
 def _select(df: DataFrame, selected: list[str]) -> DataFrame:
@@ -93,10 +93,6 @@ def _select(df: DataFrame, selected: list[str]) -> DataFrame:
     # The mode of a cast is fixed when it is analysed: a session of our own analyses it as ANSI, the user's runs it.
     private = PrivateSession(df.sparkSession, {"spark.sql.ansi.enabled": "true"})
     return private.give_back(private.take(df).selectExpr(*selected))
-
-
-def _sentence(error: AnalysisException) -> str:
-    return re.sub(r"^\[[A-Z_.]+\]\s*", "", str(error).split("SQLSTATE")[0].split(";")[0]).strip().rstrip(".")
 
 
 def _data_schema(df: DataFrame) -> Struct:

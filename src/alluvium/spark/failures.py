@@ -21,6 +21,7 @@ from typing import Any
 import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException
 
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
@@ -177,3 +178,8 @@ def messages(java_exception: JavaObject) -> Iterator[str]:
             return
         yield str(java_exception.toString())
         java_exception = java_exception.getCause()
+
+
+def analysis_problem(error: AnalysisException) -> str:
+    """What Spark has against a query, one sentence without its codes."""
+    return re.sub(r"^\[[A-Z_.]+\]\s*", "", str(error).split("SQLSTATE")[0].split(";")[0]).strip().rstrip(".")

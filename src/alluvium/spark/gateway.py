@@ -47,6 +47,12 @@ class Java:
     hadoop_relation: JavaObject
     dataset: JavaObject
     sql_conf: JavaObject
+    static_invoke: JavaObject
+    invoke: JavaObject
+    object_type: JavaObject
+    integer_type: JavaObject
+    task_context_class: JavaObject
+    expression_utils: JavaObject
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
         """A Scala `Seq` of a few objects (one round trip each)."""
@@ -109,4 +115,10 @@ def _look_up(gateway: JavaGateway) -> Java:
         hadoop_relation=sources.HadoopFsRelation,
         dataset=sql.classic.Dataset,
         sql_conf=sql.internal.SQLConf,
+        static_invoke=catalyst.expressions.objects.StaticInvoke,
+        invoke=catalyst.expressions.objects.Invoke,
+        object_type=sql.types.ObjectType,
+        integer_type=sql.types.DataType.fromDDL("int"),
+        task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
+        expression_utils=sql.classic.ExpressionUtils,
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-import msgspec
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
@@ -13,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.plan.write import Check, WritePlan
+from alluvium.plan.write import WritePlan
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark import failures
+from alluvium.spark.checks import examples, find_violation, violation, with_checks
 from alluvium.spark.clone import PrivateSession
-from alluvium.spark.scan.names import quote, quote_text
+from alluvium.spark.derive import find_exhausted, numbers_exhausted
+from alluvium.spark.scan.names import quote
 from alluvium.spark.session import ensure_native
 from alluvium.spark.types import to_spark
 
@@ -37,8 +38,6 @@ _OPTIONS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FIELD_ID = "parquet.field.id"
-_VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
-_SHOWN_CHARACTERS = 500
 
 
 def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
@@ -48,21 +47,23 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
 
     Args:
         spark: The session that runs the job.
-        df: Rows that have the plan's columns and types, in order (see `columns.align`).
+        df: Rows that have the plan's columns and types, in order (see `derive.complete`).
         plan: What to write.
 
     Raises:
-        InvalidRequest: `"constraint-violated"`: a row fails a check, named with the row's values;
+        InvalidRequest: The check's own code (`"constraint-violated"`, ...): rows fail a check, with the values of up to
+            five of them; `"invalid-constraint"`: Spark cannot evaluate a check; `"numbers-exhausted"`;
             `"invalid-data"`: Spark refuses the data or fails on a value; `"no-jvm"`.
-        UnsupportedFeature: The plan has derived columns or another format than Parquet.
+        UnsupportedFeature: The plan has columns to derive, or another format than Parquet.
     """
     ensure_native(spark)
     failures.install()
-    if plan.derived or plan.file_format != "parquet":
-        raise UnsupportedFeature("derived columns and formats other than Parquet cannot be written by Spark here")
+    if plan.derived or plan.numbered or plan.file_format != "parquet":
+        raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
     private = PrivateSession(spark, _SETTINGS)
     try:
-        rows = _checked(private.take(_with_field_ids(df, plan.schema)), plan.checks)
+        unchecked = private.take(_with_field_ids(df, plan.schema))
+        rows = with_checks(unchecked, plan.checks)
         writer = rows.write.mode("error").options(**{**_OPTIONS, **dict(plan.options)})
         if plan.partition_by:
             writer = writer.partitionBy(*plan.partition_by)
@@ -70,7 +71,7 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
     except AnalysisException as error:
         raise _invalid(error, plan) from error
     except (PySparkException, Py4JJavaError) as error:
-        raise _translated(error, plan) from error
+        raise _translated(error, plan, df) from error
 
 
 def _with_field_ids(df: DataFrame, schema: Struct) -> DataFrame:
@@ -115,32 +116,14 @@ def _ids_only(data_type: DataType) -> DataType:
     return Map(_ids_only(data_type.key), _ids_only(data_type.value)) if isinstance(data_type, Map) else data_type
 
 
-def _checked(df: DataFrame, checks: tuple[Check, ...]) -> DataFrame:
-    """The rows, with a filter on top that raises at the first row for which a check is not true."""
-    for index, check in enumerate(checks):
-        names = ", ".join(f"{quote_text(name)}, cast({_column(name)} as string)" for name in check.columns)
-        values = f"to_json(named_struct({names}), map('ignoreNullFields', 'false'))" if names else "'{}'"
-        message = f"concat('alluvium-check {index} ', {values}, ' end-of-check')"
-        # spark_partition_id() costs nothing and makes the condition nondeterministic: Spark may then neither move it
-        # below a join or limit, where it would see rows that are not written, nor drop it.
-        condition = f"coalesce(({check.sql}), false) or (spark_partition_id() >= 0 and raise_error({message}))"
-        df = df.where(_typed(condition, message))
-    return df
-
-
-def _typed(condition: str, message: str) -> str:
-    return condition.replace(f"raise_error({message})", f"cast(raise_error({message}) as boolean)")
-
-
-def _column(name: str) -> str:
-    return ".".join(quote(part) for part in name.split("."))
-
-
-def _translated(error: Exception, plan: WritePlan) -> Exception:
+def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
     texts = [str(error), *_java_messages(error)]
     for text in texts:
-        if match := _VIOLATION.search(text):
-            return _violation(plan.checks[int(match[1])], match[2], plan)
+        if (found := find_violation(text, plan.checks)) is not None:
+            check, row = found
+            return violation(check, examples(df, check, row), plan.root)
+        if (column := find_exhausted(text)) is not None:
+            return numbers_exhausted(column, plan.root)
     if isinstance(error, PySparkException) and error.getCondition():
         return _invalid(error, plan)
     cause = next((text for text in reversed(texts) if _CONDITION.search(text)), None)
@@ -163,22 +146,6 @@ def _java_messages(error: Exception) -> list[str]:
     elif isinstance(error, CapturedException):
         java_exception = error._origin
     return list(failures.messages(java_exception))
-
-
-def _violation(check: Check, values_json: str, plan: WritePlan) -> InvalidRequest:
-    try:
-        values: dict[str, str | None] = msgspec.json.decode(values_json, type=dict[str, str | None])
-        row = ", ".join(f"{name} = {'null' if value is None else value}" for name, value in values.items())
-    except msgspec.DecodeError:
-        row = values_json
-    return InvalidRequest(
-        f"constraint {check.name!r} ({check.sql}) does not hold for a row"
-        + (f" with {row[:_SHOWN_CHARACTERS]}" if row else ""),
-        code="constraint-violated",
-        url=plan.root,
-        column=check.columns[0] if len(check.columns) == 1 else None,
-        hint="nothing was written; filter or correct the rows, or change the table's constraint",
-    )
 
 
 def _invalid(error: PySparkException, plan: WritePlan) -> InvalidRequest:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
-from alluvium.delta.spec import Metadata
+from alluvium.delta.spec import Metadata, Protocol
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.storage.open import open_store
@@ -90,3 +90,19 @@ class Feature:
     on_scan: Callable[[ScanPlan, ScanContext], ScanPlan] | None = None
     on_write: Callable[[WritePlan, TableConfig], WritePlan] | None = None
     on_commit: Callable[[Actions, TableConfig], None] | None = None
+
+
+#: "Writer Version 7": from here on features are listed, not implied.
+_LISTED_FROM_WRITER = 7
+
+
+def is_supported_for_writers(feature: Feature, protocol: Protocol) -> bool:
+    """Whether a table's protocol makes writers obey the feature: by its legacy version, or by listing it.
+
+    Specification: "A feature is supported by a table when its name is in the `protocol` action's `readerFeatures`
+    and/or `writerFeatures`", and the versions from `legacy_writer` up to 6.
+    """
+    version = protocol.min_writer_version
+    if version < _LISTED_FROM_WRITER:
+        return feature.legacy_writer is not None and feature.legacy_writer <= version
+    return not {feature.name, *feature.aliases}.isdisjoint(protocol.writer_features or ())

@@ -5,7 +5,6 @@ Specification: "Column Invariants". Found as `columnInvariants` in drafts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -13,25 +12,24 @@ import msgspec
 
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature
-from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.expr.parse import parse_predicate
+from alluvium.expr.row_functions import JOB, ROW
+from alluvium.expr.row_sql import RowExpression, parse_row_expression
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Array, DataType, Map, Struct
 
 KEY = "delta.invariants"
-
-# The log is untrusted: a condition must not reach into the JVM.
-_REFLECTION = re.compile(r"\b(reflect|java_method|try_reflect)\s*\(", re.IGNORECASE)
+_NOT_NULL = "not-null-violated"
 
 
 def invariants(schema: Struct) -> tuple[Check, ...]:
     """The schema's conditions as checks on rows: NOT NULL columns first, then expressions.
 
     Raises:
-        CorruptTable: An invariant's JSON or SQL does not parse.
-        UnsupportedFeature: A NOT NULL inside an array or map, which no SQL condition can express cheaply.
+        CorruptTable: An invariant is not a condition on a row.
     """
-    return (*_not_null(schema, (), None), *_expressions(schema, schema, ()))
+    return (*_not_null(schema, ()), *_expressions(schema, schema, ()))
 
 
 def quote(path: tuple[str, ...]) -> str:
@@ -39,34 +37,47 @@ def quote(path: tuple[str, ...]) -> str:
     return ".".join("`" + name.replace("`", "``") + "`" for name in path)
 
 
-def _not_null(struct: Struct, prefix: tuple[str, ...], nullable_parent: tuple[str, ...] | None) -> Iterator[Check]:
+def _not_null(struct: Struct, prefix: tuple[str, ...]) -> Iterator[Check]:
     for f in struct.fields:
         path = (*prefix, f.name)
+        name = f"NOT NULL {'.'.join(path)}"
         if not f.nullable:
-            condition = f"{quote(path)} is not null"
-            if nullable_parent is not None:
-                # A member is only required where its struct is there at all.
-                condition = f"({quote(nullable_parent)} is null or {condition})"
-            yield Check(f"NOT NULL {'.'.join(path)}", condition, (path[0],))
+            # As the reference: a member is required even where the struct around it is null.
+            yield Check(name, f"{quote(path)} is not null", (".".join(path),), _NOT_NULL)
         if isinstance(f.type, Struct):
-            yield from _not_null(f.type, path, path if f.nullable else nullable_parent)
-        elif _requires_inside(f.type):
-            raise UnsupportedFeature(
-                "NOT NULL inside an array or map is not enforced yet, so the table cannot be written",
-                code="nested-not-null",
-                features=("invariants",),
-                column=".".join(path),
-            )
+            yield from _not_null(f.type, path)
+        elif (inside := _required_inside(f.type, quote(path), 0)) is not None:
+            yield Check(f"{name} (inside)", inside, (".".join(path),), _NOT_NULL)
 
 
-def _requires_inside(data_type: DataType) -> bool:
+def _required_inside(data_type: DataType, value: str, depth: int) -> str | None:
+    """The condition that what must not be null inside of an array, map or struct is not; None where nothing must.
+
+    True where the value itself is null. `contains_null` is no promise: the reference does not enforce it, and writes
+    nulls where it is false.
+    """
+    element = f"e{depth}"
     if isinstance(data_type, Array):
-        return _requires_inside(data_type.element)
+        inner = _required_inside(data_type.element, element, depth + 1)
+        return None if inner is None else f"({value} is null or forall({value}, {element} -> {inner}))"
     if isinstance(data_type, Map):
-        return _requires_inside(data_type.key) or _requires_inside(data_type.value)
+        parts = (
+            f"forall({function}({value}), {element} -> {inner})"
+            for function, of in (("map_keys", data_type.key), ("map_values", data_type.value))
+            if (inner := _required_inside(of, element, depth + 1)) is not None
+        )
+        joined = " and ".join(parts)
+        return f"({value} is null or ({joined}))" if joined else None
     if isinstance(data_type, Struct):
-        return any(not f.nullable or _requires_inside(f.type) for f in data_type.fields)
-    return False
+        conditions = []
+        for f in data_type.fields:
+            member = f"{value}.{quote((f.name,))}"
+            if not f.nullable:
+                conditions.append(f"{member} is not null")
+            if (inner := _required_inside(f.type, member, depth)) is not None:
+                conditions.append(inner)
+        return f"({value} is null or ({' and '.join(conditions)}))" if conditions else None
+    return None
 
 
 def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Iterator[Check]:
@@ -74,12 +85,26 @@ def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Ite
         path = (*prefix, f.name)
         stored = f.metadata.get(KEY)
         if stored is not None:
-            sql = _parse_invariant(stored, path)
-            # Parsed once here so that damage is found before any row is written.
-            parse_predicate(sql, schema)
-            yield Check(f"{'.'.join(path)}: {sql}", f"({sql})", (path[0],))
+            parsed = _parse_condition(_parse_invariant(stored, path), schema, path)
+            columns = tuple(".".join(p) for p in parsed.columns)
+            yield Check(f"{'.'.join(path)}: {parsed.sql}", parsed.sql, columns or (path[0],))
         if isinstance(f.type, Struct):
             yield from _expressions(f.type, schema, path)
+
+
+def _parse_condition(sql: str, schema: Struct, path: tuple[str, ...]) -> RowExpression:
+    try:
+        parsed = parse_row_expression(sql, schema, ROW | JOB)
+        # Found before any row is written: text that is no condition at all, and columns that do not exist.
+        parse_predicate(sql, schema)
+        return parsed
+    except InvalidRequest as error:
+        raise CorruptTable(
+            f"the invariant of the column cannot be enforced: {error.message}",
+            code="invalid-invariant",
+            column=".".join(path),
+            hint="the field's metadata delta.invariants must hold an SQL condition over the table's columns",
+        ) from None
 
 
 def _parse_invariant(stored: object, path: tuple[str, ...]) -> str:
@@ -91,12 +116,12 @@ def _parse_invariant(stored: object, path: tuple[str, ...]) -> str:
         sql = document["expression"]["expression"] if document else None
     except (msgspec.DecodeError, KeyError, TypeError):
         sql = None
-    if not isinstance(sql, str) or _REFLECTION.search(sql):
+    if not isinstance(sql, str):
         raise CorruptTable(
             f"the invariant of the column is not a condition: {str(stored)[:200]!r}",
             code="invalid-invariant",
             column=".".join(path),
-            hint="the field's metadata delta.invariants must hold an SQL condition without reflection",
+            hint="the field's metadata delta.invariants must hold an SQL condition",
         )
     return sql
 

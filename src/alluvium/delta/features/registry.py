@@ -13,11 +13,15 @@ from alluvium.delta.features import (
     append_only,
     catalog_managed,
     change_data_feed,
+    check_constraints,
     checkpoint_protection,
     clustering,
+    column_defaults,
     column_mapping,
     deletion_vectors,
     domain_metadata,
+    generated_columns,
+    identity_columns,
     in_commit_timestamp,
     invariants,
     row_tracking,
@@ -31,7 +35,6 @@ from alluvium.delta.features import (
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.spec import Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.schema.walk import fields_within
 
 #: Highest versions that the specification defines.
 MAX_READER_VERSION = 3
@@ -42,24 +45,10 @@ def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
     return lambda config: config.metadata.configuration.get(name, idle[0]).casefold() not in idle
 
 
-def _has_field_key(prefix: str) -> Callable[[TableConfig], bool]:
-    return lambda config: any(key.startswith(prefix) for _, f in fields_within(config.schema) for key in f.metadata)
-
-
-def _has_constraints(config: TableConfig) -> bool:
-    return any(key.startswith("delta.constraints.") for key in config.metadata.configuration)
-
-
 def _missing(name: str, reader: bool, **legacy: object) -> Feature:
     return Feature(name=name, reader=reader, spec=name, readable=False, writable=False, **legacy)  # type: ignore[arg-type]
 
 
-#: Implied by legacy versions, not implemented yet: a table of that version is served as long as it does not use them.
-_LEGACY_MISSING = (
-    _missing("checkConstraints", False, legacy_writer=3, is_used=_has_constraints),
-    _missing("generatedColumns", False, legacy_writer=4, is_used=_has_field_key("delta.generationExpression")),
-    _missing("identityColumns", False, legacy_writer=6, is_used=_has_field_key("delta.identity.")),
-)
 #: Writer features without a module: readers have nothing to obey, and a request for them is refused by name.
 _WRITERS_MISSING = (
     _missing(
@@ -85,13 +74,17 @@ _WRITERS_MISSING = (
         False,
         is_requested=_property_is("delta.enableMaterializePartitionColumnsFeature", "false"),
     ),
-    _missing("allowColumnDefaults", False, automatic=False),
 )
 
 #: Every feature with a record, in the order in which their passes run.
 FEATURES: tuple[Feature, ...] = (
     append_only.FEATURE,
+    # The values of columns, before the conditions on them.
+    column_defaults.FEATURE,
+    generated_columns.FEATURE,
+    identity_columns.FEATURE,
     invariants.FEATURE,
+    check_constraints.FEATURE,
     # First of the passes: those that follow see the files' own names.
     column_mapping.FEATURE,
     timestamp_ntz.FEATURE,
@@ -110,7 +103,6 @@ FEATURES: tuple[Feature, ...] = (
     variant.FEATURE,
     variant_shredding.FEATURE,
     change_data_feed.FEATURE,
-    *_LEGACY_MISSING,
     *_WRITERS_MISSING,
 )
 

@@ -1,0 +1,132 @@
+"""Conditions on every row of a job: raised by the job itself, told with the rows that break them."""
+
+from __future__ import annotations
+
+import re
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame
+
+from alluvium.errors import InvalidRequest
+from alluvium.plan.write import Check
+from alluvium.spark.failures import analysis_problem
+from alluvium.spark.scan.names import quote, quote_text
+
+_VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
+_SHOWN_CHARACTERS = 300
+_SHOWN_ROWS = 5
+#: For how long more rows are looked for, once a job has failed on one.
+_LOOK_UP_SECONDS = 10.0
+
+Row = dict[str, str | None]
+
+
+def with_checks(df: DataFrame, checks: Sequence[Check]) -> DataFrame:
+    """The rows, with filters on top that raise at the first row for which a check is not true.
+
+    Raises:
+        InvalidRequest: `"invalid-constraint"`: Spark cannot evaluate a check.
+    """
+    for index, check in enumerate(checks):
+        values = _values(df, check)
+        message = f"concat('alluvium-check {index} ', {values}, ' end-of-check')"
+        # spark_partition_id() costs nothing and makes the condition nondeterministic: Spark may then neither move it
+        # below a join or limit, where it would see rows that are not written, nor drop it.
+        fails = f"(spark_partition_id() >= 0 and cast(raise_error({message}) as boolean))"
+        try:
+            df = df.where(f"coalesce(({check.sql}), false) or {fails}")
+        except AnalysisException as error:
+            raise InvalidRequest(
+                f"constraint {check.name!r} ({check.sql}) cannot be evaluated: {analysis_problem(error)}",
+                code="invalid-constraint",
+                hint="correct or drop the constraint",
+            ) from error
+    return df
+
+
+def _values(df: DataFrame, check: Check) -> str:
+    pairs = ", ".join(f"{quote_text(name)}, cast({_column(df, name)} as string)" for name in check.columns)
+    return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))" if pairs else "'{}'"
+
+
+def _column(df: DataFrame, name: str) -> str:
+    return quote(name) if name in df.columns else ".".join(quote(part) for part in name.split("."))
+
+
+def find_violation(text: str, checks: Sequence[Check]) -> tuple[Check, Row] | None:
+    """The check that a job's error speaks of, and the values of the row that broke it."""
+    match = _VIOLATION.search(text)
+    # The data's own query may raise a text that looks like ours.
+    if match is None or int(match[1]) >= len(checks):
+        return None
+    return checks[int(match[1])], _parse_row(match[2])
+
+
+def _parse_row(text: str) -> Row:
+    try:
+        return msgspec.json.decode(text, type=Row)
+    except msgspec.DecodeError:
+        return {"row": text}
+
+
+def examples(df: DataFrame, check: Check, first: Row) -> list[Row]:
+    """Up to five different rows that break a check, the one that stopped the job first.
+
+    A job ends at its first such row, so that the others are looked for by a query of their own: only once the job has
+    failed, for a few seconds, and only for the message. Where the data's query gives other rows each time it runs, or
+    fails now, the one row is all there is to show.
+    """
+    if not check.columns:
+        return [first]
+    found = [first]
+    try:
+        broken = df.where(f"not coalesce(({check.sql}), false)").selectExpr(f"{_values(df, check)} as shown")
+        with _limited(df, _LOOK_UP_SECONDS):
+            rows = broken.limit(4 * _SHOWN_ROWS).collect()
+    except (PySparkException, Py4JError):
+        return found
+    for row in rows:
+        values = _parse_row(row["shown"])
+        if values not in found and len(found) < _SHOWN_ROWS:
+            found.append(values)
+    return found
+
+
+@contextmanager
+def _limited(df: DataFrame, seconds: float) -> Iterator[None]:
+    """Cancels the jobs that this thread starts within, when their time is over."""
+    context = df.sparkSession.sparkContext
+    keys = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
+    before = {key: context.getLocalProperty(key) for key in keys}
+    group = f"alluvium-{uuid.uuid4()}"
+    context.setJobGroup(group, "rows that break a constraint", interruptOnCancel=True)
+    timer = threading.Timer(seconds, context.cancelJobGroup, (group,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for key, value in before.items():
+            context.setLocalProperty(key, value)  # type: ignore[arg-type] # None removes it
+
+
+def violation(check: Check, rows: Sequence[Row], url: str) -> InvalidRequest:
+    """What the caller is told of a broken check."""
+    texts = [", ".join(f"{k} = {'null' if v is None else v}" for k, v in row.items()) for row in rows]
+    shown = [text[:_SHOWN_CHARACTERS] for text in texts if text]
+    which = f" with {shown[0]}" if shown else ""
+    others = "".join(f"\n  and for one with {text}" for text in shown[1:])
+    return InvalidRequest(
+        f"constraint {check.name!r} ({check.sql}) does not hold for a row{which}{others}",
+        code=check.code,
+        url=url,
+        column=check.columns[0] if len(check.columns) == 1 else None,
+        hint="nothing was written; filter or correct the rows, or change the table's constraint",
+    )
