@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from alluvium.delta.actions import Actions, format_entry, format_file_actions, tombstones_of, total
 from alluvium.delta.assemble import assemble
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.partitions import partition_constants, partition_keys, partitions_predicate
 from alluvium.delta.spec import FILES, TOMBSTONES, Add, CommitInfo, DomainMetadata, Remove, Txn, parse_actions
@@ -104,7 +105,10 @@ def test_the_total_of_nothing_is_zero():
 
 
 def test_the_entry_goes_to_the_version_after_the_base():
-    entry = assemble(make_draft(Actions(added=make_files({"path": "a"})), read_version=41), make_config(), 41, 1_234)
+    entry = assemble(
+        make_draft(Actions(added=make_files({"path": "a"})), read_version=41),
+        CommitContext(make_config(), version=42, now_ms=1_234),
+    )
     assert (entry.version, entry.path) == (42, "_delta_log/00000000000000000042.json")
     info = lines(entry.data)[0]["commitInfo"]
     assert list(info) == [
@@ -116,20 +120,25 @@ def test_the_entry_goes_to_the_version_after_the_base():
 
 def test_a_table_s_first_commit_has_read_no_version():
     actions = Actions(protocol=LEGACY, metadata=make_metadata())
-    info = lines(assemble(make_draft(actions, read_version=-1), make_config(), -1, 0).data)[0]["commitInfo"]
+    info = lines(assemble(make_draft(actions, read_version=-1), CommitContext(make_config())).data)[0]["commitInfo"]
     assert "readVersion" not in info
 
 
 def test_assembling_anew_keeps_the_draft_s_identity():
     draft = make_draft(Actions(added=make_files({"path": "a"})))
-    first, second = (lines(assemble(draft, make_config(), base, 0).data)[0]["commitInfo"] for base in (0, 5))
+    first, second = (
+        lines(assemble(draft, CommitContext(make_config(), version=base)).data)[0]["commitInfo"] for base in (0, 5)
+    )
     assert first == second
     assert make_draft(Actions()).txn_id != make_draft(Actions()).txn_id
 
 
 def test_user_metadata_stands_in_the_commit_info():
     draft = Draft(Actions(), ReadScope(), Operation("WRITE", user_metadata="nightly"), 0)
-    assert lines(assemble(draft, make_config(), 0, 0).data)[0]["commitInfo"]["userMetadata"] == "nightly"
+    assert (
+        lines(assemble(draft, CommitContext(make_config(), version=1)).data)[0]["commitInfo"]["userMetadata"]
+        == "nightly"
+    )
 
 
 @pytest.mark.parametrize(
@@ -145,7 +154,7 @@ def test_features_look_at_what_is_committed():
     config = make_config(properties={"delta.appendOnly": "true"})
     draft = make_draft(Actions(removed=removal_of(make_files({"path": "a"}))))
     with pytest.raises(InvalidRequest) as caught:
-        assemble(draft, config, 0, 0)
+        assemble(draft, CommitContext(config, version=1))
     assert caught.value.code == "append-only"
 
 

@@ -58,7 +58,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     try:
         write_files(df.sparkSession, rows.df, rows.plan)
         written, footers = written_files(target.store, _with_bounds_of(plan, numbered))
-        reached = _reached(numbered, footers)
+        reached = _reached(plan, numbered, footers)
         footers = _without_others(plan, footers)
         changes = FileChanges(written, footers, request.operation, request.replace, request.txn, reached=reached)
     except BaseException:
@@ -123,14 +123,15 @@ def _partition(path: str, names: int) -> list[str | None]:
 def _with_bounds_of(plan: WritePlan, numbered: Sequence[Numbered]) -> WritePlan:
     """The plan, with statistics of the columns that the job numbers: how far it got is found in the footers."""
     known = {column.path for column in plan.stats_columns}
-    further = tuple(FooterColumn((n.column,), LONG) for n in numbered if (n.column,) not in known)
+    paths = [(plan.stored_name(n.column),) for n in numbered]
+    further = tuple(FooterColumn(path, LONG) for path in paths if path not in known)
     return replace(plan, stats_columns=plan.stats_columns + further)
 
 
-def _reached(numbered: Sequence[Numbered], footers: Sequence[FileFooter]) -> dict[str, int]:
+def _reached(plan: WritePlan, numbered: Sequence[Numbered], footers: Sequence[FileFooter]) -> dict[str, int]:
     reached = {}
     for n in numbered:
-        found = [footer.columns.get((n.column,)) for footer in footers]
+        found = [footer.columns.get((plan.stored_name(n.column),)) for footer in footers]
         ends = [(stats.max if n.step > 0 else stats.min) if stats is not None else None for stats in found]
         numbers = [end for end in ends if isinstance(end, int)]
         if len(numbers) < len(footers):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 import pyarrow as pa
@@ -43,6 +43,7 @@ class Actions:
         removed: Schema `TOMBSTONES`.
         txns: Transaction identifiers to set.
         domains: Domains to set or remove.
+        info: What features have to say in the commit's commitInfo.
     """
 
     protocol: Protocol | None = None
@@ -51,6 +52,14 @@ class Actions:
     removed: pa.Table = field(default_factory=_no_tombstones)
     txns: tuple[Txn, ...] = ()
     domains: tuple[DomainMetadata, ...] = ()
+    info: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+def with_tags(actions: Actions, tags: Mapping[str, str]) -> Actions:
+    """The actions, with more tags in the commit's commitInfo."""
+    known = actions.info.get("tags")
+    merged: dict[str, JsonValue] = {**(known if isinstance(known, dict) else {}), **tags}
+    return replace(actions, info={**actions.info, "tags": merged})
 
 
 def format_entry(commit_info: Mapping[str, JsonValue], actions: Actions) -> bytes:
@@ -59,7 +68,7 @@ def format_entry(commit_info: Mapping[str, JsonValue], actions: Actions) -> byte
     Specification: "Delta Log Entries".
     """
     single = [a for a in (actions.metadata, actions.protocol) if a is not None]
-    head = format_actions([CommitInfo(commit_info), *single, *actions.txns, *actions.domains])
+    head = format_actions([CommitInfo({**actions.info, **commit_info}), *single, *actions.txns, *actions.domains])
     files = [*format_file_actions("add", actions.added), *format_file_actions("remove", actions.removed)]
     return head + b"".join(line + b"\n" for line in files)
 

@@ -9,7 +9,10 @@ from alluvium.delta.assemble import assemble
 from alluvium.delta.config import TableConfig
 from alluvium.delta.conflicts import Contest, Winner, conflicts
 from alluvium.delta.draft import Draft
+from alluvium.delta.features import in_commit_timestamp
+from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.history import commit_time_ms
 from alluvium.delta.snapshot import Snapshot, load_snapshot, locating, refresh
 from alluvium.delta.spec import FILES
 from alluvium.delta.winners import read_winners
@@ -32,10 +35,8 @@ class DeltaPort:
         return self._store.url
 
     def assemble(self, draft: Draft, base: Snapshot | None) -> Entry:
-        config = _config(draft, base)
-        now_ms = int(time.time() * 1000)
         with locating(self._store, None):
-            return assemble(draft, config, -1 if base is None else base.version, now_ms)
+            return assemble(draft, _context(draft, base))
 
     def publish(self, entry: Entry) -> PutOutcome:
         """ "Writers MUST never overwrite an existing log entry." """
@@ -62,6 +63,23 @@ class DeltaPort:
         config = _config(draft, base)
         files = base.files if base is not None else FILES.empty_table()
         return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))
+
+
+def _context(draft: Draft, base: Snapshot | None) -> CommitContext:
+    now_ms = int(time.time() * 1000)
+    if base is None:
+        return CommitContext(config=_config(draft, None), now_ms=now_ms)
+    config = draft.config or base.config
+    return CommitContext(
+        config=config,
+        before=base.config,
+        version=base.version + 1,
+        now_ms=now_ms,
+        # Looked up only where a commit has to be later: it takes a request.
+        previous_ms=commit_time_ms(base) if in_commit_timestamp.is_used(config) else None,
+        files=base.files,
+        domains=base.state.domains,
+    )
 
 
 def _config(draft: Draft, base: Snapshot | None) -> TableConfig:

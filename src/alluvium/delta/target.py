@@ -13,6 +13,7 @@ from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.clustering import clustering_columns
 from alluvium.delta.features.identity_columns import with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
@@ -67,7 +68,12 @@ class DeltaTarget:
             if self.snapshot is not None:
                 ensure_writable(self.snapshot.config)
             checks = self._replace_checks(replace)
-            return plan_write(self.config, self.store.url, checks, options)
+            indexed = clustering_columns(self._domains(), self.config)
+            return plan_write(self.config, self.store.url, checks, options, indexed)
+
+    def _domains(self) -> dict[str, DomainMetadata]:
+        before = {} if self.snapshot is None else self.snapshot.state.domains
+        return {**before, **{d.domain: d for d in self.domains}}
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""

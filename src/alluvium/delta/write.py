@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.codecs.parquet_footer import FileFooter, FooterColumn
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.registry import WRITE_PASSES
 from alluvium.delta.partition_values import log_partition_text
@@ -19,7 +19,11 @@ from alluvium.storage.paths import encode_uri_paths
 
 
 def plan_write(
-    config: TableConfig, root: str, checks: Sequence[Check] = (), options: Sequence[tuple[str, str]] = ()
+    config: TableConfig,
+    root: str,
+    checks: Sequence[Check] = (),
+    options: Sequence[tuple[str, str]] = (),
+    indexed: Sequence[tuple[str, ...]] = (),
 ) -> WritePlan:
     """How rows become files of a table: each feature adds its obligations in turn.
 
@@ -28,8 +32,9 @@ def plan_write(
         root: Its URL.
         checks: Conditions of the request itself, beside the table's own.
         options: For the engine's Parquet writer.
+        indexed: Columns that have statistics wherever they stand ("Writers must write out per-file statistics for
+            clustering columns"), by their logical paths.
     """
-    properties = parse_properties(config.metadata.configuration)
     plan = WritePlan(
         root=root,
         # A directory of its own for each job: what the job wrote is one listing, and what a failed job
@@ -38,14 +43,21 @@ def plan_write(
         schema=config.schema,
         partition_by=config.partition_columns,
         checks=tuple(checks),
-        stats_columns=stats_columns(
-            config.schema, config.partition_columns, properties.num_indexed_cols, properties.stats_columns
-        ),
+        stats_columns=_with_statistics(config, indexed),
         options=tuple(options),
     )
     for edit in WRITE_PASSES:
         plan = edit(plan, config)
     return plan
+
+
+def _with_statistics(config: TableConfig, indexed: Sequence[tuple[str, ...]]) -> tuple[FooterColumn, ...]:
+    properties = parse_properties(config.metadata.configuration)
+    chosen = stats_columns(
+        config.schema, config.partition_columns, properties.num_indexed_cols, properties.stats_columns
+    )
+    every = stats_columns(config.schema, config.partition_columns, -1) if indexed else ()
+    return (*chosen, *(leaf for leaf in every if leaf.path in indexed and leaf not in chosen))
 
 
 def added_files(
@@ -58,14 +70,20 @@ def added_files(
     count = written.num_rows
     columns: dict[str, pa.Array | pa.ChunkedArray] = {
         "path": encode_uri_paths(written.column("path")),
-        "partitionValues": partition_maps(config, written.column("partition")),
+        "partitionValues": partition_maps(config, written.column("partition"), config.physical_names),
         "size": written.column("size"),
         "modificationTime": written.column("modification_time_ms"),
         "dataChange": pa.repeat(pa.scalar(data_change), count),
-        "stats": format_stats(footers),
+        # "When adding a logical file with a deletion vector, then that logical file must have correct `numRecords`
+        # information": and bounds that later vectors may loosen say that they are tight now.
+        "stats": format_stats(footers, tight_bounds=True if _may_have_vectors(config) else None),
     }
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FILES]
     return pa.Table.from_arrays([_one_chunk(a, f.type) for a, f in zip(arrays, FILES, strict=True)], schema=FILES)
+
+
+def _may_have_vectors(config: TableConfig) -> bool:
+    return "deletionVectors" in (config.protocol.writer_features or ())
 
 
 def _one_chunk(values: pa.Array | pa.ChunkedArray, data_type: pa.DataType) -> pa.Array:
@@ -73,8 +91,16 @@ def _one_chunk(values: pa.Array | pa.ChunkedArray, data_type: pa.DataType) -> pa
     return array.cast(data_type)
 
 
-def partition_maps(config: TableConfig, partitions: pa.ChunkedArray) -> pa.Array:
-    """The `partitionValues` of each file: column name to text; null where the value is null."""
+def partition_maps(
+    config: TableConfig, partitions: pa.ChunkedArray, names: Mapping[str, str] | None = None
+) -> pa.Array:
+    """The `partitionValues` of each file: column name to text; null where the value is null.
+
+    Args:
+        config: The table.
+        partitions: The values as text, in the order of the partition columns.
+        names: By what name each column goes in the result; None: its own.
+    """
     rows = partitions.to_pylist()
     texts = []
     for position, name in enumerate(config.partition_columns):
@@ -82,5 +108,6 @@ def partition_maps(config: TableConfig, partitions: pa.ChunkedArray) -> pa.Array
         assert found is not None, "a TableConfig's partition columns are columns of its schema"
         column = pa.array([row[position] for row in rows], pa.string())
         texts.append(log_partition_text(column, found.type).to_pylist())
-    maps = [list(zip(config.partition_columns, values, strict=True)) for values in zip(*texts, strict=True)]
+    keys = [name if names is None else names[name] for name in config.partition_columns]
+    maps = [list(zip(keys, values, strict=True)) for values in zip(*texts, strict=True)]
     return pa.array(maps if texts else [[] for _ in rows], FILES.field("partitionValues").type)

@@ -88,7 +88,9 @@ class WritePlan:
         checks: Conditions on every row, evaluated in the job itself.
         derived: Columns that are computed where the data does not bring them.
         numbered: Columns of numbers that the job makes up where the data does not bring them.
-        stats_columns: Leaves to take statistics of.
+        stored: `schema` as the files have it, of the same shape: other names, numbers (`plan.scan.FIELD_ID`); None:
+            as it is. Partition directories go by these names, too.
+        stats_columns: Leaves to take statistics of, by their paths in the files.
         file_format: `"parquet"`.
         options: The writer's options (compression, rows per file, ...).
     """
@@ -100,6 +102,11 @@ class WritePlan:
     checks: tuple[Check, ...] = ()
     derived: tuple[Derived, ...] = ()
     numbered: tuple[Numbered, ...] = ()
+    stored: Struct | None = None
     stats_columns: tuple[FooterColumn, ...] = ()
     file_format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()
+
+    def stored_name(self, column: str) -> str:
+        """The name that a column has in the files."""
+        return dict(zip(self.schema.names, (self.stored or self.schema).names, strict=True))[column]

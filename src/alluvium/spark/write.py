@@ -62,11 +62,10 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
     private = PrivateSession(spark, _SETTINGS)
     try:
-        unchecked = private.take(_with_field_ids(df, plan.schema))
-        rows = with_checks(unchecked, plan.checks)
+        rows = _as_stored(with_checks(private.take(df), plan.checks), plan)
         writer = rows.write.mode("error").options(**{**_OPTIONS, **dict(plan.options)})
         if plan.partition_by:
-            writer = writer.partitionBy(*plan.partition_by)
+            writer = writer.partitionBy(*(plan.stored_name(name) for name in plan.partition_by))
         writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
     except AnalysisException as error:
         raise _invalid(error, plan) from error
@@ -74,16 +73,17 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         raise _translated(error, plan, df) from error
 
 
-def _with_field_ids(df: DataFrame, schema: Struct) -> DataFrame:
-    """The plan's field ids as metadata of the data's columns, from where Spark's writer takes them."""
-    if not any(_has_ids(f) for f in schema.fields):
+def _as_stored(df: DataFrame, plan: WritePlan) -> DataFrame:
+    """The rows under the names of the files, with the field ids as metadata, from where Spark's writer takes them."""
+    stored = plan.stored or plan.schema
+    if plan.stored is None and not any(_has_ids(f) for f in stored.fields):
         return df
     columns = []
-    for f in schema.fields:
+    for f, kept in zip(plan.schema.fields, stored.fields, strict=True):
         column = sf.col(quote(f.name))
-        if _has_ids(Field(f.name, f.type)):
-            column = column.cast(to_spark(_ids_only(f.type)))
-        columns.append(column.alias(f.name, metadata=_ids(f)))
+        if plan.stored is not None or _has_ids(Field(kept.name, kept.type)):
+            column = column.cast(to_spark(_ids_only(kept.type)))
+        columns.append(column.alias(kept.name, metadata=_ids(kept)))
     return df.select(*columns)
 
 

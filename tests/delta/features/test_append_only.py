@@ -7,10 +7,11 @@ from delta_values import make_config, make_files, removal_of
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.features.append_only import FEATURE, ensure_appends, is_used
+from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.registry import COMMIT_PASSES
 from alluvium.errors import InvalidRequest
 
-APPEND_ONLY = make_config(properties={"delta.appendOnly": "true"})
+APPEND_ONLY = CommitContext(make_config(properties={"delta.appendOnly": "true"}))
 LIVE = make_files({"path": "a"}, {"path": "b"})
 
 
@@ -48,7 +49,7 @@ def test_the_restriction_can_be_lifted(properties: dict[str, str]):
     """
     config = make_config(properties=properties)
     assert not is_used(config)
-    ensure_appends(Actions(removed=removal_of(LIVE)), config)
+    ensure_appends(Actions(removed=removal_of(LIVE)), CommitContext(config))
 
 
 def test_every_commit_is_looked_at():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from delta_values import make_config
+from delta_values import make_config, make_metadata
 
-from alluvium.delta.features.change_data_feed import ENABLED, FEATURE, is_used
+from alluvium.delta.features.change_data_feed import ENABLED, FEATURE, ensure_no_reserved_columns, is_used
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.spec import Protocol
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest
+from alluvium.schema.types import LONG, Field, Struct
 
 LISTED = Protocol(min_reader_version=1, min_writer_version=7, writer_features=(FEATURE.name,))
 LEGACY = Protocol(min_reader_version=1, min_writer_version=4)
@@ -22,15 +23,24 @@ def test_the_property_decides(value: str, used: bool) -> None:
 
 
 @pytest.mark.parametrize("protocol", [LISTED, LEGACY])
-def test_writers_must_record_changes_which_we_do_not_yet(protocol: Protocol) -> None:
-    """ "When `delta.enableChangeDataFeed` is `true`, writers must produce the relevant `AddCDCFile`'s for any operation
-    that changes data"
+def test_tables_with_a_feed_are_written(protocol: Protocol) -> None:
+    """ "If an operation only adds new data or removes existing data without updating any existing rows, a writer can
+    write only data files"
     """
     on = make_config(properties={ENABLED: "true"}, protocol=protocol)
     ensure_readable(on)
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(on)
-    assert caught.value.features == (FEATURE.name,)
+    ensure_writable(on)
+
+
+@pytest.mark.parametrize("name", ["_change_type", "_COMMIT_VERSION", "_commit_timestamp"])
+def test_columns_that_the_feed_adds_are_nobody_else_s(name: str) -> None:
+    schema = Struct((Field(name, LONG),))
+    metadata = make_metadata(schema, properties={ENABLED: "true"})
+    with pytest.raises(InvalidRequest) as caught:
+        ensure_no_reserved_columns(metadata, None)
+    assert caught.value.code == "reserved-column"
+    off = make_metadata(schema)
+    assert ensure_no_reserved_columns(off, None) is off
 
 
 @pytest.mark.parametrize("protocol", [LISTED, LEGACY])

@@ -11,7 +11,6 @@ from delta_values import make_config
 from mapped_table import MAPPED, Log, by, features, mapped, numbered, renamed
 
 import alluvium
-from alluvium.delta.features.column_mapping import FEATURE
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.mapping import PHYSICAL_NAME
 from alluvium.delta.scan import plan_scan
@@ -230,12 +229,10 @@ def test_an_unknown_mode_is_refused():
     assert caught.value.features == ("columnMapping",)
 
 
-def test_writing_is_refused():
+def test_such_tables_are_read_and_written():
     config = make_config(FLAT, properties=by("name"), protocol=MAPPED)
     ensure_readable(config)
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(config)
-    assert caught.value.features == (FEATURE.name,)
+    ensure_writable(config)
 
 
 def test_the_schema_that_readers_see_carries_no_mapping(tmp_path: Path):

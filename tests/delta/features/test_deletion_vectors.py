@@ -31,7 +31,7 @@ from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES, ensure_readable, ensure_writable
 from alluvium.delta.scan import scan_files
 from alluvium.delta.spec import DeletionVector, Protocol
-from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.storage.memory import MemoryStore
 from alluvium.storage.open import open_store
@@ -348,11 +348,10 @@ def test_live_rows_are_counted() -> None:
     assert live_row_counts(files.slice(0, 1), pa.array([10])).to_pylist() == [10]
 
 
-def test_the_feature_is_read_and_not_written() -> None:
+def test_such_tables_are_read_and_written() -> None:
     assert FEATURE.on_scan in SCAN_PASSES
     ensure_readable(CONFIG)
-    with pytest.raises(UnsupportedFeature, match="deletionVectors"):
-        ensure_writable(CONFIG)
+    ensure_writable(CONFIG)
 
 
 def write_table(root: Path, vectors: dict[str, DeletionVector | None], properties: dict[str, str]) -> None:

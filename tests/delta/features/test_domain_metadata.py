@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
 from delta_values import make_config, make_metadata
 
 import alluvium
 from alluvium.delta.features.domain_metadata import FEATURE
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.spec import DomainMetadata, Protocol, format_actions
-from alluvium.errors import UnsupportedFeature
 
 PROTOCOL = Protocol(min_reader_version=1, min_writer_version=7, writer_features=(FEATURE.name,))
 
 
-def test_such_tables_are_read_and_not_written() -> None:
+def test_such_tables_are_read_and_written() -> None:
     ensure_readable(make_config(protocol=PROTOCOL))
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(make_config(protocol=PROTOCOL))
-    assert caught.value.features == ("domainMetadata",)
+    ensure_writable(make_config(protocol=PROTOCOL))
 
 
 def test_the_latest_of_each_domain_is_shown(tmp_path: Path) -> None:

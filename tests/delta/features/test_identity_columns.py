@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from alluvium.delta.actions import Actions
 from alluvium.delta.assemble import assemble
 from alluvium.delta.conflicts import Contest, Winner, conflicts
+from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.identity_columns import (
     FEATURE,
     Identity,
@@ -166,8 +167,9 @@ def test_two_writers_that_make_numbers_conflict_and_others_do_not():
 
 def test_the_commit_is_tagged_for_the_reference():
     config = make_config(schema(identity()), protocol=LISTED)
-    moved = make_draft(Actions(metadata=with_moved_marks(config, {"n": 5}).metadata))
-    assert b'"tags":{"delta.identity.schemaUpdate":"true"}' in assemble(moved, config, 3, 0).data
-    assert b"tags" not in assemble(make_draft(Actions()), config, 3, 0).data
+    after = with_moved_marks(config, {"n": 5})
+    moved, on_table = make_draft(Actions(metadata=after.metadata)), CommitContext(after, config, version=4)
+    assert b'"tags":{"delta.identity.schemaUpdate":"true"}' in assemble(moved, on_table).data
+    assert b"tags" not in assemble(make_draft(Actions()), on_table).data
     # The commit that makes the table does more.
-    assert b"tags" not in assemble(moved, config, -1, 0).data
+    assert b"tags" not in assemble(moved, CommitContext(after)).data

@@ -10,13 +10,15 @@ import pytest
 from delta_values import make_config, make_metadata
 
 import alluvium
-from alluvium.delta.features.in_commit_timestamp import FEATURE, Enablement, enablement
+from alluvium.delta.actions import Actions, format_entry
+from alluvium.delta.features.feature import CommitContext
+from alluvium.delta.features.in_commit_timestamp import FEATURE, Enablement, enablement, on_commit
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import load_state
 from alluvium.delta.spec import Action, CommitInfo, Protocol, format_actions
-from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.open import open_store
 
 PROTOCOL = Protocol(min_reader_version=1, min_writer_version=7, writer_features=(FEATURE.name,))
@@ -60,11 +62,10 @@ def test_properties_that_contradict_each_other(wrong: dict[str, str | None]) -> 
     assert caught.value.code == "invalid-property"
 
 
-def test_such_tables_are_read_and_not_written() -> None:
+def test_such_tables_are_read_and_written() -> None:
     config = make_config(properties=ON, protocol=PROTOCOL)
     ensure_readable(config)
-    with pytest.raises(UnsupportedFeature):
-        ensure_writable(config)
+    ensure_writable(config)
 
 
 @pytest.fixture
@@ -129,3 +130,55 @@ def test_versions_before_that_are_gone(table: Path) -> None:
     assert alluvium.open(str(table), timestamp=at(55)).version == 2
     with pytest.raises(NotFound):
         alluvium.open(str(table), timestamp=at(20))
+
+
+def enabled(version: int | None = None, timestamp_ms: int | None = None):
+    known = {} if version is None else {VERSION: str(version), TIMESTAMP: str(timestamp_ms)}
+    return make_config(properties={"delta.enableInCommitTimestamps": "true", **known}, protocol=PROTOCOL)
+
+
+VERSION = "delta.inCommitTimestampEnablementVersion"
+TIMESTAMP = "delta.inCommitTimestampEnablementTimestamp"
+
+
+@pytest.mark.parametrize(
+    ("now_ms", "previous_ms", "expected"), [(50, None, 50), (50, 40, 50), (50, 50, 51), (50, 90, 91)]
+)
+def test_the_time_of_a_commit(now_ms: int, previous_ms: int | None, expected: int) -> None:
+    """ "It is the larger of two values: The time [...] at which the writer attempted the commit; One millisecond later
+    than the previous commit's `inCommitTimestamp`" """
+    config = enabled()
+    context = CommitContext(config, config, version=3, now_ms=now_ms, previous_ms=previous_ms)
+    made = on_commit(Actions(), context)
+    assert made.info == {"inCommitTimestamp": expected}
+    # "The `commitInfo` action must be the first action in the commit."
+    assert format_entry({"operation": "WRITE"}, made).startswith(b'{"commitInfo":{"inCommitTimestamp":')
+
+
+def test_the_commit_that_enables_it_says_so() -> None:
+    """ "`delta.inCommitTimestampEnablementVersion` must be used to track the version of the table when this feature was
+    enabled"; its timestamp "must be the same as the `inCommitTimestamp` of the commit when this feature was enabled" """
+    config = enabled()
+    context = CommitContext(config, make_config(), version=3, now_ms=50, previous_ms=60)
+    made = on_commit(Actions(metadata=config.metadata), context)
+    assert made.info == {"inCommitTimestamp": 61}
+    assert made.metadata is not None
+    assert {key: made.metadata.configuration[key] for key in (VERSION, TIMESTAMP)} == {VERSION: "3", TIMESTAMP: "61"}
+
+
+def test_a_table_that_is_created_with_it_needs_no_provenance() -> None:
+    config = enabled()
+    made = on_commit(Actions(metadata=config.metadata), CommitContext(config, now_ms=5))
+    assert made.metadata == config.metadata
+
+
+def test_a_changed_description_keeps_the_provenance() -> None:
+    config = enabled()
+    made = on_commit(Actions(metadata=config.metadata), CommitContext(config, enabled(2, 40), version=9, now_ms=50))
+    assert made.metadata is not None
+    assert (made.metadata.configuration[VERSION], made.metadata.configuration[TIMESTAMP]) == ("2", "40")
+
+
+def test_without_it_commits_carry_no_time() -> None:
+    actions = Actions()
+    assert on_commit(actions, CommitContext(make_config())) is actions

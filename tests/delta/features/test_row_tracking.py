@@ -11,9 +11,10 @@ from delta_values import make_config, make_metadata
 
 import alluvium
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
-from alluvium.delta.features.row_tracking import FEATURE, asked_columns, is_used
+from alluvium.delta.features.row_tracking import FEATURE, asked_columns
+from alluvium.delta.row_ids import is_enabled
 from alluvium.delta.spec import Action, Add, Protocol, format_actions
-from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.schema.types import LONG, STRING, Field, Struct
 
 SCHEMA = Struct((Field("id", LONG), Field("p", STRING)))
@@ -138,10 +139,8 @@ def test_columns_of_the_table_of_that_name_are_its_own() -> None:
     assert asked_columns(["_row_id", "_row_commit_version"], own) == ("_row_commit_version",)
 
 
-def test_such_tables_are_read_and_not_written() -> None:
+def test_such_tables_are_read_and_written() -> None:
     config = make_config(SCHEMA, properties=ON, protocol=PROTOCOL)
-    assert is_used(config)
+    assert is_enabled(config)
     ensure_readable(config)
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(config)
-    assert caught.value.features == ("domainMetadata", "rowTracking")
+    ensure_writable(config)

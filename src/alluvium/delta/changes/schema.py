@@ -15,7 +15,7 @@ from alluvium.schema.types import Array, DataType, Field, Map, Struct
 #: The version whose columns the feed of a table with column mapping has: the last of the range, or the latest.
 SchemaMode: TypeAlias = Literal["endVersion", "latest"]
 
-CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = "_change_type", "_commit_version", "_commit_timestamp"
+CHANGE_TYPE, COMMIT_VERSION, COMMIT_TIMESTAMP = change_data_feed.CHANGE_COLUMNS
 #: "The following extra columns should also be generated"
 EXTRA_COLUMNS = Struct(
     (Field(CHANGE_TYPE, t.STRING), Field(COMMIT_VERSION, t.LONG), Field(COMMIT_TIMESTAMP, t.TIMESTAMP))

@@ -46,4 +46,4 @@ class _Clustering(msgspec.Struct):
     clusteringColumns: tuple[tuple[str, ...], ...] = ()
 
 
-FEATURE = Feature(name="clustering", reader=False, spec="Clustered Table", writable=False, requires=("domainMetadata",))
+FEATURE = Feature(name="clustering", reader=False, spec="Clustered Table", requires=("domainMetadata",))

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from alluvium.delta.column_ids import map_columns, stored_schema
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature, ScanContext
 from alluvium.delta.mapping import FEATURE_NAME, MODE
 from alluvium.plan.scan import FIELD_ID, LABEL, FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
+from alluvium.plan.write import WritePlan
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.schema.walk import drop_metadata, fields_within
 
@@ -46,6 +48,19 @@ def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
         parts=tuple(_map_part(part, physical) for part in plan.parts),
         schema=drop_metadata(plan.schema, lambda key: key.startswith(_PREFIX)),
     )
+
+
+def on_write(plan: WritePlan, config: TableConfig) -> WritePlan:
+    """Files get the columns under their own names and numbers, and so do their statistics.
+
+    "Track partition values, column level statistics, and clustering column names with the physical name of the column
+    in the transaction log."
+    """
+    if config.mapping_mode == "none":
+        return plan
+    paths = config.physical_paths
+    leaves = tuple(replace(leaf, path=paths.get(leaf.path, leaf.path)) for leaf in plan.stats_columns)
+    return replace(plan, stored=stored_schema(config.schema), stats_columns=leaves)
 
 
 def _as_scanned(physical: Struct, by_id: bool) -> Struct:
@@ -113,7 +128,8 @@ FEATURE = Feature(
     spec="Column Mapping",
     legacy_reader=2,
     legacy_writer=5,
-    writable=False,
     is_used=is_used,
+    on_change=map_columns,
     on_scan=on_scan,
+    on_write=on_write,
 )

@@ -364,7 +364,6 @@ FEATURE = Feature(
     name="deletionVectors",
     reader=True,
     spec="Deletion Vectors",
-    writable=False,
     is_used=is_used,
     on_scan=mask_rows,
 )

@@ -7,4 +7,4 @@ from __future__ import annotations
 
 from alluvium.delta.features.feature import Feature
 
-FEATURE = Feature(name="domainMetadata", reader=False, spec="Domain Metadata", writable=False)
+FEATURE = Feature(name="domainMetadata", reader=False, spec="Domain Metadata")

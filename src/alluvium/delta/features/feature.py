@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
-from alluvium.delta.spec import Metadata, Protocol
+from alluvium.delta.spec import FILES, DomainMetadata, Metadata, Protocol
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.storage.open import open_store
@@ -44,6 +44,29 @@ class ScanContext:
 
 
 @dataclass(frozen=True, slots=True)
+class CommitContext:
+    """What a commit lands on: other winners, another context, and the actions are assembled anew.
+
+    Attributes:
+        config: The table after the commit.
+        before: The table before it; None: the commit creates it.
+        version: The version that it makes.
+        now_ms: When it is attempted, milliseconds since 1970 UTC.
+        previous_ms: The time of the version before: the one that it carries, or that of its file; None: there is none.
+        files: The live files before it (`FILES`).
+        domains: The metadata domains before it.
+    """
+
+    config: TableConfig
+    before: TableConfig | None = None
+    version: int = 0
+    now_ms: int = 0
+    previous_ms: int | None = None
+    files: pa.Table = field(default_factory=FILES.empty_table)
+    domains: Mapping[str, DomainMetadata] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Feature:
     """A table feature, all its hooks pure. A hook that is None has nothing to do.
 
@@ -56,7 +79,6 @@ class Feature:
         aliases: Other spellings found in tables (drafts, previews).
         readable: Whether Alluvium honours it when reading; if not, a table that uses it is refused.
         writable: Whether Alluvium honours it when writing; if not, writing a table that uses it is refused.
-        writable_while_idle: Whether a table that lists the feature but makes no use of it may be written all the same.
         refusal: Why a table that uses it cannot be read or written, and what to do, where there is more to say.
         is_used: Whether the table's metadata makes use of it (a feature may be listed and lie idle).
         is_requested: Whether schema or properties ask for support of it; None: where they use it.
@@ -68,7 +90,8 @@ class Feature:
             UnsupportedFeature or CorruptTable where it asks for what we cannot do.
         on_scan: Edits a scan plan so that what is read obeys the feature.
         on_write: Edits a write plan so that what is written obeys the feature.
-        on_commit: Looks at the actions about to be committed; raises InvalidRequest where they break the feature.
+        on_commit: Completes the actions about to be committed for the version that they land on; raises InvalidRequest
+            where they break the feature.
     """
 
     name: str
@@ -79,7 +102,6 @@ class Feature:
     aliases: tuple[str, ...] = ()
     readable: bool = True
     writable: bool = True
-    writable_while_idle: bool = False
     refusal: str | None = None
     is_used: Callable[[TableConfig], bool] = _never
     is_requested: Callable[[TableConfig], bool] | None = None
@@ -89,7 +111,7 @@ class Feature:
     on_metadata: Callable[[TableConfig], None] | None = None
     on_scan: Callable[[ScanPlan, ScanContext], ScanPlan] | None = None
     on_write: Callable[[WritePlan, TableConfig], WritePlan] | None = None
-    on_commit: Callable[[Actions, TableConfig], None] | None = None
+    on_commit: Callable[[Actions, CommitContext], Actions] | None = None
 
 
 #: "Writer Version 7": from here on features are listed, not implied.

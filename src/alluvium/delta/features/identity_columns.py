@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from alluvium.delta.actions import Actions, with_tags
 from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.features.feature import Feature, is_supported_for_writers
+from alluvium.delta.features.feature import CommitContext, Feature, is_supported_for_writers
 from alluvium.delta.spec import Metadata
 from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.plan.write import Numbered, WritePlan
@@ -159,6 +160,16 @@ def _without_marks(schema_string: str) -> Struct:
     return drop_metadata(parse_schema(schema_string), lambda key: key == HIGH_WATER_MARK)
 
 
+def tag(actions: Actions, context: CommitContext) -> Actions:
+    """Says of a commit that it moves marks and changes nothing else: the reference looks for that in a winner's
+    commit, to know whether its own may follow.
+    """
+    if context.before is None or actions.metadata is None or actions.metadata == context.before.metadata:
+        return actions
+    moves = differ_only_in_marks(context.before.metadata, actions.metadata)
+    return with_tags(actions, {COMMIT_TAG: "true"}) if moves else actions
+
+
 FEATURE = Feature(
     name="identityColumns",
     reader=False,
@@ -166,4 +177,5 @@ FEATURE = Feature(
     legacy_writer=6,
     is_used=is_used,
     on_write=number,
+    on_commit=tag,
 )

@@ -7,10 +7,14 @@ which version on commits carry theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import msgspec
+
+from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
-from alluvium.delta.features.feature import Feature
+from alluvium.delta.features.feature import CommitContext, Feature
+from alluvium.delta.spec import Metadata
 from alluvium.errors import CorruptTable
 
 _ENABLED = "delta.enableInCommitTimestamps"
@@ -57,6 +61,41 @@ def enablement(config: TableConfig) -> Enablement | None:
     return Enablement(version or 0, timestamp_ms)
 
 
+def is_requested(config: TableConfig) -> bool:
+    """Whether the property asks for the feature."""
+    return config.metadata.configuration.get(_ENABLED, "").strip().casefold() == "true"
+
+
+def on_commit(actions: Actions, context: CommitContext) -> Actions:
+    """Gives the commit its time.
+
+    "It is the larger of two values: The time [...] at which the writer attempted the commit; One millisecond later than
+    the previous commit's `inCommitTimestamp`". "The `inCommitTimestamp` of the commit that enables this feature must be
+    greater than the file modification time of the immediately preceding commit."
+    """
+    if not is_used(context.config):
+        return actions
+    earliest = 0 if context.previous_ms is None else context.previous_ms + 1
+    timestamp_ms = max(context.now_ms, earliest)
+    info = {**actions.info, "inCommitTimestamp": timestamp_ms}
+    return replace(actions, info=info, metadata=_with_provenance(actions.metadata, context, timestamp_ms))
+
+
+def _with_provenance(metadata: Metadata | None, context: CommitContext, timestamp_ms: int) -> Metadata | None:
+    """ "If the table has commits from a period when this feature was not enabled, provenance information around when
+    this feature was enabled must be tracked in table properties".
+    """
+    if metadata is None or context.before is None:
+        return metadata
+    before = context.before.metadata.configuration
+    if is_used(context.before):
+        # A table that is replaced keeps its history, and so what is known of it.
+        known = {name: before[name] for name in (_VERSION, _TIMESTAMP) if name in before}
+    else:
+        known = {_VERSION: str(context.version), _TIMESTAMP: str(timestamp_ms)}
+    return msgspec.structs.replace(metadata, configuration={**metadata.configuration, **known})
+
+
 def _number(properties: Mapping[str, str], name: str) -> int | None:
     text = properties.get(name)
     if text is None:
@@ -74,6 +113,7 @@ FEATURE = Feature(
     name="inCommitTimestamp",
     reader=False,
     spec="In-Commit Timestamps",
-    writable=False,
     is_used=is_used,
+    is_requested=is_requested,
+    on_commit=on_commit,
 )

@@ -187,7 +187,7 @@ def ensure_writable(config: TableConfig) -> None:
     if writer == MAX_WRITER_VERSION:
         if listed is None:
             raise CorruptTable("writer version 7 without a list of writer features", code="invalid-protocol")
-        _ensure_known(listed, "written", lambda f: f.writable or (f.writable_while_idle and not f.is_used(config)))
+        _ensure_known(listed, "written", lambda f: f.writable)
     used = [f.name for f in FEATURES if _implied(f, config, writing=True) and not f.writable and f.is_used(config)]
     if used:
         raise _unsupported(f"writing the table needs {', '.join(used)}", used)

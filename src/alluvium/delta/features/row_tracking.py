@@ -14,6 +14,16 @@ import pyarrow.compute as pc
 
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature, ScanContext
+from alluvium.delta.row_ids import (
+    ENABLED,
+    FEATURE_NAME,
+    MATERIALIZED_ROW_COMMIT_VERSION,
+    MATERIALIZED_ROW_ID,
+    assign,
+    is_enabled,
+    is_true,
+    name_columns,
+)
 from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.plan.scan import (
     Coalesce,
@@ -35,17 +45,12 @@ ROW_ID = "_row_id"
 ROW_COMMIT_VERSION = "_row_commit_version"
 METADATA_COLUMNS = (ROW_ID, ROW_COMMIT_VERSION)
 
-_MATERIALIZED_ROW_ID = "delta.rowTracking.materializedRowIdColumnName"
-_MATERIALIZED_ROW_COMMIT_VERSION = "delta.rowTracking.materializedRowCommitVersionColumnName"
 _DEFAULTS = {ROW_ID: "baseRowId", ROW_COMMIT_VERSION: "defaultRowCommitVersion"}
 
 
-def is_used(config: TableConfig) -> bool:
-    """ "When additionally the table property `delta.enableRowTracking` is set to `true`, then we say that Row Tracking
-    is **enabled**."
-    """
-    listed = FEATURE.name in (config.protocol.writer_features or ())
-    return listed and config.metadata.configuration.get("delta.enableRowTracking", "").strip().casefold() == "true"
+def is_requested(config: TableConfig) -> bool:
+    """Whether the property asks for the feature."""
+    return is_true(config.metadata.configuration, ENABLED)
 
 
 def asked_columns(names: Sequence[str], schema: Struct) -> tuple[str, ...]:
@@ -64,7 +69,7 @@ def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     """
     if not context.metadata_columns:
         return plan
-    if not is_used(context.config):
+    if not is_enabled(context.config):
         raise InvalidRequest(
             f"the table has no row tracking, so there is no {context.metadata_columns[0]!r}",
             code="row-tracking-disabled",
@@ -89,7 +94,7 @@ def _extended(part: ScanPart, context: ScanContext) -> ScanPart:
 
 
 def _materialized(name: str, config: TableConfig) -> str | None:
-    key = _MATERIALIZED_ROW_ID if name == ROW_ID else _MATERIALIZED_ROW_COMMIT_VERSION
+    key = MATERIALIZED_ROW_ID if name == ROW_ID else MATERIALIZED_ROW_COMMIT_VERSION
     return config.metadata.configuration.get(key)
 
 
@@ -118,11 +123,13 @@ def _with_constant(files: pa.Table, name: str, values: pa.ChunkedArray) -> pa.Ta
 
 
 FEATURE = Feature(
-    name="rowTracking",
+    name=FEATURE_NAME,
     reader=False,
     spec="Row Tracking",
-    writable=False,
-    is_used=is_used,
+    is_used=is_enabled,
+    is_requested=is_requested,
     requires=("domainMetadata",),
+    on_change=name_columns,
     on_scan=on_scan,
+    on_commit=assign,
 )

@@ -103,7 +103,6 @@ FEATURE = Feature(
     reader=True,
     spec="Type Widening",
     aliases=("typeWidening-preview",),
-    writable=False,
     is_used=is_used,
     is_requested=is_requested,
     on_metadata=on_metadata,

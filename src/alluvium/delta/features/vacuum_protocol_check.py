@@ -8,4 +8,4 @@ from __future__ import annotations
 
 from alluvium.delta.features.feature import Feature
 
-FEATURE = Feature(name="vacuumProtocolCheck", reader=True, spec="VACUUM Protocol Check", writable=False)
+FEATURE = Feature(name="vacuumProtocolCheck", reader=True, spec="VACUUM Protocol Check")
