@@ -90,11 +90,7 @@ def read(
         name = next(iter(parsed.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
     if of_changes and (at_version is not None or at_ms is not None):
-        raise InvalidRequest(
-            "a change feed is read from a range, not as of a version",
-            code="changes-as-of",
-            hint="give startingVersion and endingVersion",
-        )
+        raise _as_of_changes()
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
@@ -105,19 +101,27 @@ def read(
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
-        frame = _changes(spark, snapshot, *change_bounds(parsed), choice)
-        frame = frame if where is None else frame.where(where)
-        return frame if columns is None else frame.select(*(quote(name) for name in columns))
+        return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
     predicate = parse_predicate(where, snapshot.config.schema, zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, snapshot.config.schema.names)
     if choice.lane == "python":
         request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
         return read_by_workers(spark, request, names, where, predicate)
     source = LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot)
-    frame = _read_source(spark, source, choice)
-    if where is not None:
-        frame = frame.where(where)
-    return frame if names is None else frame.select(*(quote(name) for name in names))
+    return _narrowed(_read_source(spark, source, choice), where, names)
+
+
+def _as_of_changes() -> InvalidRequest:
+    return InvalidRequest(
+        "a change feed is read from a range, not as of a version",
+        code="changes-as-of",
+        hint="give startingVersion and endingVersion",
+    )
+
+
+def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*(quote(name) for name in columns))
 
 
 def _opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
