@@ -59,13 +59,14 @@ def pytest_phase(name: str, marks: str, *paths: str, bin: Path = NEWEST) -> Phas
 
 PHASES = (
     Phase("lint", ("scripts/lint.sh", str(NEWEST))),
-    pytest_phase("unit", "not spark and not cluster and not interop and not conformance and not slow"),
-    pytest_phase("slow", "slow and not spark and not cluster and not interop and not conformance"),
+    pytest_phase("unit", "not spark and not connect and not cluster and not interop and not conformance and not slow"),
+    pytest_phase("slow", "slow and not spark and not connect and not cluster and not interop and not conformance"),
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
     pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
     pytest_phase("spark40", "spark and not cluster and not interop and not conformance", bin=OLDEST),
-    pytest_phase("conformance", "conformance", "tests/conformance"),
+    pytest_phase("conformance", "conformance and not connect", "tests/conformance"),
+    pytest_phase("connect", "connect"),
     pytest_phase("interop", "interop and not conformance"),
 )
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,41 @@ if TYPE_CHECKING:
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 # Modules of Spark tests import pyspark at their top: without it they cannot even be collected.
-collect_ignore_glob = [] if HAS_SPARK else ["spark/*", "cluster/*", "commands/*"]
+HAS_CONNECT = HAS_SPARK and importlib.util.find_spec("grpc") is not None
+collect_ignore_glob = [
+    *([] if HAS_SPARK else ["spark/*", "cluster/*", "commands/*"]),
+    *([] if HAS_CONNECT else ["connect/*"]),
+]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A process has a classic session or one of Connect; where both kinds were asked for, those of Connect wait."""
+    if all(any(item.get_closest_marker(mark) for item in items) for mark in ("spark", "connect")):
+        for item in items:
+            if item.get_closest_marker("connect"):
+                item.add_marker(pytest.mark.skip(reason="needs a process without a classic session: pytest -m connect"))
+
+
+@pytest.fixture(scope="session")
+def connect() -> Iterator[SparkSession]:
+    """A session of Spark Connect in UTC; its server is a JVM of this process, nothing of ours in it."""
+    pytest.importorskip("grpc", reason="Spark Connect's packages are not installed: pip install 'alluvium[connect]'")
+    sql = pytest.importorskip("pyspark.sql")
+    # What the server's Python workers run; they find the package where this process does.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    source = os.path.dirname(os.path.dirname(importlib.import_module("alluvium").__file__ or ""))
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (source, os.environ.get("PYTHONPATH")) if p)
+    session = (
+        sql.SparkSession.builder.remote("local[2]")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.log.level", "OFF")
+        .config("spark.driver.memory", "2g")
+        .getOrCreate()
+    )
+    yield session
+    session.stop()
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,8 @@ from conformance.cases import Case
 from conformance.lanes import Lane, Missing
 from conformance.rows import difference
 
+#: Lanes that are not asked for the state of a table: it is the same code as `open`'s.
+WITH_SPARK = ("spark", "connect")
 OUTCOMES = ("right", "weak", "refused", "wrong")
 
 
@@ -72,7 +74,7 @@ def _outcome(check: Check, expected_error: str | None, lane: Lane) -> tuple[str,
 
 def _expectations(case: Case, lane: Lane) -> Iterator[tuple[str, str, str | None, Check]]:
     for read in case.entries("read"):
-        if not (read.get("metadata_only") and lane.name == "spark"):
+        if not (read.get("metadata_only") and lane.name in WITH_SPARK):
             yield "read", _moment(read), read.get("error"), lambda read=read: _check_read(case, lane, read)
     for cdf in case.entries("cdf"):
         end = "latest" if cdf["end"] is None else cdf["end"]
@@ -80,7 +82,7 @@ def _expectations(case: Case, lane: Lane) -> Iterator[tuple[str, str, str | None
     for i, predicate in enumerate(case.entries("predicates")):
         yield "predicate", str(i), None, lambda predicate=predicate: _check_predicate(case, lane, predicate)
     for key, expected in (case.document.get("snapshot") or {}).items():
-        if lane.name != "spark":
+        if lane.name not in WITH_SPARK:
             yield key, "", None, lambda key=key, expected=expected: _check_snapshot(case, lane, key, expected)
     if case.document.get("row_ids"):
         yield "row_ids", "", None, lambda: _check_row_ids(case, lane)

@@ -2,12 +2,15 @@
 
 PySpark's reader and writer classes are wrapped once, when the first session is enabled, and unwrapped when the
 last is disabled. The wrappers only remember what was said to a reader or writer; all calls go through to
-PySpark, except `load` and `save` of our formats in an enabled session.
+PySpark, except `load` and `save` of our formats in an enabled session. Spark Connect has classes of its own, which are
+wrapped likewise; its SQL is the server's, which gets our Python data source under the formats' names.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -17,10 +20,13 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from alluvium.api.catalog_writer import insert_into, save_as_table
 from alluvium.api.delta_access import named_access
 from alluvium.api.reader import read
+from alluvium.api.server_scan import register
 from alluvium.api.table_writer import TableWriter
 from alluvium.api.writer import write
 from alluvium.errors import InvalidRequest
-from alluvium.spark.session import ensure_native
+from alluvium.spark.session import ensure_native, is_connect
+
+log = logging.getLogger("alluvium")
 
 FORMATS = ("delta", "paimon")
 
@@ -43,18 +49,44 @@ _ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
 def enable(spark: SparkSession) -> None:
     """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
 
+    Over Spark Connect this is reading; SQL of the server (`CREATE TEMPORARY VIEW v USING delta OPTIONS (path '...')`)
+    reads by Python workers, where Alluvium must be installed.
+
     Raises:
-        InvalidRequest: A session without a JVM (Spark Connect).
+        InvalidRequest: The session has been stopped.
     """
-    ensure_native(spark)
+    classes = _classes(spark)
     if not _is_enabled(spark):
         _ENABLED.append(spark)
-    if not _ORIGINALS:
-        _wrap_all()
+        if is_connect(spark):
+            _register(spark)
+    if (classes[0], "load") not in _ORIGINALS:
+        _wrap_all(*classes)
+
+
+def _classes(spark: SparkSession) -> tuple[type, type]:
+    if not is_connect(spark):
+        ensure_native(spark)
+        return DataFrameReader, DataFrameWriter
+    # Loaded by name: it needs packages that a classic session does without.
+    connect = importlib.import_module("pyspark.sql.connect.readwriter")
+    return connect.DataFrameReader, connect.DataFrameWriter
+
+
+def _register(spark: SparkSession) -> None:
+    for name in FORMATS:
+        try:
+            register(spark, name)
+        except InvalidRequest as error:
+            # The server's own source keeps the name in SQL; readers and writers of this client are ours all the same.
+            log.info("%s", error)
 
 
 def disable(spark: SparkSession) -> None:
-    """Undoes `enable`; a session that was not enabled is no error."""
+    """Undoes `enable`; a session that was not enabled is no error.
+
+    A Connect server keeps the data sources that SQL may name until the session ends.
+    """
     _ENABLED[:] = [s for s in _ENABLED if not _same(s, spark)]
     if not _ENABLED:
         for (owner, name), original in _ORIGINALS.items():
@@ -68,7 +100,9 @@ def _is_enabled(spark: SparkSession) -> bool:
 
 def _same(one: SparkSession, other: SparkSession) -> bool:
     # Python may hold several wrappers of one JVM session (foreachBatch makes them).
-    return one is other or one._jsparkSession == other._jsparkSession
+    if one is other or is_connect(one) or is_connect(other):
+        return one is other
+    return bool(one._jsparkSession == other._jsparkSession)
 
 
 def _said(owner: object) -> _Said:
@@ -76,19 +110,20 @@ def _said(owner: object) -> _Said:
     return found
 
 
-def _wrap_all() -> None:
-    for owner in (DataFrameReader, DataFrameWriter):
+def _wrap_all(reader: type, writer: type) -> None:
+    for owner in (reader, writer):
         _wrap(owner, "format", lambda said, source: setattr(said, "format", source))
         _wrap(owner, "option", lambda said, key, value: said.options.__setitem__(key, value))
         _wrap(owner, "options", lambda said, **options: said.options.update(options))
-    _wrap(DataFrameReader, "schema", lambda said, schema: setattr(said, "schema", True))
-    _wrap(DataFrameWriter, "mode", _remember_mode)
-    _wrap(DataFrameWriter, "partitionBy", _remember_partitions)
-    _replace(DataFrameReader, "load", _load)
-    _replace(DataFrameWriter, "save", _save)
-    _replace(DataFrameWriter, "saveAsTable", _save_as_table)
-    _replace(DataFrameWriter, "insertInto", _insert_into)
-    _replace(ClassicDataFrame, "writeTo", _write_to)
+    _wrap(reader, "schema", lambda said, schema: setattr(said, "schema", True))
+    _wrap(writer, "mode", _remember_mode)
+    _wrap(writer, "partitionBy", _remember_partitions)
+    _replace(reader, "load", _load)
+    _replace(writer, "save", _save)
+    _replace(writer, "saveAsTable", _save_as_table)
+    if reader is DataFrameReader:
+        _replace(writer, "insertInto", _insert_into)
+        _replace(ClassicDataFrame, "writeTo", _write_to)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -128,7 +163,13 @@ def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
 
 def _ours(owner: DataFrameReader | DataFrameWriter, name: str | None) -> bool:
     source = name or _said(owner).format
-    return source is not None and source.casefold() in FORMATS and _is_enabled(owner._spark)
+    return source is not None and source.casefold() in FORMATS and _is_enabled(_session(owner))
+
+
+def _session(owner: DataFrameReader | DataFrameWriter) -> SparkSession:
+    # Connect's reader calls its session the client.
+    found: SparkSession = getattr(owner, "_spark", None) or vars(owner)["_client"]
+    return found
 
 
 def _load(
@@ -147,7 +188,7 @@ def _load(
         raise InvalidRequest(
             "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
         )
-    return read(self._spark, _path(path, merged), **merged)  # type: ignore[arg-type]
+    return read(_session(self), _path(path, merged), **merged)  # type: ignore[arg-type]
 
 
 def _save(
@@ -161,6 +202,7 @@ def _save(
 ) -> object:
     if not _ours(self, format):
         return original(self, path, format, mode, partitionBy, **options)
+    ensure_native(_session(self))
     said = _said(self)
     merged = {**said.options, **options}
     write(
@@ -185,6 +227,7 @@ def _save_as_table(
 ) -> object:
     if not _ours(self, format):
         return original(self, name, format, mode, partitionBy, **options)
+    ensure_native(_session(self))
     said = _said(self)
     partitions = said.partition_by if partitionBy is None else partitionBy
     names = (partitions,) if isinstance(partitions, str) else tuple(partitions)

@@ -24,7 +24,8 @@ class Explanation:
     """How a read will be carried out.
 
     Attributes:
-        lane: `"native"` (Spark's own Parquet reader) or `"portable"` (without Spark).
+        lane: `"native"` or `"connect"` (Spark's own Parquet reader, of this process or of a Connect server),
+            `"python"` (our reader in Spark's Python workers), `"portable"` (without Spark).
         why: Why this lane.
         url: The table.
         version: The version read.
@@ -89,13 +90,15 @@ def explain(
     if where is not None:
         raise InvalidRequest("where goes with a URL", code="explain-where", hint="explain(df.where(...))")
     # A DataFrame is here, so pyspark is loaded already; without one this module must not need it.
-    scans = importlib.import_module("alluvium.spark.scan.describe").describe_scans(df_or_url)
+    is_connect = type(df_or_url).__module__.startswith(("pyspark.sql.connect.", "alluvium.spark.scan.connect_"))
+    describe = importlib.import_module(f"alluvium.spark.scan.{'connect_describe' if is_connect else 'describe'}")
+    scans = describe.describe_scans(df_or_url)
     if not scans:
         raise InvalidRequest("the DataFrame reads no table through alluvium", code="nothing-to-explain")
     return tuple(
         Explanation(
-            lane="native",
-            why="a classic session: Spark's own Parquet reader on the files that the log names",
+            lane=s.lane,
+            why=s.why,
             url=s.identity[0],
             version=s.identity[1],
             files=s.files,
@@ -116,7 +119,7 @@ def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str]
     return Explanation(
         lane="portable",
         why="a URL alone: pyarrow reads it in this process"
-        + ("" if "pyspark" not in sys.modules else "; read(spark, url) takes the native lane"),
+        + ("" if "pyspark" not in sys.modules else "; read(spark, url) takes a lane of Spark's"),
         url=snapshot.store.url,
         version=str(snapshot.version),
         files=selection.files.num_rows,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.api.options import (
@@ -18,6 +19,7 @@ from alluvium.api.options import (
     parse_bound,
     parse_options,
 )
+from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
@@ -25,8 +27,13 @@ from alluvium.delta.changes.source import load_changes
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest
+from alluvium.expr.parse import parse_predicate
+from alluvium.plan.ports import ScanSource
+from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.session import ensure_native, hadoop_access, time_zone
+from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
+from alluvium.storage.paths import is_near
+from alluvium.storage.store import Store
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
@@ -40,32 +47,39 @@ def read(
     version: int | None = None,
     timestamp: dt.datetime | dt.date | str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    where: str | Column | None = None,
+    columns: Sequence[str] | None = None,
+    lane: str | None = None,
     **options: object,
 ) -> DataFrame:
     """A table as a DataFrame on Spark's own Parquet reader.
 
-    Any later `where`, join or SQL on it skips files by partition values and statistics. The version is pinned:
-    the DataFrame gives the same rows however often it is evaluated. A log larger than the session's setting
-    `spark.alluvium.log.maxCheckpointBytes` is read by Spark, see `docs/scale.md`.
+    Any later `where`, join or SQL on it skips files by partition values and statistics (over Spark Connect: `where`
+    and `filter` that follow at once). The version is pinned: the DataFrame gives the same rows however often it is
+    evaluated. A log larger than the session's setting `spark.alluvium.log.maxCheckpointBytes` is read by Spark, see
+    `docs/scale.md`.
 
     Args:
-        spark: A classic session (with a JVM).
+        spark: A session, classic or of Spark Connect.
         url: A local path or URL.
         version: This version instead of the newest.
         timestamp: The newest version committed at or before this time (naive: UTC), or ISO text.
         storage_options: Credentials for reading the log; the data files are read by Spark's file systems.
+        where: Only rows for which this is true.
+        columns: Only these.
+        lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`).
 
     Raises:
         NotFound: There is no table, or not that version.
         UnsupportedFeature: The table or an option needs something that is not implemented.
-        InvalidRequest: An unknown option, or a session without a JVM.
+        InvalidRequest: An unknown option or column, a predicate that is none, storage that the server cannot see, or
+            a session that was stopped.
 
     Example:
         >>> alluvium.read(spark, "/data/flights").where("month = 1").count()
     """
-    ensure_native(spark)
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
     at_version, at_ms = as_of(
@@ -75,18 +89,69 @@ def read(
     if parsed.properties:
         name = next(iter(parsed.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
-    open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
     if of_changes and (at_version is not None or at_ms is not None):
-        raise InvalidRequest(
-            "a change feed is read from a range, not as of a version",
-            code="changes-as-of",
-            hint="give startingVersion and endingVersion",
-        )
-    limit = None if of_changes else checkpoint_limit(spark)
-    snapshot = open_snapshot(open_any(url), at_version, at_ms, time_zone(spark), open_any, limit)
+        raise _as_of_changes()
+    # A lane that is impossible, or a session that was stopped, is said before anything is read.
+    choice = choose_lane(spark, lane)
+    zone = time_zone(spark)
+    open_any = _opener(spark, storage_options)
+    # Without a JVM nobody can read a large log for us.
+    limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
+    snapshot = open_snapshot(open_any(url), at_version, at_ms, zone, open_any, limit)
+    if choice.lane == "connect":
+        choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
-        return _changes(spark, snapshot, *change_bounds(parsed))
-    return read_native(spark, LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot))
+        return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
+    predicate = parse_predicate(where, snapshot.config.schema, zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, snapshot.config.schema.names)
+    if choice.lane == "python":
+        request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
+        return read_by_workers(spark, request, names, where, predicate)
+    source = LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot)
+    return _narrowed(_read_source(spark, source, choice), where, names)
+
+
+def _as_of_changes() -> InvalidRequest:
+    return InvalidRequest(
+        "a change feed is read from a range, not as of a version",
+        code="changes-as-of",
+        hint="give startingVersion and endingVersion",
+    )
+
+
+def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*(quote(name) for name in columns))
+
+
+def _opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
+    """From a URL to its store, over the session's Hadoop file systems where the session has them at hand."""
+    hadoop = None if is_connect(spark) else partial(hadoop_access, spark)
+    return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
+
+
+def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) -> DataFrame:
+    """A source on one of the lanes of Spark's own Parquet reader."""
+    if choice.lane == "native":
+        return read_native(spark, source)
+    # Spark Connect needs packages that a classic session does without.
+    connect = importlib.import_module("alluvium.spark.scan.connect_frame")
+    frame: DataFrame = connect.read_connect(spark, source, choice.why)
+    return frame
+
+
+def _unreachable(spark: SparkSession, snapshot: Snapshot) -> str | None:
+    """Why the server cannot read the files itself, though its Python workers may.
+
+    Raises:
+        InvalidRequest: `"unreachable-storage"`: the storage is this machine's alone, so that the workers cannot either.
+    """
+    connect = importlib.import_module("alluvium.spark.scan.connect")
+    plan = DeltaSource(snapshot).plan_scan(None)
+    problem: str | None = connect.unreachable(spark, plan)
+    if problem is not None and is_near(snapshot.store.url):
+        raise connect.cannot_be_seen(snapshot.store.url, problem)
+    return problem
 
 
 def changes(
@@ -101,7 +166,7 @@ def changes(
     Any later `where` on it skips files by version, time, partition values and statistics.
 
     Args:
-        spark: A classic session (with a JVM).
+        spark: A session, classic or of Spark Connect.
         url: A local path or URL.
         start: The first version, or the first one committed at or after a time (naive: UTC).
         end: The last version (cut at the latest), or the last one committed at or before a time; None: the latest.
@@ -114,20 +179,24 @@ def changes(
     Raises:
         NotFound: There is no table, or the range is not in its log (`missing-version`).
         InvalidRequest: The range ends before it starts (`invalid-range`), changes were not recorded in all of it
-            (`change-feed-disabled`), it has no common schema (`incompatible-schema`), or a session without a JVM.
+            (`change-feed-disabled`), or it has no common schema (`incompatible-schema`).
         UnsupportedFeature: The table needs something that is not implemented.
 
     Example:
         >>> alluvium.changes(spark, "/data/flights", 3, 7).where("_change_type = 'delete'").count()
     """
-    ensure_native(spark)
+    choice = choose_lane(spark)
     bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
-    open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
-    return _changes(spark, open_snapshot(open_any(url), None, None, time_zone(spark), open_any), *bounds)
+    open_any = _opener(spark, storage_options)
+    return _changes(spark, open_snapshot(open_any(url), None, None, time_zone(spark), open_any), *bounds, choice)
 
 
-def _changes(spark: SparkSession, snapshot: Snapshot, start: Bound, end: Bound | None) -> DataFrame:
+def _changes(spark: SparkSession, snapshot: Snapshot, start: Bound, end: Bound | None, choice: LaneChoice) -> DataFrame:
     """Settings of the session that delta-spark has for change feeds hold here, too."""
+    if choice.lane == "python":
+        raise InvalidRequest(
+            "Python workers cannot read a change feed", code="lane-impossible", hint="alluvium.open(url).changes(...)"
+        )
     asked = str(spark.conf.get(_SCHEMA_MODE, "endVersion")).casefold()
     if asked not in _SCHEMA_MODES:
         raise InvalidRequest(
@@ -135,4 +204,4 @@ def _changes(spark: SparkSession, snapshot: Snapshot, start: Bound, end: Bound |
         )
     lenient = str(spark.conf.get(_OUT_OF_RANGE, "false")).casefold() == "true"
     source = load_changes(snapshot, start, end, schema_mode=_SCHEMA_MODES[asked], allow_out_of_range=lenient)
-    return read_native(spark, source)
+    return _read_source(spark, source, choice)

@@ -34,7 +34,8 @@ _SHOWN = 300
 
 # How Spark reports, from a task, a file that it cannot read; the address is escaped.
 _FAILED_READ = re.compile(r"FAILED_READ_FILE\.(\w+)\] Encountered error while reading file (\S+)\. ")
-_NOT_THERE = "FILE_NOT_EXIST"
+#: The condition of a file that is gone.
+NOT_THERE = "FILE_NOT_EXIST"
 # Below it, a column whose Parquet annotation is newer than Spark's Parquet library, which fails on the whole file.
 _UNKNOWN_ANNOTATION = re.compile(
     r"NullPointerException.*at \S+\.ParquetMetadataConverter\.getLogicalTypeAnnotation", re.S
@@ -109,7 +110,9 @@ def _failed_read(java_exception: JavaObject) -> AlluviumError | None:
     root = next((r for r in _roots if path.startswith(r)), None)
     if root is None:
         return None
-    return _of_file(match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root.rstrip("/"), path)
+    return error_of_file(
+        match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root.rstrip("/"), path
+    )
 
 
 def _innermost_frame(java_exception: JavaObject) -> str:
@@ -122,8 +125,16 @@ def _innermost_frame(java_exception: JavaObject) -> str:
     return " ".join(str(frame) for frame in java_exception.getStackTrace()[:1])
 
 
-def _of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumError:
-    if condition == _NOT_THERE:
+def error_of_file(condition: str, texts: list[str], url: str, path: str) -> AlluviumError:
+    """Ours for a data file that Spark cannot read.
+
+    Args:
+        condition: Spark's condition below `FAILED_READ_FILE`.
+        texts: What Spark and its causes say, the innermost last.
+        url: The table.
+        path: The file, not escaped.
+    """
+    if condition == NOT_THERE:
         return NotFound(
             "a data file that the table names is gone",
             code="missing-file",

@@ -1,15 +1,24 @@
-"""What a session can do, and its few facts that plans depend on."""
+"""What a session can do, which lane follows from it, and its few facts that plans depend on."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.storage.hadoop import HadoopAccess
+
+#: `native`: Spark's Parquet reader, its planner asks us for files. `connect`: Spark's Parquet reader on a server, by
+#: public calls alone. `python`: our reader in Python workers.
+Lane = Literal["native", "connect", "python"]
+LANES: tuple[Lane, ...] = ("native", "connect", "python")
+#: Why a classic session takes its lane, which is the only one that it never needs to think about.
+NATIVE = "a classic session: Spark's own Parquet reader on the files that the log names"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +34,58 @@ class Capabilities:
     version: tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """The lane of one read, and why it is this one."""
+
+    lane: Lane
+    why: str
+
+
 def capabilities(spark: SparkSession) -> Capabilities:
     """What the session can do. A Connect session has no JVM gateway."""
     major, minor = spark.version.split(".")[:2]
     return Capabilities(isinstance(spark, SparkSession) and hasattr(spark, "_jsparkSession"), (int(major), int(minor)))
+
+
+def is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a client of a Spark Connect server."""
+    return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def choose_lane(
+    spark: SparkSession, asked: str | None = None, unreachable: Callable[[], str | None] = lambda: None
+) -> LaneChoice:
+    """Decides how this session reads a table.
+
+    Args:
+        spark: The session.
+        asked: The lane that the user named, if any.
+        unreachable: Why the server's own reader cannot read the table's files; None if it can. Asked only where the
+            answer matters, since it asks the server.
+
+    Raises:
+        InvalidRequest: `"unknown-lane"`; `"lane-impossible"`: the session cannot take the lane that was asked for;
+            `"no-jvm"`: the session has been stopped.
+    """
+    if asked is not None and asked not in LANES:
+        raise InvalidRequest(f"there is no lane {asked!r}", code="unknown-lane", hint=suggest(asked, LANES))
+    if asked == "python":
+        return LaneChoice("python", "asked for: Alluvium's own reader in Spark's Python workers")
+    own: Lane = "connect" if is_connect(spark) else "native"
+    if asked is not None and asked != own:
+        raise InvalidRequest(
+            f"this session cannot take the lane {asked!r}: it is one of {'Connect' if own == 'connect' else 'a JVM'}",
+            code="lane-impossible",
+            hint=f'leave lane= out, or say lane="{own}" or lane="python"',
+        )
+    if own == "native":
+        ensure_native(spark)
+        return LaneChoice("native", NATIVE)
+    problem = None if asked is not None else unreachable()
+    if problem is not None:
+        return LaneChoice("python", f"the server's own reader cannot read the files ({problem}): Python workers do")
+    return LaneChoice("connect", "a Connect session: the server's own Parquet reader on the files that the log names")
 
 
 def ensure_native(spark: SparkSession) -> None:
@@ -41,7 +98,8 @@ def ensure_native(spark: SparkSession) -> None:
         raise InvalidRequest(
             "this needs the JVM of a classic Spark session, and a Spark Connect session has none",
             code="no-jvm",
-            hint="make the session with SparkSession.builder.master(...), or run the script with spark-submit",
+            hint="over Spark Connect tables can be read; to write, make the session with "
+            "SparkSession.builder.master(...), or run the script with spark-submit",
         )
     if spark.sparkContext._jsc is None:
         raise InvalidRequest(

@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.spark.gateway import JavaObject
 from alluvium.spark.scan.index import PlannedFiles, planned_files
+from alluvium.spark.session import NATIVE, Lane
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 
@@ -23,6 +24,8 @@ class ScanDescription:
         size_bytes: Their total size.
         skipped: Files left out, by reason.
         filters: The filters that Spark handed over, as it prints them.
+        lane: What reads the files.
+        why: Why this lane.
     """
 
     identity: tuple[str, ...]
@@ -30,6 +33,8 @@ class ScanDescription:
     size_bytes: int
     skipped: tuple[tuple[str, int], ...]
     filters: tuple[str, ...]
+    lane: Lane = "native"
+    why: str = NATIVE
 
 
 def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:

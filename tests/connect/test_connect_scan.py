@@ -1,0 +1,186 @@
+"""Scan plans on a Connect server: paths, constants, deleted rows, files chosen when the plan is sent."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyroaring
+import pytest
+from pyspark.sql import functions as sf
+
+import alluvium
+from alluvium.api.open import open_snapshot
+from alluvium.delta.source import DeltaSource
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition
+from alluvium.schema import types as t
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.scan import connect_constants
+from alluvium.spark.scan.connect import read_plan
+from alluvium.storage.open import open_store
+
+pytestmark = pytest.mark.connect
+
+#: Names that Hadoop, Spark's listing, its patterns and its URIs each take for something else.
+NAMES = (
+    "a b.parquet", "%41.parquet", "é😀.parquet", "q#+&='\".parquet", "x{1,2}*?[a].parquet", "back\\slash.parquet",
+    "z^`|~.parquet", "nb\u00a0sp\u2003.parquet", "p=a%20b/_x=1.parquet", "k=%3A/ü.parquet", "semi;colon,.parquet",
+)  # fmt: skip
+
+
+def values(df) -> list[int]:
+    return sorted(row[0] for row in df.select("x").collect())
+
+
+def numbered(count: int, rows: int = 2) -> list[pa.Table]:
+    return [pa.table({"x": pa.array(range(rows * i, rows * i + rows), pa.int64())}) for i in range(count)]
+
+
+@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
+def test_files_of_any_name_keep_their_constants(connect, write_table, tmp_path: Path, monkeypatch, most: int):
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    partitions = [{"p": name} for name in NAMES]
+    url = write_table(NAMES, numbered(len(NAMES)), partitions, tmp_path / "t %20 é{x}*[q]?#+&=ü😀")
+    found = {(row["x"], row["p"]) for row in alluvium.read(connect, url).collect()}
+    assert found == {(2 * i + j, name) for i, name in enumerate(NAMES) for j in (0, 1)}
+
+
+@pytest.mark.parametrize("name", ["_hidden.parquet", ".hidden.parquet", "x._COPYING_"])
+def test_files_that_spark_would_leave_out_are_refused(connect, write_table, name: str):
+    url = write_table([name, "a.parquet"], numbered(2))
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.read(connect, url).count()
+    assert caught.value.code == "unsupported-scan" and name in str(caught.value.path)
+    assert values(alluvium.read(connect, url, lane="python")) == [0, 1, 2, 3]
+
+
+def masked_source(url: str, masks: list[list[int] | None], *, keeps_masked: bool = False):
+    """The plan of a table with deleted rows in its files, and each row's number and file."""
+    plan = DeltaSource(open_snapshot(open_store(url))).plan_scan()
+    (part,) = plan.parts
+    bitmaps = [None if rows is None else pyroaring.BitMap64(rows).serialize() for rows in masks]
+    files = part.files.set_column(part.files.schema.get_field_index("mask"), "mask", pa.array(bitmaps, pa.binary()))
+    constants = pa.StructArray.from_arrays([pa.array(range(files.num_rows), pa.int64())], names=["n"])
+    files = files.set_column(files.schema.get_field_index("constants"), "constants", constants)
+    output = (
+        *part.output,
+        OutputColumn("n", t.LONG, True, FileConstant("n", t.LONG)),
+        OutputColumn("row", t.LONG, True, RowPosition()),
+    )
+    schema = Struct((*plan.schema.fields, Field("n", t.LONG), Field("row", t.LONG)))
+    part = replace(part, files=files, output=output, keeps_masked=keeps_masked)
+    return replace(plan, parts=(part,), schema=schema)
+
+
+@pytest.mark.parametrize("keeps", [False, True], ids=["without", "only"])
+@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
+def test_deleted_rows_of_many_files(connect, write_table, monkeypatch, most: int, keeps: bool):
+    """ "If a snapshot contains logical files with records that are invalidated by a DV, then these records *must not*
+    be returned in the output."
+    """
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    rows = 4000  # more than one piece of the joined table
+    masks = [[0, 5, 6, 1535, 1536, 3071, 3072, 3999], None, list(range(rows)), [1537], []]
+    url = write_table([f"{i}.parquet" for i in range(5)], numbered(5, rows))
+    found = read_plan(connect, masked_source(url, masks, keeps_masked=keeps)).collect()
+    deleted = {(file, row) for file, listed in enumerate(masks) for row in listed or ()}
+    everything = {(file, row) for file in range(5) for row in range(rows)}
+    assert {(r["n"], r["row"]) for r in found} == (deleted if keeps else everything - deleted)
+    assert all(r["x"] == r["n"] * rows + r["row"] for r in found)
+    assert len(found) == len(deleted if keeps else everything - deleted)
+
+
+def test_a_file_that_is_listed_twice_gives_its_rows_twice(connect, write_table):
+    plan = masked_source(write_table(["a.parquet"], numbered(1)), [[0]])
+    part = plan.parts[0]
+    twice = replace(part, files=pa.concat_tables([part.files, part.files]))
+    assert values(read_plan(connect, replace(plan, parts=(twice,)))) == [1, 1]
+
+
+def test_filters_that_follow_choose_files(connect, write_table):
+    url = write_table(["a.parquet", "b.parquet", "c.parquet"], numbered(3), [{"p": "1"}, {"p": "2"}, {"p": None}])
+    df = alluvium.read(connect, url)
+    cases = {
+        "x > 3": (1, [4, 5]),
+        "p = '1'": (1, [0, 1]),
+        "p is null and x < 5": (1, [4]),
+        "x > 100": (0, []),
+        "pow(x, 2) > 20": (3, [5]),
+    }
+    for text, (files, expected) in cases.items():
+        for found in (df.where(text), df.filter(sf.expr(text)), alluvium.read(connect, url, where=text)):
+            (scan,) = alluvium.explain(found)
+            assert (scan.lane, scan.files, values(found)) == ("connect", files, expected), text
+
+
+def test_columns_of_the_frame_choose_files_and_stay_its_own(connect, write_table):
+    df = alluvium.read(connect, write_table(["a.parquet", "b.parquet"], numbered(2)))
+    first = df.where(df.x >= 2)
+    second = first.where((first.x < 3) & df.x.isNotNull() & first["x"].isin(2, 3, 9))
+    assert [scan.files for scan in alluvium.explain(second)] == [1]
+    assert [scan.files for scan in alluvium.explain(df)] == [2]
+    assert values(second) == [2] and values(df) == [0, 1, 2, 3]
+    joined = first.alias("a").join(df.alias("b"), sf.col("a.x") == sf.col("b.x") + 2)
+    assert sorted(s.files for s in alluvium.explain(joined)) == [1, 2] and joined.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("condition", "files"),
+    [
+        (lambda: sf.col("x") == 4, 1),
+        (lambda: sf.col("x").between(0, 1), 1),
+        (lambda: ~(sf.col("x") > 1), 1),
+        (lambda: sf.col("p").startswith("b"), 1),
+        (lambda: sf.col("p") == 'it\'s a \\ "b"', 0),
+        (lambda: sf.col("x").cast("double") < 1.5, 1),
+        (lambda: sf.col("x").eqNullSafe(None), 0),
+        (lambda: (sf.col("x") == 0) | (sf.col("x") == 5), 2),
+        (lambda: sf.col("x") + 1 > sf.rand() - 5, 3),
+    ],
+    ids=str,
+)
+def test_columns_as_text(connect, write_table, condition, files: int):
+    url = write_table(["1", "2", "3"], numbered(3), [{"p": "a"}, {"p": "b"}, {"p": "c"}])
+    df = alluvium.read(connect, url)
+    found = df.where(condition())
+    (scan,) = alluvium.explain(found)
+    assert scan.files <= max(files, 0) or files == 3
+    assert values(found) == sorted(r[0] for r in df.select("x", "p").where(condition()).collect())
+
+
+def test_predicates_that_are_none(connect, write_table):
+    url = write_table(["a.parquet"], numbered(1))
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.read(connect, url, where="y = 1")
+    assert caught.value.code == "unknown-column"
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.read(connect, url, columns=["y"])
+    assert caught.value.code == "unknown-column"
+
+
+def test_a_missing_file_is_our_error(connect, write_table):
+    url = write_table(["a b.parquet", "c.parquet"], numbered(2))
+    df = alluvium.read(connect, url)
+    assert df.count() == 4
+    Path(url, "a b.parquet").unlink()
+    for frame in (df, alluvium.read(connect, url)):
+        with pytest.raises(NotFound) as caught:
+            frame.collect()
+        assert caught.value.code == "missing-file" and str(caught.value.path).endswith("/a b.parquet")
+    assert values(alluvium.read(connect, url).where("x > 1")) == [2, 3]
+
+
+def test_a_damaged_file_is_our_error(connect, write_table):
+    url = write_table(["a b.parquet"], numbered(1))
+    Path(url, "a b.parquet").write_bytes(b"PAR1 not really PAR1")
+    with pytest.raises(alluvium.errors.CorruptTable) as caught:
+        alluvium.read(connect, url).collect()
+    assert caught.value.code == "damaged-file" and str(caught.value.path).endswith("/a b.parquet")
+
+
+def test_errors_of_others_pass(connect):
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as caught:
+        connect.range(3).select("nope").collect()
+    assert not isinstance(caught.value, alluvium.errors.AlluviumError)
