@@ -17,6 +17,7 @@ from alluvium.api.options import (
     asks_for_changes,
     change_bounds,
     parse_bound,
+    parse_flag,
     parse_options,
 )
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
@@ -24,6 +25,13 @@ from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
 from alluvium.delta.changes.source import load_changes
+from alluvium.delta.features.row_tracking import (
+    METADATA_COLUMNS,
+    asked_columns,
+    ensure_used,
+    offered_columns,
+    with_metadata_columns,
+)
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest
@@ -69,7 +77,9 @@ def read(
         columns: Only these.
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
-            `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`).
+            `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
+            `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
+            Without it they are `_metadata.row_id` and `_metadata.row_commit_version`.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -102,13 +112,36 @@ def read(
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
         return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
-    predicate = parse_predicate(where, snapshot.config.schema, zone) if isinstance(where, str) else None
-    names = None if columns is None else resolve_columns(columns, snapshot.config.schema.names)
+    schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
+    predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":
         request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
         return read_by_workers(spark, request, names, where, predicate)
-    source = LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot)
-    return _narrowed(_read_source(spark, source, choice), where, names)
+    if snapshot.state.deferred:
+        return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
+    shows = schema is not snapshot.config.schema
+    offered = offered_columns(snapshot.config, snapshot.files) if choice.lane == "native" else ()
+    asked = asked_columns(METADATA_COLUMNS, snapshot.config.schema) if shows else offered
+    return _narrowed(_read_source(spark, DeltaSource(snapshot, asked, shows), choice), where, names)
+
+
+def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
+    """The columns of a result that has row ids.
+
+    Raises:
+        InvalidRequest: `"row-tracking-disabled"`.
+        UnsupportedFeature: The lane cannot give them.
+    """
+    if choice.lane != "native" or snapshot.state.deferred:
+        raise UnsupportedFeature(
+            "row ids cannot be read this way: " + ("its log is read by Spark" if choice.lane == "native" else choice.why),
+            code="unsupported-option",
+            features=("rowIds",),
+            hint="read them without Spark: alluvium.open(url).to_arrow(columns=['*', '_row_id'])",
+        )
+    ensure_used(snapshot.config)
+    return with_metadata_columns(snapshot.config)
 
 
 def _as_of_changes() -> InvalidRequest:

@@ -50,16 +50,17 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     if not plan.parts:
         return _empty(spark, plan.schema)
     if not _needs_metadata(plan):
-        return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in plan.parts])
+        parts = [replace(part, output=tuple(c for c in part.output if plan.schema.find(c.name))) for part in plan.parts]
+        return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in parts])
     frames = [_read_with_metadata(spark, source, plan, part) for part in plan.parts]
     return hide_metadata(spark, reduce(DataFrame.union, frames))
 
 
 def _needs_metadata(plan: ScanPlan) -> bool:
-    """Whether Spark's own `_metadata` would not do."""
+    """Whether Spark's own `_metadata` would not do: it lacks what we compute, and ends at a union."""
     names = {name.casefold() for name in plan.schema.names}
     names |= {name.casefold() for part in plan.parts for name in part.read_schema.names}
-    own = len(plan.parts) > 1 or any(reads_positions(part) or _hidden(plan, part) for part in plan.parts)
+    own = any(reads_positions(part) or _hidden(plan, part) for part in plan.parts)
     # A table's own column of that name goes first.
     return own and METADATA not in names
 
