@@ -29,6 +29,10 @@ class Catalyst:
         """The expression that SQL text says, its columns not resolved yet."""
         return self._parser.parseExpression(text)
 
+    def expression(self, column: Column) -> JavaObject:
+        """A column of PySpark as an expression."""
+        return self._columns.expression(column._jc)
+
     def column(self, expression: JavaObject) -> Column:
         """The expression as a column of PySpark."""
         return Column(self._columns.column(expression))

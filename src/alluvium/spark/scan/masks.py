@@ -61,33 +61,32 @@ def add_deleted_rows(files: pa.Table, name: str) -> pa.Table:
     return files.set_column(files.schema.get_field_index("constants"), "constants", extended)
 
 
-def apply_masks(spark: SparkSession, frame: DataFrame, name: str, row_index: str, keeps_masked: bool) -> DataFrame:
+def apply_masks(spark: SparkSession, frame: DataFrame, name: str, keeps_masked: bool) -> DataFrame:
     """The rows of a relation that are not deleted; or, the other way round, those that masks list.
 
     Args:
         spark: Its session.
-        frame: The relation itself.
+        frame: The relation itself: rows know their position in the file.
         name: Its column of deleted rows.
-        row_index: Its column of rows' positions.
         keeps_masked: See `plan.scan.ScanPart`.
     """
-    deleted = is_deleted(spark, name, row_index)
+    deleted = is_deleted(spark, name, frame.metadataColumn("_metadata")["row_index"])
     return frame.where(deleted if keeps_masked else ~deleted)
 
 
-def is_deleted(spark: SparkSession, deleted: str, row_index: str) -> Column:
+def is_deleted(spark: SparkSession, deleted: str, row_index: Column) -> Column:
     """Whether a row is among the deleted ones: never null, hence Spark infers no filter on its operands.
 
     Args:
         spark: The session.
         deleted: Name of the column with what `bits_of` gives, never empty: its last bit stands for all rows behind.
-        row_index: Name of the column with the row's position.
+        row_index: The row's position.
     """
     catalyst = catalyst_of(spark)
-    bits, position = quote(deleted), quote(row_index)
-    last = f"length({bits}) * 8L - 1L"
+    bits = quote(deleted)
+    last = sf.expr(f"length({bits}) * 8L - 1L")
     # No row, whatever the order in which Spark puts conditions, may lead out of the bitmap: `isSet` checks nothing.
-    index = catalyst.parse(f"cast(if({position} < {last}, {position}, {last}) as int)")
+    index = catalyst.expression(sf.when(row_index < last, row_index).otherwise(last).cast("int"))
     column = catalyst.parse(bits)
     # Where bytes begin in an array of bytes is a matter of the JVM that asks: an executor's, not the driver's.
     text = catalyst.static_call("org.apache.spark.unsafe.types.UTF8String", "fromBytes", "string", [column])

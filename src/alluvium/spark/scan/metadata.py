@@ -1,8 +1,8 @@
 """`_metadata` over what a scan makes of its files: there for whoever names it, outside of the schema otherwise.
 
-Spark gives `_metadata` on a single relation alone: a union loses it, and `row_index` in it cannot be read beside the
-column of positions that deleted rows are found by. Here it is an ordinary column of all parts, which the topmost
-projection hides in the way in which Spark hides the keys of `JOIN ... USING`.
+Spark gives `_metadata` on a single relation alone: a union loses it, and what tables know of rows beyond their files
+is not in it. Here it is an ordinary column of all parts, which the topmost projection hides in the way in which Spark
+hides the keys of `JOIN ... USING`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from alluvium.spark.catalyst import catalyst_of
 from alluvium.spark.scan.names import quote, quote_text
 
 METADATA = "_metadata"
-#: Members of Spark's own `_metadata` of files, all but `row_index`.
+#: Members of Spark's own `_metadata` of Parquet files.
 _OF_FILES = (
     "file_path",
     "file_name",
@@ -24,6 +24,7 @@ _OF_FILES = (
     "file_block_start",
     "file_block_length",
     "file_modification_time",
+    "row_index",
 )
 
 
@@ -33,10 +34,10 @@ def with_metadata(frame: DataFrame, names: Sequence[str], members: Mapping[str, 
     Args:
         frame: Rows of one relation: its `_metadata` is in reach.
         names: Columns to keep.
-        members: Members beside those of files: their names, and what they are as SQL over the frame.
+        members: Members beside those of files: their names, and the frame's columns that hold them.
     """
     pairs = [f"{quote_text(name)}, {METADATA}.{name}" for name in _OF_FILES]
-    pairs += [f"{quote_text(name)}, {text}" for name, text in members.items()]
+    pairs += [f"{quote_text(name)}, {quote(column)}" for name, column in members.items()]
     made = expr(f"named_struct({', '.join(pairs)})")
     return frame.select(*_columns(names), made.alias(METADATA, metadata={"__metadata_col": METADATA}))
 

@@ -23,10 +23,6 @@ from alluvium.plan.scan import (
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
-#: Where Spark's reader finds a column of this name among those to read, it fills in the row's position in the file.
-#: `_metadata.row_index` gives the same, but out of a struct that is made for each row.
-ROW_INDEX = Field("_tmp_metadata_row_index", t.LONG)
-
 LogicalPaths = Mapping[tuple[str, ...], tuple[tuple[str, ...], DataType]]
 
 
@@ -69,14 +65,7 @@ def data_schema(part: ScanPart, logical: Struct) -> Struct:
             fields.append(Field(f.name, known.type, True, known.metadata))
         else:
             fields.append(replace(f, metadata=known.metadata))
-    if reads_positions(part):
-        fields.append(ROW_INDEX)
     return nullable_schema(Struct(tuple(fields)))
-
-
-def reads_positions(part: ScanPart) -> bool:
-    """Whether a column of the result, or the masks, ask for rows' positions."""
-    return part.is_masked or any(isinstance(v, RowPosition) for c in part.output for v in _leaves(c.value))
 
 
 def constant_schema(part: ScanPart, logical: Struct) -> Struct:
@@ -125,7 +114,7 @@ def _sql(value: ColumnValue) -> str:
     if isinstance(value, (Physical, FileConstant)):
         return ".".join(quote(name) for name in _relation_path(value))
     if isinstance(value, RowPosition):
-        return quote(ROW_INDEX.name)
+        return "_metadata.row_index"
     if isinstance(value, Coalesce):
         return f"coalesce({', '.join(_sql(v) for v in value.values)})"
     if isinstance(value, Sum):

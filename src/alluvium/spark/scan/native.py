@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.ports import ScanSource
-from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, RowPosition, ScanPart, ScanPlan
+from alluvium.plan.scan import FIELD_ID, LABEL, ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import fields_within
@@ -19,7 +19,7 @@ from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks, deleted_rows_field
 from alluvium.spark.scan.metadata import METADATA, hide_metadata, with_metadata
-from alluvium.spark.scan.names import ROW_INDEX, constant_schema, data_schema, nullable_schema, quote, reads_positions
+from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
@@ -60,9 +60,9 @@ def _needs_metadata(plan: ScanPlan) -> bool:
     """Whether Spark's own `_metadata` would not do: it lacks what we compute, and ends at a union."""
     names = {name.casefold() for name in plan.schema.names}
     names |= {name.casefold() for part in plan.parts for name in part.read_schema.names}
-    own = any(reads_positions(part) or _hidden(plan, part) for part in plan.parts)
+    is_split = len(plan.parts) > 1 and any(part.is_masked for part in plan.parts)
     # A table's own column of that name goes first.
-    return own and METADATA not in names
+    return (is_split or any(_hidden(plan, part) for part in plan.parts)) and METADATA not in names
 
 
 def _hidden(plan: ScanPlan, part: ScanPart) -> list[str]:
@@ -71,15 +71,8 @@ def _hidden(plan: ScanPlan, part: ScanPart) -> list[str]:
 
 
 def _read_with_metadata(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart) -> DataFrame:
-    positions = reads_positions(part)
-    row_index = quote(ROW_INDEX.name) if positions else f"{METADATA}.row_index"
-    hidden = {name.removeprefix("_"): quote(name) for name in _hidden(plan, part)}
-    if positions:
-        output = (*part.output, OutputColumn(ROW_INDEX.name, t.LONG, True, RowPosition()))
-        frame = _read_part(spark, source, plan, replace(part, output=output))
-    else:
-        frame = _read_part(spark, source, plan, part)
-    return with_metadata(frame, plan.schema.names, {"row_index": row_index, **hidden})
+    members = {name.removeprefix("_"): name for name in _hidden(plan, part)}
+    return with_metadata(_read_part(spark, source, plan, part), plan.schema.names, members)
 
 
 def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
@@ -109,7 +102,7 @@ def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: Sc
     )
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
     if deleted_rows is not None:
-        frame = apply_masks(spark, frame, deleted_rows.name, ROW_INDEX.name, part.keeps_masked)
+        frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked)
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
 
 
