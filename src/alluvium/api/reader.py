@@ -13,6 +13,7 @@ from alluvium.api.open import open_snapshot, storage_for
 from alluvium.api.options import (
     READ,
     READ_LATER,
+    Options,
     as_of,
     asks_for_changes,
     change_bounds,
@@ -28,15 +29,16 @@ from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.row_tracking import (
     METADATA_COLUMNS,
     asked_columns,
-    ensure_used,
+    ensure_enabled,
     offered_columns,
     with_metadata_columns,
 )
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.plan.ports import ScanSource
+from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
@@ -96,9 +98,7 @@ def read(
         version if version is not None else parsed.get("versionAsOf"),
         timestamp if timestamp is not None else parsed.get("timestampAsOf"),
     )
-    if parsed.properties:
-        name = next(iter(parsed.properties))
-        raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
+    _ensure_no_properties(parsed)
     if of_changes and (at_version is not None or at_ms is not None):
         raise _as_of_changes()
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
@@ -120,10 +120,15 @@ def read(
         return read_by_workers(spark, request, names, where, predicate)
     if snapshot.state.deferred:
         return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
-    shows = schema is not snapshot.config.schema
-    offered = offered_columns(snapshot.config, snapshot.files) if choice.lane == "native" else ()
-    asked = asked_columns(METADATA_COLUMNS, snapshot.config.schema) if shows else offered
-    return _narrowed(_read_source(spark, DeltaSource(snapshot, asked, shows), choice), where, names)
+    source = _source(snapshot, choice, schema is not snapshot.config.schema)
+    return _narrowed(_read_source(spark, source, choice), where, names)
+
+
+def _source(snapshot: Snapshot, choice: LaneChoice, with_row_ids: bool) -> DeltaSource:
+    """The snapshot with row ids: as columns of the result, or beside them where that costs nothing."""
+    if with_row_ids:
+        return DeltaSource(snapshot, asked_columns(METADATA_COLUMNS, snapshot.config.schema), shows=True)
+    return DeltaSource(snapshot, offered_columns(snapshot.config, snapshot.files) if choice.lane == "native" else ())
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
@@ -134,14 +139,21 @@ def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
         UnsupportedFeature: The lane cannot give them.
     """
     if choice.lane != "native" or snapshot.state.deferred:
+        why = "its log is read by Spark" if choice.lane == "native" else choice.why
         raise UnsupportedFeature(
-            "row ids cannot be read this way: " + ("its log is read by Spark" if choice.lane == "native" else choice.why),
+            f"row ids cannot be read this way: {why}",
             code="unsupported-option",
             features=("rowIds",),
             hint="read them without Spark: alluvium.open(url).to_arrow(columns=['*', '_row_id'])",
         )
-    ensure_used(snapshot.config)
+    ensure_enabled(snapshot.config)
     return with_metadata_columns(snapshot.config)
+
+
+def _ensure_no_properties(options: Options) -> None:
+    if options.properties:
+        name = next(iter(options.properties))
+        raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
 
 
 def _as_of_changes() -> InvalidRequest:

@@ -17,7 +17,8 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.roaring import bits_of
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.scan.masks import deleted_rows_field, is_deleted
+from alluvium.spark.scan.deleted_rows import deleted_rows_field
+from alluvium.spark.scan.masks import is_deleted
 from alluvium.spark.scan.native import read_native
 
 Make = Callable[..., Any]

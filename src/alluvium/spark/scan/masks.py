@@ -8,57 +8,11 @@ hundred times as much, a Python function would cost the vectorised reader.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.codecs.roaring import bits_of
-from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.schema.types import BINARY, Field
 from alluvium.spark.catalyst import catalyst_of
 from alluvium.spark.scan.names import quote
-
-#: What an Arrow array of bitmaps may hold in all: some 17 billion rows of files with deleted ones.
-_MAX_BYTES = (1 << 31) - 1
-#: One word of rows that are there.
-_NOTHING = bytes(8)
-
-
-def deleted_rows_field(taken: Iterable[str]) -> Field:
-    """The column of a relation that holds the deleted rows of a file, under a name that no other column has."""
-    folded = {name.casefold() for name in taken}
-    name = "__deleted_rows"
-    while name in folded:
-        name += "_"
-    return Field(name, BINARY, nullable=False)
-
-
-def add_deleted_rows(files: pa.Table, name: str) -> pa.Table:
-    """Files whose masks are loaded, with the deleted rows of each as one constant more.
-
-    Raises:
-        CorruptTable: A mask is damaged.
-        UnsupportedFeature: The files have too many rows for one query.
-    """
-    constants = files["constants"]
-    constants = constants.combine_chunks() if isinstance(constants, pa.ChunkedArray) else constants
-    bitmaps = [
-        _NOTHING if mask is None else _format(mask, path)
-        for mask, path in zip(files["mask"].to_pylist(), files["path"].to_pylist(), strict=True)
-    ]
-    if sum(map(len, bitmaps)) > _MAX_BYTES:
-        raise UnsupportedFeature(
-            f"deleted rows of {len(bitmaps)} files take more than 2 GiB",
-            code="too-many-deleted-rows",
-            features=("deletionVectors",),
-            hint="read less at once: filter by partition, or by columns that files can be skipped by",
-        )
-    extended = pa.StructArray.from_arrays(
-        [*constants.flatten(), pa.array(bitmaps, pa.binary())], names=[*(f.name for f in constants.type), name]
-    )
-    return files.set_column(files.schema.get_field_index("constants"), "constants", extended)
 
 
 def apply_masks(spark: SparkSession, frame: DataFrame, name: str, keeps_masked: bool) -> DataFrame:
@@ -95,11 +49,3 @@ def is_deleted(spark: SparkSession, deleted: str, row_index: Column) -> Column:
         "org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", "boolean", [column, start, index]
     )
     return sf.coalesce(catalyst.column(found), sf.lit(False))
-
-
-def _format(mask: bytes, path: str) -> bytes:
-    try:
-        return bits_of(mask)
-    except CorruptTable as error:
-        error.path = error.path or path
-        raise

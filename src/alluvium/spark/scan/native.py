@@ -16,8 +16,9 @@ from alluvium.schema.walk import fields_within
 from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
-from alluvium.spark.scan.masks import apply_masks, deleted_rows_field
+from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.metadata import METADATA, hide_metadata, with_metadata
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.select import select_columns
