@@ -1,4 +1,4 @@
-"""Row ids and commit versions with Spark, as columns and as members of `_metadata`."""
+"""Row ids and commit versions with Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import alluvium
 from alluvium.delta.spec import Action, Add, Protocol, format_actions
-from alluvium.errors import InvalidRequest
+from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.schema.types import LONG, STRING, Field, Struct
 
 pytestmark = pytest.mark.spark
@@ -50,17 +50,6 @@ def make_table(root: Path, properties: dict[str, str], schema: Struct = SCHEMA, 
     return str(root)
 
 
-def test_as_members_of_metadata(spark: SparkSession, tmp_path: Path) -> None:
-    """The way of delta-spark."""
-    df = alluvium.read(spark, make_table(tmp_path, ON))
-    assert df.columns == ["id", "p"]
-    asked = df.select("*", "_metadata.row_id", "_metadata.row_commit_version")
-    assert sorted(map(tuple, asked.collect())) == EXPECTED
-    assert [r.id for r in df.where("_metadata.row_id = 21").collect()] == [5]
-    assert df.select("_metadata.file_name").distinct().count() == 2
-    assert sorted(r.row_index for r in df.select("_metadata.row_index").collect()) == [0, 0, 1, 1, 2, 2]
-
-
 def test_as_columns(spark: SparkSession, tmp_path: Path) -> None:
     url = make_table(tmp_path, ON)
     df = alluvium.read(spark, url, rowIds=True)
@@ -81,7 +70,11 @@ def test_where_they_cannot_be_relied_upon(spark: SparkSession, tmp_path: Path) -
 
 
 def test_a_file_without_them_fails_only_who_asks(spark: SparkSession, tmp_path: Path) -> None:
-    assert alluvium.read(spark, make_table(tmp_path, ON, base=None)).count() == 6
+    url = make_table(tmp_path, ON, base=None)
+    assert alluvium.read(spark, url).count() == 6
+    with pytest.raises(CorruptTable) as raised:
+        alluvium.read(spark, url, rowIds=True)
+    assert raised.value.code == "no-row-ids"
 
 
 def test_a_column_of_the_table_goes_first(spark: SparkSession, tmp_path: Path) -> None:

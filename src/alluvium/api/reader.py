@@ -27,10 +27,7 @@ from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
 from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.row_tracking import (
-    METADATA_COLUMNS,
-    asked_columns,
     ensure_enabled,
-    offered_columns,
     with_metadata_columns,
 )
 from alluvium.delta.snapshot import Snapshot
@@ -81,7 +78,6 @@ def read(
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
             `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
-            Without it they are `_metadata.row_id` and `_metadata.row_commit_version`.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -120,15 +116,8 @@ def read(
         return read_by_workers(spark, request, names, where, predicate)
     if snapshot.state.deferred:
         return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
-    source = _source(snapshot, choice, schema is not snapshot.config.schema)
-    return _narrowed(_read_source(spark, source, choice), where, names)
-
-
-def _source(snapshot: Snapshot, choice: LaneChoice, with_row_ids: bool) -> DeltaSource:
-    """The snapshot with row ids: as columns of the result, or beside them where that costs nothing."""
-    if with_row_ids:
-        return DeltaSource(snapshot, asked_columns(METADATA_COLUMNS, snapshot.config.schema), shows=True)
-    return DeltaSource(snapshot, offered_columns(snapshot.config, snapshot.files) if choice.lane == "native" else ())
+    extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
+    return _narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:

@@ -18,13 +18,11 @@ class DeltaSource:
 
     Attributes:
         snapshot: The version.
-        metadata_columns: Columns beside those of the schema that the plans' parts give (`features.row_tracking`).
-        shows: Whether these are columns of the result.
+        metadata_columns: Columns of the result beside those of the schema (`features.row_tracking`).
     """
 
     snapshot: Snapshot
     metadata_columns: tuple[str, ...] = ()
-    shows: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -46,7 +44,7 @@ class DeltaSource:
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         with locating(self.snapshot.store, self.snapshot.version):
             plan = plan_scan(self.snapshot, where, self.metadata_columns)
-        if not self.shows:
+        if not self.metadata_columns:
             return plan
         shown = tuple(Field(name, LONG, False) for name in self.metadata_columns)
         return replace(plan, schema=Struct((*plan.schema.fields, *shown)))

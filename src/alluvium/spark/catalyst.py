@@ -1,11 +1,11 @@
-"""Expressions and plans of Spark that its public functions cannot say: calls of static Java methods, hidden columns."""
+"""Expressions of Spark that its public functions cannot say: calls of Java methods."""
 
 from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaGateway
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 
 from alluvium.spark.gateway import Java, JavaObject, java_of
 
@@ -20,7 +20,6 @@ class Catalyst:
         self._invoke = sql.catalyst.expressions.objects.Invoke
         self._static_invoke = sql.catalyst.expressions.objects.StaticInvoke
         self._columns = sql.classic.ExpressionUtils
-        self._project = sql.catalyst.plans.logical.Project
         self._nothing = java.seq([])
         self._types: dict[str, JavaObject] = {}
         self._classes: dict[str, JavaObject] = {}
@@ -56,17 +55,6 @@ class Catalyst:
     def call(self, target: JavaObject, method: str, result: str) -> JavaObject:
         """A call of a method without arguments of the object that an expression gives; as `static_call`."""
         return self._invoke(target, method, self._type(result), self._nothing, self._nothing, True, False, True)
-
-    def hide_last(self, spark: SparkSession, frame: DataFrame) -> DataFrame:
-        """The frame without its last column, which is found all the same where it is named.
-
-        Its field's metadata must hold `__metadata_col`, by which Spark knows such columns.
-        """
-        plan = frame._jdf.queryExecution().analyzed()
-        columns = plan.output()
-        projection = self._project(columns.init(), plan)
-        projection.setTagValue(self._project.hiddenOutputTag(), columns.takeRight(1))
-        return DataFrame(self._java.dataset.ofRows(spark._jsparkSession, projection), spark)
 
     def _type(self, text: str) -> JavaObject:
         if text not in self._types:

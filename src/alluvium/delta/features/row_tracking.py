@@ -83,14 +83,6 @@ def with_metadata_columns(config: TableConfig) -> Struct:
     return Struct((*config.schema.fields, *(Field(name, LONG, False) for name in names)))
 
 
-def offered_columns(config: TableConfig, files: pa.Table) -> tuple[str, ...]:
-    """The metadata columns that every file of a version can give, for readers that nobody has asked for them yet."""
-    if not is_enabled(config):
-        return ()
-    names = asked_columns(METADATA_COLUMNS, config.schema)
-    return tuple(name for name in names if not files.column(_DEFAULTS[name]).null_count)
-
-
 def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     """Adds the metadata columns that are asked for to the parts' output.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +18,6 @@ from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks
-from alluvium.spark.scan.metadata import METADATA, hide_metadata, with_metadata
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
@@ -50,30 +48,7 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     failures.watch(plan.root)
     if not plan.parts:
         return _empty(spark, plan.schema)
-    if not _needs_metadata(plan):
-        parts = [replace(part, output=tuple(c for c in part.output if plan.schema.find(c.name))) for part in plan.parts]
-        return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in parts])
-    frames = [_read_with_metadata(spark, source, plan, part) for part in plan.parts]
-    return hide_metadata(spark, reduce(DataFrame.union, frames))
-
-
-def _needs_metadata(plan: ScanPlan) -> bool:
-    """Whether Spark's own `_metadata` would not do: it lacks what we compute, and ends at a union."""
-    names = {name.casefold() for name in plan.schema.names}
-    names |= {name.casefold() for part in plan.parts for name in part.read_schema.names}
-    is_split = len(plan.parts) > 1 and any(part.is_masked for part in plan.parts)
-    # A table's own column of that name goes first.
-    return (is_split or any(_hidden(plan, part) for part in plan.parts)) and METADATA not in names
-
-
-def _hidden(plan: ScanPlan, part: ScanPart) -> list[str]:
-    """Columns that the part offers and the schema leaves out: metadata columns."""
-    return [c.name for c in part.output if plan.schema.find(c.name) is None]
-
-
-def _read_with_metadata(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart) -> DataFrame:
-    members = {name.removeprefix("_"): name for name in _hidden(plan, part)}
-    return with_metadata(_read_part(spark, source, plan, part), plan.schema.names, members)
+    return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in plan.parts])
 
 
 def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
