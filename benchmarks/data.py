@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -18,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from pyroaring import BitMap64
 
 SCAN_FILES = 8
 POINT_FILES = 100
@@ -83,6 +85,72 @@ def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1) -> 
         pq.write_table(table, root / name, compression="snappy", row_group_size=1_000_000)
         adds.append(_add(name, (root / name).stat().st_size, _statistics(table)))
     _write_commits(root, table.schema, adds, commits)
+
+
+def make_masked(root: Path, source: Path, fraction: float) -> None:
+    """A table's files with a deletion vector each, of rows drawn at random: all vectors lie in one file."""
+    for path in source.glob("*.parquet"):
+        (root / path.name).hardlink_to(path)
+    blob, name, random = bytearray(b"\x01"), uuid.UUID(int=7), np.random.default_rng(7)
+    for action in (actions := _read_lines(source)):
+        if "protocol" in action:
+            action["protocol"] = _features("deletionVectors")
+        if "add" in action:
+            count = json.loads(action["add"]["stats"])["numRecords"]
+            rows = random.choice(count, int(count * fraction), replace=False)
+            vector = (1_681_511_377).to_bytes(4, "little") + BitMap64(rows.tolist()).serialize()
+            action["add"]["deletionVector"] = {
+                "storageType": "u",
+                "pathOrInlineDv": _z85(name.bytes),
+                "offset": len(blob),
+                "sizeInBytes": len(vector),
+                "cardinality": len(rows),
+            }
+            blob += len(vector).to_bytes(4, "big") + vector + zlib.crc32(vector).to_bytes(4, "big")
+    (root / f"deletion_vector_{name}.bin").write_bytes(blob)
+    _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
+
+
+def make_mapped(root: Path, source: Path, mode: str) -> None:
+    """A table's rows in files whose columns have other names, `name` or `id` saying how they are found."""
+    for path in source.glob("*.parquet"):
+        table = pq.read_table(path)
+        fields = [
+            pa.field(f"col-{i}", f.type, metadata={"PARQUET:field_id": str(i)}) for i, f in enumerate(table.schema, 1)
+        ]
+        mapped = pa.table(table.columns, schema=pa.schema(fields))
+        pq.write_table(mapped, root / path.name, compression="snappy", row_group_size=1_000_000)
+    for action in (actions := _read_lines(source)):
+        if "protocol" in action:
+            action["protocol"] = _features("columnMapping")
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            for i, f in enumerate(schema["fields"], 1):
+                f["metadata"] = {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": f"col-{i}"}
+            action["metaData"]["schemaString"] = json.dumps(schema)
+            action["metaData"]["configuration"] = {
+                "delta.columnMapping.mode": mode,
+                "delta.columnMapping.maxColumnId": str(len(schema["fields"])),
+            }
+        if "add" in action:
+            action["add"]["size"] = (root / action["add"]["path"]).stat().st_size
+            del action["add"]["stats"]
+    _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
+
+
+def _read_lines(root: Path) -> list[dict[str, Any]]:
+    text = (root / "_delta_log" / f"{0:020}.json").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _features(name: str) -> dict[str, Any]:
+    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [name], "writerFeatures": [name]}
+
+
+def _z85(data: bytes) -> str:
+    letters = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#"
+    words = [int.from_bytes(data[i : i + 4], "big") for i in range(0, len(data), 4)]
+    return "".join(letters[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
 
 
 def make_log(root: Path, files: int) -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import data
 
 SPARK_ENGINES = ("raw", "alluvium", "delta-spark")
+#: Each engine against itself: the first of a pair reads the table without deletion vectors.
+MASKED_ENGINES = ("alluvium-plain", "alluvium", "delta-spark-plain", "delta-spark")
 OPEN_ENGINES = ("deltalake", "alluvium-open")
 
 
@@ -38,6 +40,14 @@ class Bench:
 
     def log_table(self) -> Path:
         return self.table("log", lambda root: data.make_log(root, self.scaled(300_000)))
+
+    def masked_table(self, fraction: float) -> Path:
+        source = self.scan_table()
+        return self.table(f"masked-{fraction:g}", lambda root: data.make_masked(root, source, fraction))
+
+    def mapped_table(self, mode: str) -> Path:
+        source = self.scan_table()
+        return self.table(f"mapped-{mode}", lambda root: data.make_mapped(root, source, mode))
 
     def output(self, engine: str, name: str) -> Path:
         return self.folder / "out" / engine / name
@@ -80,6 +90,23 @@ class Workload:
 
 def _scan(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "scan", "path": str(bench.scan_table())}
+
+
+def _masked(fraction: float) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        path = bench.scan_table() if engine.endswith("-plain") else bench.masked_table(fraction)
+        return {"do": "scan", "path": str(path)}
+
+    return request
+
+
+def _mapped(mode: str) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        # Raw Parquet has the columns of the files, in order: it is told their names.
+        names = {"names": data.rows(1, 0, 0).column_names} if engine == "raw" else {}
+        return {"do": "scan", "path": str(bench.mapped_table(mode)), **names}
+
+    return request
 
 
 def _point(bench: Bench, engine: str, turn: int) -> Request:
@@ -167,6 +194,24 @@ def _filled(feature: str, title: str) -> Workload:
 
 WORKLOADS = (
     Workload("scan", "scan, filter, group-by: 8 M rows x 10 columns", SPARK_ENGINES, "alluvium", 1.05, _scan),
+    *(
+        Workload(
+            f"masked-{percent:g}",
+            f"the same, {percent:g} % of rows deleted by vectors",
+            MASKED_ENGINES,
+            "alluvium",
+            1.3,
+            _masked(percent / 100),
+            checks=False,
+        )
+        for percent in (0.1, 1, 20)
+    ),
+    *(
+        Workload(
+            f"mapped-{mode}", f"the same, columns mapped by {mode}", SPARK_ENGINES, "alluvium", 1.05, _mapped(mode)
+        )
+        for mode in ("name", "id")
+    ),
     Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
     Workload(
         "write", "write of 8 M rows", SPARK_ENGINES, "alluvium", 1.05, _write, rounds=5, quick_rounds=2, checks=False

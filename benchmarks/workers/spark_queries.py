@@ -33,8 +33,9 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
     """The verbs of a Spark worker, from the engine's way to read a path and to write to one in a mode."""
 
     def scan(request: Mapping[str, Any]) -> object:
+        df = read(request["path"])
         groups = (
-            read(request["path"])
+            df.toDF(*request.get("names", df.columns))
             .where("quantity >= 20 and paid and country <> 'AT'")
             .groupBy("country")
             .agg(F.count("*").alias("n"), F.sum("quantity").alias("q"), F.avg("amount").alias("a"), F.max("name"))

@@ -15,6 +15,7 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
+from pyroaring import BitMap64
 from pyspark.sql import SparkSession
 
 from alluvium.errors import InvalidRequest
@@ -76,6 +77,9 @@ df = read_native(spark, Source())
 print("rows", df.count())
 print("pruned", df.where("k = 1").count())
 print("joined", df.join(df.groupBy("k").count(), "k").where("id < 100").count())
+files = files.set_column(5, "mask", pa.array([BitMap64([0, 1]).serialize()] * len(found), pa.binary()))
+Source.identity = (str(root), "1")
+print("masked", 10000 - read_native(spark, Source()).count() == 2 * len(found))
 executors = spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()
 print("executors", len(executors) > 1)
 spark.stop()
@@ -87,5 +91,12 @@ def test_reads_and_writes_on_a_cluster(tmp_path: Path) -> None:
         [sys.executable, "-c", _PROGRAM, str(tmp_path)], capture_output=True, text=True, timeout=280, check=False
     )
     lines = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
-    expected = {"refused": "True", "rows": "10000", "pruned": "3333", "joined": "100", "executors": "True"}
+    expected = {
+        "refused": "True",
+        "rows": "10000",
+        "pruned": "3333",
+        "joined": "100",
+        "masked": "True",
+        "executors": "True",
+    }
     assert lines == expected, done.stderr[-3000:]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
-from alluvium.codecs.roaring import parse_bitmap, parse_bitmap_list, positions_of, subtract
+from alluvium.codecs.roaring import bits_of, parse_bitmap, parse_bitmap_list, positions_of, subtract
 from alluvium.errors import CorruptTable
 
 #: Containers of all kinds: single values, runs, dense and thinned ranges, high keys.
@@ -138,3 +138,28 @@ def test_subtraction(left: set[int], right: set[int]) -> None:
 def test_subtraction_of_what_is_no_bitmap() -> None:
     with pytest.raises(CorruptTable):
         subtract(serialized({1}), b"xx")
+
+
+@given(
+    st.sets(st.integers(0, 5000))
+    | st.builds(lambda first, count: set(range(first, first + count)), *[st.integers(0, 9000)] * 2)
+)
+def test_bits(numbers: set[int]) -> None:
+    bits = bits_of(BitMap64(numbers).serialize())
+    assert len(bits) % 8 == 0
+    assert {n for n in range(len(bits) * 8) if bits[n // 8] >> n % 8 & 1} == numbers
+    # What lies behind the end may be asked of the last bit.
+    assert bits[-1] < 0x80
+    assert len(bits) <= max(numbers, default=0) // 8 + 16
+
+
+def test_bits_of_what_cannot_be_row_numbers() -> None:
+    for data in (
+        BitMap64([1 << 31]).serialize(),
+        BitMap64([(1 << 31) - 64]).serialize(),
+        BitMap64([1 << 62]).serialize(),
+        b"x",
+    ):
+        with pytest.raises(CorruptTable) as raised:
+            bits_of(data)
+        assert raised.value.code == "damaged-bitmap"

@@ -195,7 +195,7 @@ class SparkLane:
         return alluvium.changes(self._session, self._url, start, end).toArrow()
 
     def row_ids(self) -> pa.Table:
-        raise Missing("row ids")
+        return alluvium.read(self._session, self._url, rowIds=True).toArrow()
 
     def schema(self) -> list[tuple[str, str, bool]]:
         return [(f.name, f.dataType.simpleString(), f.nullable) for f in self._read({}).schema.fields]

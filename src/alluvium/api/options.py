@@ -15,7 +15,7 @@ PARQUET_WRITE = ("compression", "maxRecordsPerFile")
 
 READ_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "endingVersion", "startingTimestamp",
                 "endingTimestamp")  # fmt: skip
-READ = ("versionAsOf", "timestampAsOf", "path", *READ_CHANGES)
+READ = ("versionAsOf", "timestampAsOf", "rowIds", "path", *READ_CHANGES)
 READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "partitionOverwriteMode", "mergeSchema", "overwriteSchema", "userMetadata", "txnAppId",
@@ -83,6 +83,17 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
         else:
             raise InvalidRequest(f"unknown option {key!r}", code="unknown-option", hint=suggest(key, names.values()))
     return Options(known, engine, properties)
+
+
+def parse_flag(text: str | None, name: str) -> bool:
+    """An option that is `true` or `false` (the default).
+
+    Raises:
+        InvalidRequest: It is neither.
+    """
+    if text is None or text.casefold() in ("true", "false"):
+        return text is not None and text.casefold() == "true"
+    raise InvalidRequest(f"{name} must be true or false, not {text!r}", code="invalid-option")
 
 
 def parse_version(value: object, name: str = "version") -> int:

@@ -13,10 +13,12 @@ from alluvium.api.open import open_snapshot, storage_for
 from alluvium.api.options import (
     READ,
     READ_LATER,
+    Options,
     as_of,
     asks_for_changes,
     change_bounds,
     parse_bound,
+    parse_flag,
     parse_options,
 )
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
@@ -24,11 +26,16 @@ from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
 from alluvium.delta.changes.source import load_changes
+from alluvium.delta.features.row_tracking import (
+    ensure_enabled,
+    with_metadata_columns,
+)
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.plan.ports import ScanSource
+from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
@@ -69,7 +76,8 @@ def read(
         columns: Only these.
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
-            `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`).
+            `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
+            `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -86,9 +94,7 @@ def read(
         version if version is not None else parsed.get("versionAsOf"),
         timestamp if timestamp is not None else parsed.get("timestampAsOf"),
     )
-    if parsed.properties:
-        name = next(iter(parsed.properties))
-        raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
+    _ensure_no_properties(parsed)
     if of_changes and (at_version is not None or at_ms is not None):
         raise _as_of_changes()
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
@@ -102,13 +108,41 @@ def read(
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
         return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
-    predicate = parse_predicate(where, snapshot.config.schema, zone) if isinstance(where, str) else None
-    names = None if columns is None else resolve_columns(columns, snapshot.config.schema.names)
+    schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
+    predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":
         request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
         return read_by_workers(spark, request, names, where, predicate)
-    source = LargeSource(spark, snapshot) if snapshot.state.deferred else DeltaSource(snapshot)
-    return _narrowed(_read_source(spark, source, choice), where, names)
+    if snapshot.state.deferred:
+        return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
+    extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
+    return _narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+
+
+def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
+    """The columns of a result that has row ids.
+
+    Raises:
+        InvalidRequest: `"row-tracking-disabled"`.
+        UnsupportedFeature: The lane cannot give them.
+    """
+    if choice.lane != "native" or snapshot.state.deferred:
+        why = "its log is read by Spark" if choice.lane == "native" else choice.why
+        raise UnsupportedFeature(
+            f"row ids cannot be read this way: {why}",
+            code="unsupported-option",
+            features=("rowIds",),
+            hint="read them without Spark: alluvium.open(url).to_arrow(columns=['*', '_row_id'])",
+        )
+    ensure_enabled(snapshot.config)
+    return with_metadata_columns(snapshot.config)
+
+
+def _ensure_no_properties(options: Options) -> None:
+    if options.properties:
+        name = next(iter(options.properties))
+        raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
 
 
 def _as_of_changes() -> InvalidRequest:

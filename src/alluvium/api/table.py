@@ -17,14 +17,14 @@ from alluvium.codecs.variant_text import show_variants
 from alluvium.delta.answers import is_ordered
 from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.deletion_vectors import live_row_counts
-from alluvium.delta.features.row_tracking import asked_columns
+from alluvium.delta.features.row_tracking import asked_columns, with_metadata_columns
 from alluvium.delta.history import commit_time_ms, read_history
 from alluvium.delta.scan import data_paths, plan_scan, select_files
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.delta.spec import Metadata, Protocol
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
-from alluvium.expr.tree import Expression
+from alluvium.expr.tree import Expression, column_paths
 from alluvium.portable.reader import read_batches
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -130,16 +130,18 @@ class Table:
         Args:
             columns: Names of columns; `"*"` stands for all, and `"_file"` may be named beside it, and `"_row_id"` and
                 `"_row_commit_version"` where the table has row tracking.
-            where: Only rows for which this is true.
+            where: Only rows for which this is true; it may name these columns, too (but `"_file"`).
             batch_size: Rows a batch, at most.
 
         Raises:
             InvalidRequest: Unknown columns, or a predicate that needs Spark to evaluate.
             NotFound: A data file is gone.
         """
-        predicate = self._parse(where)
+        config = self._snapshot.config
+        predicate = None if where is None else parse_predicate(where, with_metadata_columns(config))
         names = None if columns is None else self._expand(columns, self.schema.names)
-        plan = plan_scan(self._snapshot, predicate, asked_columns(names or (), self._snapshot.config.schema))
+        in_where = [] if predicate is None else [path[0] for path in column_paths(predicate)]
+        plan = plan_scan(self._snapshot, predicate, asked_columns([*(names or ()), *in_where], config.schema))
         return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
 
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:

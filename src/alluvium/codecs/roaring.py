@@ -14,6 +14,8 @@ from array import array
 from dataclasses import dataclass
 from operator import ge
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyroaring import BitMap64
 
 from alluvium.errors import CorruptTable
@@ -27,6 +29,8 @@ _BITSET_BYTES = 8192
 _KEYS = 1 << 16
 #: A key's top bit must be 0 in Delta, "so that in Java, where values are read signed, we never read negative keys".
 _MAX_HIGH = (1 << 31) - 1
+#: Bits are counted in 32 bits with a sign, the words' padding included.
+_MAX_BIT = (1 << 31) - 1 - 2 * 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +117,35 @@ def subtract(left: bytes, right: bytes) -> bytes | None:
     except (ValueError, RuntimeError) as error:
         raise _damaged(str(error)) from None
     return difference.serialize() if difference else None
+
+
+def bits_of(data: bytes) -> bytes:
+    """The numbers of a bitmap in the portable 64-bit format as bits: `n % 8` of byte `n // 8`, in whole 64-bit words.
+
+    One bit more than the highest number at least, so that the last bit is never set.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`, or it has numbers of more than 31 bits, which would take a lot of memory.
+    """
+    try:
+        numbers = BitMap64.deserialize(data)
+    except (ValueError, RuntimeError) as error:
+        raise _damaged(str(error)) from None
+    if numbers and numbers.max() > _MAX_BIT:
+        raise _damaged(f"it holds {numbers.max()}")
+    size = (numbers.max() // 64 + 1) * 64 if numbers else 64
+    if size - 1 in numbers:
+        size += 64
+    # Where a run of set bits begins or ends: dense sets have few such places.
+    edges = (numbers ^ numbers.shift(1)).to_array()
+    edges.append(size)
+    starts_set = edges[0] == 0
+    # Arrow reads Python's array where it lies.
+    ends = pa.Array.from_buffers(pa.int64(), len(edges), [None, pa.py_buffer(edges)])[int(starts_set) :]
+    alternating = (b"\x55" if starts_set else b"\xaa") * (len(ends) // 8 + 1)
+    is_set = pa.Array.from_buffers(pa.bool_(), len(ends), [None, pa.py_buffer(alternating)])
+    bits = pc.run_end_decode(pa.RunEndEncodedArray.from_arrays(ends, is_set)).buffers()[1]
+    return bytes(bits.slice(0, size // 8).to_pybytes())
 
 
 def _check_32(data: bytes, start: int) -> tuple[int, int]:

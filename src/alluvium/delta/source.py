@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from alluvium.delta.actions import total
 from alluvium.delta.scan import plan_scan
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
+from alluvium.schema.types import LONG, Field, Struct
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaSource:
-    """Implements `plan.ports.ScanSource` for one version of a Delta table."""
+    """Implements `plan.ports.ScanSource` for one version of a Delta table.
+
+    Attributes:
+        snapshot: The version.
+        metadata_columns: Columns of the result beside those of the schema (`features.row_tracking`).
+    """
 
     snapshot: Snapshot
+    metadata_columns: tuple[str, ...] = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
         """The commit's time tells a table from one that was dropped and made anew at the same place."""
         s = self.snapshot
-        return (s.store.url, str(s.version), s.config.metadata.id, str(s.timestamp_ms), s.time_zone)
+        return (
+            s.store.url,
+            str(s.version),
+            s.config.metadata.id,
+            str(s.timestamp_ms),
+            s.time_zone,
+            *self.metadata_columns,
+        )
 
     @property
     def size_bytes(self) -> int:
@@ -29,4 +43,8 @@ class DeltaSource:
 
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         with locating(self.snapshot.store, self.snapshot.version):
-            return plan_scan(self.snapshot, where)
+            plan = plan_scan(self.snapshot, where, self.metadata_columns)
+        if not self.metadata_columns:
+            return plan
+        shown = tuple(Field(name, LONG, False) for name in self.metadata_columns)
+        return replace(plan, schema=Struct((*plan.schema.fields, *shown)))

@@ -91,6 +91,23 @@ def test_positions_are_those_in_the_file(writer: Writer, tmp_path: Path) -> None
     assert all(row["_row_id"] == row["id"] + 100 for batch in batches for row in batch.to_pylist())
 
 
+def test_they_may_stand_in_predicates(writer: Writer) -> None:
+    writer.file("a.parquet", "x", 10, 3, id=[1, 2, 3])
+    writer.file("b.parquet", "y", 20, 5, id=[4, 5, 6])
+    table = alluvium.open(writer.commit(ON))
+    assert rows(table.to_arrow(where="_row_id between 12 and 20")) == [(3, "x"), (4, "y")]
+    assert rows(table.to_arrow(["_row_id"], where="_ROW_COMMIT_VERSION = 5 and id > 5")) == [(22,)]
+    assert rows(table.to_arrow(where="p = 'x' and _row_id <> 11")) == [(1, "x"), (3, "x")]
+
+
+def test_predicates_without_row_tracking(writer: Writer) -> None:
+    writer.file("a.parquet", "x", 10, 3, id=[1])
+    table = alluvium.open(writer.commit({}))
+    with pytest.raises(InvalidRequest) as raised:
+        table.to_arrow(where="_row_id = 10")
+    assert raised.value.code == "unknown-column"
+
+
 def test_without_names_of_materialized_columns(writer: Writer) -> None:
     writer.file("a.parquet", "x", 10, 3, id=[1])
     table = alluvium.open(writer.commit({"delta.enableRowTracking": "true"}))

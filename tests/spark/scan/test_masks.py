@@ -1,4 +1,4 @@
-"""Deleted rows on the native lane: the text of bits, and the filter on it, over real Parquet files."""
+"""Deleted rows on the native lane: the bitmap, and the filter on it, over real Parquet files."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyroaring import BitMap64
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.errors import CorruptTable
+from alluvium.codecs.roaring import bits_of
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.scan.masks import deleted_rows_field, format_deleted_rows, is_deleted
+from alluvium.spark.scan.deleted_rows import deleted_rows_field
+from alluvium.spark.scan.masks import is_deleted
 from alluvium.spark.scan.native import read_native
 
 Make = Callable[..., Any]
@@ -27,19 +26,6 @@ Make = Callable[..., Any]
 
 def mask(rows: Iterable[int]) -> bytes:
     return bytes(BitMap64(rows).serialize())
-
-
-@given(st.sets(st.integers(0, 5000)))
-def test_the_text_has_a_bit_a_row(rows: set[int]) -> None:
-    text = format_deleted_rows(mask(rows))
-    assert len(text) == (max(rows) // 6 + 1 if rows else 0)
-    assert all(0x40 <= letter < 0x80 for letter in text)
-    assert {i for i in range(len(text) * 6) if text[i // 6] >> i % 6 & 1} == rows
-
-
-def test_rows_that_no_file_has() -> None:
-    with pytest.raises(CorruptTable, match="no file has as many rows"):
-        format_deleted_rows(mask([1 << 31]))
 
 
 def test_the_name_of_the_column_is_free() -> None:
@@ -83,15 +69,37 @@ def plan_text(df: DataFrame) -> str:
 
 
 @pytest.mark.spark
-def test_every_row_of_a_text(spark: SparkSession) -> None:
-    rows = {0, 5, 6, 11, 12, 40, 41, 47}
-    found = spark.range(0, 100, 1, 1).select(
-        "id", is_deleted(sf.lit(format_deleted_rows(mask(rows))), sf.col("id")).alias("gone")
-    )
-    assert {r.id for r in found.where("gone").collect()} == rows
-    assert found.where("not gone").count() == 100 - len(rows)
-    nothing = spark.range(3).select(is_deleted(sf.lit(b""), sf.col("id")).alias("gone"))
-    assert nothing.where("gone").count() == 0
+@pytest.mark.parametrize("mode", ["CODEGEN_ONLY", "NO_CODEGEN"])
+def test_every_row_of_a_bitmap(spark: SparkSession, mode: str) -> None:
+    """In generated code and without, up to rows far behind the bitmap's end."""
+    rows = {0, 5, 6, 11, 12, 40, 41, 63, 64, 127}
+    spark.conf.set("spark.sql.codegen.factoryMode", mode)
+    spark.conf.set("spark.sql.codegen.wholeStage", str(mode == "CODEGEN_ONLY").lower())
+    try:
+        for listed in (rows, set()):
+            numbers = spark.range(0, 1000, 1, 1).withColumn("bits", sf.lit(bits_of(mask(listed))))
+            far = spark.range(1).select(
+                sf.lit((1 << 40) + 5).cast("long").alias("id"), sf.lit(bits_of(mask(listed))).alias("bits")
+            )
+            found = numbers.union(far).where(is_deleted(spark, "bits", sf.col("id"))).select("id")
+            assert {r.id for r in found.collect()} == listed
+    finally:
+        spark.conf.unset("spark.sql.codegen.factoryMode")
+        spark.conf.unset("spark.sql.codegen.wholeStage")
+
+
+@pytest.mark.spark
+def test_only_the_rows_that_masks_list(spark: SparkSession, make_source: Make) -> None:
+    """The other way round, as a feed of changes needs it; a file without a mask has no such row."""
+    source = make_source([numbers(0, 3000), numbers(3000, 3000), numbers(6000, 3000)])
+    masked(source, [{0, 1500, 2999}, set(), set(range(3000))])
+    part = replace(source.plan.parts[0], keeps_masked=True)
+    source.plan = replace(source.plan, parts=(part,))
+    df = read_native(spark, source)
+    assert ids(df) == [0, 1500, 2999, *range(6000, 9000)]
+    assert ids(df.where("id between 1000 and 7000")) == [1500, 2999, *range(6000, 7001)]
+    source.plan = replace(source.plan, parts=(replace(part, masks=None),))
+    assert read_native(spark, source).count() == 0
 
 
 @pytest.mark.spark
@@ -225,3 +233,13 @@ def test_a_large_file(spark: SparkSession, make_source: Make, tmp_path: Any) -> 
     masked(source, [gone])
     found = read_native(spark, source).agg(sf.sum("id"), sf.count("*")).first()
     assert found == (count * (count - 1) // 2 - sum(gone), count - len(gone))
+
+
+@pytest.mark.spark
+def test_metadata_of_files_with_masks(spark: SparkSession, make_source: Make) -> None:
+    source = make_source([numbers(0, 5), numbers(5, 5)])
+    masked(source, [{0}, {1, 4}])
+    df = read_native(spark, source)
+    found = df.select("id", "_metadata.row_index", "_metadata.file_name").where("id > 3").collect()
+    names = [f"part%20{n}%25.parquet" for n in range(2)]
+    assert sorted(tuple(r) for r in found) == [(4, 4, names[0]), *((n, n - 5, names[1]) for n in (5, 7, 8))]

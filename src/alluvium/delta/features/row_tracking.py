@@ -60,6 +60,29 @@ def asked_columns(names: Sequence[str], schema: Struct) -> tuple[str, ...]:
     return tuple(name for name in METADATA_COLUMNS if name in folded)
 
 
+def ensure_enabled(config: TableConfig, column: str = ROW_ID) -> None:
+    """Refuses tables whose rows have no lasting identity.
+
+    Raises:
+        InvalidRequest: `"row-tracking-disabled"`.
+    """
+    if not is_enabled(config):
+        raise InvalidRequest(
+            f"the table has no row tracking, so there is no {column!r}",
+            code="row-tracking-disabled",
+            column=column,
+            hint="delta.enableRowTracking must be true in the version that is read",
+        )
+
+
+def with_metadata_columns(config: TableConfig) -> Struct:
+    """The table's columns and the metadata columns that may be named beside them."""
+    if not is_enabled(config):
+        return config.schema
+    names = asked_columns(METADATA_COLUMNS, config.schema)
+    return Struct((*config.schema.fields, *(Field(name, LONG, False) for name in names)))
+
+
 def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     """Adds the metadata columns that are asked for to the parts' output.
 
@@ -69,13 +92,7 @@ def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     """
     if not context.metadata_columns:
         return plan
-    if not is_enabled(context.config):
-        raise InvalidRequest(
-            f"the table has no row tracking, so there is no {context.metadata_columns[0]!r}",
-            code="row-tracking-disabled",
-            column=context.metadata_columns[0],
-            hint="delta.enableRowTracking must be true in the version that is read",
-        )
+    ensure_enabled(context.config, context.metadata_columns[0])
     return replace(plan, parts=tuple(_extended(part, context) for part in plan.parts))
 
 

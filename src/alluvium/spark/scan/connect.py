@@ -21,9 +21,10 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.connect_constants import is_few, with_joined_constants, with_literal_constants
+from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address
 from alluvium.spark.scan.index import ensure_constants, ensure_readable
-from alluvium.spark.scan.masks import add_deleted_rows, deleted_rows_field
+from alluvium.spark.scan.letters import format_deleted_rows
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
@@ -97,7 +98,7 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
     if part.is_masked:
         deleted_rows = deleted_rows_field((*data.names, *constants.names))
         files = part.load_masks(files)
-        files = add_deleted_rows(files, deleted_rows.name)
+        files = add_deleted_rows(files, deleted_rows.name, format_deleted_rows)
         if part.keeps_masked:
             listed = pc.struct_field(files["constants"], deleted_rows.name)
             files = files.filter(pc.greater(pc.binary_length(listed), 0))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
-from alluvium.spark.scan.masks import is_deleted
+from alluvium.spark.scan.letters import is_deleted
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.rows import FileGroups
 from alluvium.spark.types import to_spark

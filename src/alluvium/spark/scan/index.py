@@ -24,8 +24,8 @@ from alluvium.schema.types import BOOLEAN, Field, Struct
 from alluvium.spark.failures import CarriedError, remember
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
+from alluvium.spark.scan.deleted_rows import add_deleted_rows
 from alluvium.spark.scan.files import address, make_file_statuses
-from alluvium.spark.scan.masks import add_deleted_rows
 from alluvium.spark.scan.names import LogicalPaths, logical_paths, to_logical
 from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
 from alluvium.spark.session import java_schema
@@ -281,13 +281,6 @@ def ensure_readable(part: ScanPart) -> None:
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
-    if part.keeps_masked:
-        # Read as other masks are, the rows that are asked for would be left out, and all others returned.
-        raise UnsupportedFeature(
-            "rows that masks list cannot be read by Spark here yet",
-            code="unsupported-scan",
-            hint="read them without Spark: alluvium.open(url)",
-        )
 
 
 def ensure_constants(part: ScanPart, constants: Struct) -> None:

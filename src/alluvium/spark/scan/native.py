@@ -15,8 +15,9 @@ from alluvium.schema.walk import fields_within
 from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
-from alluvium.spark.scan.masks import deleted_rows_field, without_deleted_rows
+from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
@@ -77,7 +78,7 @@ def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: Sc
     )
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
     if deleted_rows is not None:
-        frame = without_deleted_rows(frame, deleted_rows.name)
+        frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked)
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
 
 

@@ -1,0 +1,64 @@
+"""Deleted rows as one constant a file, in whatever form a lane's filter looks them up; needs no JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from alluvium.codecs.roaring import bits_of
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema.types import BINARY, Field
+
+#: What an Arrow array of bitmaps may hold in all: some 17 billion rows of files with deleted ones.
+_MAX_BYTES = (1 << 31) - 1
+#: A bitmap of no rows.
+_NO_ROWS = bytes(8)
+
+
+def deleted_rows_field(taken: Iterable[str]) -> Field:
+    """The column of a relation that holds the deleted rows of a file, under a name that no other column has."""
+    folded = {name.casefold() for name in taken}
+    name = "__deleted_rows"
+    while name in folded:
+        name += "_"
+    return Field(name, BINARY, nullable=False)
+
+
+def add_deleted_rows(files: pa.Table, name: str, write: Callable[[bytes], bytes] = bits_of) -> pa.Table:
+    """Files whose masks are loaded, with the deleted rows of each as one constant more.
+
+    Args:
+        files: As a plan has them.
+        name: Of the constant.
+        write: From a 64-bit roaring bitmap to the constant's value.
+
+    Raises:
+        CorruptTable: A mask is damaged.
+        UnsupportedFeature: The files have too many rows for one query.
+    """
+    constants = files["constants"]
+    constants = constants.combine_chunks() if isinstance(constants, pa.ChunkedArray) else constants
+    bitmaps = [
+        _format(_NO_ROWS if mask is None else mask, path, write)
+        for mask, path in zip(files["mask"].to_pylist(), files["path"].to_pylist(), strict=True)
+    ]
+    if sum(map(len, bitmaps)) > _MAX_BYTES:
+        raise UnsupportedFeature(
+            f"deleted rows of {len(bitmaps)} files take more than 2 GiB",
+            code="too-many-deleted-rows",
+            features=("deletionVectors",),
+            hint="read less at once: filter by partition, or by columns that files can be skipped by",
+        )
+    extended = pa.StructArray.from_arrays(
+        [*constants.flatten(), pa.array(bitmaps, pa.binary())], names=[*(f.name for f in constants.type), name]
+    )
+    return files.set_column(files.schema.get_field_index("constants"), "constants", extended)
+
+
+def _format(mask: bytes, path: str, write: Callable[[bytes], bytes]) -> bytes:
+    try:
+        return write(mask)
+    except CorruptTable as error:
+        error.path = error.path or path
+        raise
