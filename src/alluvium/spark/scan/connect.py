@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import replace
 from functools import reduce
 
 import pyarrow as pa
@@ -91,7 +90,7 @@ def _sentence(error: PySparkException) -> str:
 
 def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[DataFrame]:
     # Which side of the masks is read is all the same to this lane.
-    ensure_readable(replace(part, keeps_masked=False))
+    ensure_readable(part)
     data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
     ensure_constants(part, constants)
     files, deleted_rows = part.files, None
