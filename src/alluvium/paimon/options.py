@@ -81,6 +81,10 @@ def _flag(key: str, *fallback_keys: str) -> Option[bool]:
     return Option(key, False, parse_boolean, fallback_keys)
 
 
+def _names(key: str, *fallback_keys: str) -> Option[tuple[str, ...]]:
+    return Option(key, (), parse_names, fallback_keys)
+
+
 BUCKET_KEY = "bucket-key"
 FIELDS_PREFIX = "fields"
 PRIMARY_KEY = "primary-key"
@@ -95,9 +99,13 @@ MERGE_ENGINE = Option(
     "merge-engine", "deduplicate", one_of("deduplicate", "partial-update", "aggregation", "first-row")
 )
 CHANGELOG_PRODUCER = Option("changelog-producer", "none", one_of("none", "input", "full-compaction", "lookup"))
-SEQUENCE_FIELD = Option("sequence.field", (), parse_names)
+# An empty name stays: it is no column, and Paimon refuses it.
+SEQUENCE_FIELD: Option[tuple[str, ...]] = Option(
+    "sequence.field", (), lambda text: tuple(map(str.strip, text.split(",")))
+)
+CHAIN_TABLE = _flag("chain-table.enabled")
 ROWKIND_FIELD = Option("rowkind.field", "", str)
-UPSERT_KEY = Option("upsert-key", (), parse_names)
+UPSERT_KEY = _names("upsert-key")
 DELETION_VECTORS = _flag("deletion-vectors.enabled")
 DELETION_VECTORS_MODIFIABLE = _flag("deletion-vectors.modifiable")
 ROW_TRACKING = _flag("row-tracking.enabled")
@@ -108,16 +116,16 @@ IGNORE_DELETE = _flag(
 IGNORE_UPDATE_BEFORE = _flag("ignore-update-before")
 REMOVE_RECORD_ON_DELETE = _flag("partial-update.remove-record-on-delete")
 AGGREGATION_REMOVE_RECORD_ON_DELETE = _flag("aggregation.remove-record-on-delete")
-REMOVE_RECORD_ON_SEQUENCE_GROUP = Option("partial-update.remove-record-on-sequence-group", (), parse_names)
+REMOVE_RECORD_ON_SEQUENCE_GROUP = _names("partial-update.remove-record-on-sequence-group")
 STREAMING_READ_OVERWRITE = _flag("streaming-read-overwrite")
 SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", 10, int)
 SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", 2**31 - 1, int)
 CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.min", None, int)
 CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, int)
 RECORD_LEVEL_TIME_FIELD = Option("record-level.time-field", "", str)
-BLOB_DESCRIPTOR_FIELD = Option("blob-descriptor-field", (), parse_names, ("blob.stored-descriptor-fields",))
-VECTOR_FIELD = Option("vector-field", (), parse_names)
-CLUSTERING_COLUMNS = Option("clustering.columns", (), parse_names, ("sink.clustering.by-columns",))
+BLOB_DESCRIPTOR_FIELD = _names("blob-descriptor-field", "blob.stored-descriptor-fields")
+VECTOR_FIELD = _names("vector-field")
+CLUSTERING_COLUMNS = _names("clustering.columns", "sink.clustering.by-columns")
 CLUSTERING_INCREMENTAL = _flag("clustering.incremental")
 BUCKET_APPEND_ORDERED = Option("bucket-append-ordered", True, parse_boolean)
 PK_CLUSTERING_OVERRIDE = _flag("pk-clustering-override")

@@ -1,9 +1,9 @@
 """Paimon schemas: types, `schema-N` files of every version, changes as values. Public, and pure: no storage, no rows.
 
-    from alluvium.paimon.schema import SchemaChange, TableSchema
+from alluvium.paimon.schema import SchemaChange, TableSchema
 
-    schema = TableSchema.parse(data)
-    schema.apply([SchemaChange.add_column("price", "DECIMAL(10, 2)")]).format()
+schema = TableSchema.parse(data)
+schema.apply([SchemaChange.add_column("price", "DECIMAL(10, 2)")]).format()
 """
 
 from alluvium.paimon.schema.changes import Move, SchemaChange

@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 SYSTEM_FIELDS = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"})
 KEY_FIELD_PREFIX = "_KEY_"
 _NESTED = frozenset({"ARRAY", "MAP", "MULTISET", "ROW", "VECTOR"})
-#: Formats of data files, and roots that their writers refuse.
-_FORMATS = {"parquet", "orc", "avro", "csv", "json", "text", "blob", "lance", "row", "mosaic"}
+_FORMATS = frozenset({"parquet", "orc", "avro", "csv", "json", "text", "blob", "lance", "row", "mosaic"})
+#: Types that a format's writer refuses, and the finest precision that it takes.
+_NOT_IN_FILES = frozenset({("orc", "VARIANT"), ("avro", "VARIANT"), ("orc", "VECTOR")})
+_FINEST = {
+    ("avro", "TIME_WITHOUT_TIME_ZONE"): 3,
+    ("avro", "TIMESTAMP_WITHOUT_TIME_ZONE"): 6,
+    ("avro", "TIMESTAMP_WITH_LOCAL_TIME_ZONE"): 6,
+}
 #: Options of reads that say which version is meant, and the modes that need one of them.
 _SCAN_OPTIONS = (
     "scan.timestamp-millis", "scan.timestamp", "scan.file-creation-time-millis", "scan.snapshot-id", "scan.tag-name",
@@ -97,9 +103,8 @@ def check_bucket(schema: TableSchema) -> Iterator[Problem]:
         return
     if bucket < 1 and not (bucket == o.POSTPONE_BUCKET and schema.primary_keys):
         yield Problem("invalid-bucket", f"the number of buckets must be greater than 0, not {bucket}")
-    elif not schema.primary_keys and not schema.bucket_keys:
-        if schema.version > 1 or bucket != 1:
-            yield Problem("invalid-bucket", "an append table with buckets needs a bucket-key")
+    elif not schema.primary_keys and not schema.bucket_keys and (schema.version > 1 or bucket != 1):
+        yield Problem("invalid-bucket", "an append table with buckets needs a bucket-key")
     for name in schema.bucket_keys:
         column = schema.find(name)
         if column is not None and column.type.root in _NESTED - {"VECTOR"}:
@@ -193,15 +198,15 @@ def check_names_and_types(schema: TableSchema) -> Iterator[Problem]:
             yield Problem("invalid-column-name", f"{f.name!r} is a name of Paimon's own columns", f.name)
         if not f.name.strip():
             yield Problem("invalid-column-name", "a column has no name", f.name)
-        yield from _check_avro(file_format, f.name, f.type)
+        yield from _check_format(file_format, f.name, f.type)
 
 
-def _check_avro(file_format: str, name: str, t: DataType) -> Iterator[Problem]:
-    too_fine = t.root.startswith("TIMESTAMP") and t.precision > 6
-    if file_format == "avro" and too_fine:
-        yield Problem("unsupported-by-format", f"Avro files cannot hold {t}: at most microseconds", name)
+def _check_format(file_format: str, name: str, t: DataType) -> Iterator[Problem]:
+    most = _FINEST.get((file_format, t.root))
+    if (file_format, t.root) in _NOT_IN_FILES or (most is not None and t.precision > most):
+        yield Problem("unsupported-by-format", f"{file_format} files cannot hold column {name!r} of type {t}", name)
     for inner in t.children():
-        yield from _check_avro(file_format, name, inner)
+        yield from _check_format(file_format, name, inner)
 
 
 def check_time_field(schema: TableSchema) -> Iterator[Problem]:
@@ -249,8 +254,8 @@ def check_row_tracking(schema: TableSchema) -> Iterator[Problem]:
         yield _option("a table with a BLOB column needs data-evolution.enabled", blobs[0])
     if blobs and len(blobs) == len(schema.fields):
         yield _option("a table with a BLOB column needs another column, too", blobs[0])
-    for name in set(blobs) & set(schema.partition_keys):
-        yield Problem("invalid-key", f"the partition column {name!r} cannot be BLOB", name)
+    for blob in sorted(set(blobs) & set(schema.partition_keys)):
+        yield Problem("invalid-key", f"the partition column {blob!r} cannot be BLOB", blob)
     for name in o.BLOB_DESCRIPTOR_FIELD.get(options):
         if name not in blobs:
             yield _option(f"{o.BLOB_DESCRIPTOR_FIELD.key} names {name!r}, which is no BLOB column", name)
@@ -274,6 +279,43 @@ def check_clustering(schema: TableSchema) -> Iterator[Problem]:
             yield _option("clustering.incremental with buckets needs bucket-append-ordered = false")
         if o.DELETION_VECTORS.get(options):
             yield _option("clustering.incremental with buckets does not go with deletion-vectors.enabled")
+
+
+def check_clustered_keys(schema: TableSchema) -> Iterator[Problem]:
+    """`pk-clustering-override`: files of a primary-key table sorted by other columns."""
+    options = schema.options
+    if not o.PK_CLUSTERING_OVERRIDE.get(options):
+        return
+    mode = o.PK_CLUSTERING_OVERRIDE.key
+    if not o.CLUSTERING_COLUMNS.get(options):
+        yield _option(f"{mode} needs clustering.columns")
+    if not o.DELETION_VECTORS.get(options):
+        yield _option(f"{mode} needs deletion-vectors.enabled")
+    if o.MERGE_ENGINE.get(options) not in ("deduplicate", "first-row"):
+        yield _option(f"{mode} does not go with merge-engine {o.MERGE_ENGINE.get(options)}")
+    if o.CHANGELOG_PRODUCER.get(options) not in ("none", "input"):
+        yield _option(f"{mode} does not go with changelog-producer {o.CHANGELOG_PRODUCER.get(options)}")
+    for key in (o.SEQUENCE_FIELD.key, "record-level.expire-time"):
+        if key in options:
+            yield _option(f"{mode} does not go with {key}")
+
+
+def check_chain_table(schema: TableSchema) -> Iterator[Problem]:
+    """Tables whose partitions build on each other."""
+    options = schema.options
+    if not o.CHAIN_TABLE.get(options):
+        return
+    if not schema.primary_keys or not schema.partition_keys:
+        yield _option("chain-table.enabled needs a primary key and partitions")
+    if o.BUCKET.get(options) < 1:
+        yield _option("chain-table.enabled needs a number of buckets")
+    for key in (o.SEQUENCE_FIELD.key, "partition.timestamp-pattern", "partition.timestamp-formatter"):
+        if key not in options:
+            yield _option(f"chain-table.enabled needs {key}")
+    if o.CHANGELOG_PRODUCER.get(options) not in ("none", "input"):
+        yield _option(f"chain-table.enabled does not go with changelog-producer {o.CHANGELOG_PRODUCER.get(options)}")
+    if o.DELETION_VECTORS.get(options):
+        yield _option("chain-table.enabled does not go with deletion-vectors.enabled")
 
 
 def check_file_indexes(schema: TableSchema) -> Iterator[Problem]:
@@ -301,5 +343,7 @@ _CHECKS: tuple[Callable[[TableSchema], Iterator[Problem]], ...] = (
     lambda schema: (_option(m, c) for m, c in check_aggregators(schema)),
     check_row_tracking,
     check_clustering,
+    check_clustered_keys,
+    check_chain_table,
     check_file_indexes,
 )

@@ -55,7 +55,7 @@ class Draft:
     comment: str | None
 
     def next_id(self) -> int:
-        """ "Column id, automatic increment": never one that was used before. """
+        """ "Column id, automatic increment": never one that was used before."""
         self.highest_field_id += 1
         return self.highest_field_id
 
@@ -148,7 +148,9 @@ def _edit_types(draft: Draft, path: tuple[str, ...], change: EditType) -> None:
     _edit_fields(draft.fields, path, _replace_field(path, lambda f: replace(f, type=change(f.type))), change)
 
 
-def _ensure_no_key(draft: Draft, path: tuple[str, ...], verb: str, primary: bool = True, partition: bool = True) -> None:
+def _ensure_no_key(
+    draft: Draft, path: tuple[str, ...], verb: str, primary: bool = True, partition: bool = True
+) -> None:
     # Keys are columns of the table: nested ones are none.
     if len(path) > 1:
         return

@@ -1,4 +1,4 @@
-"""The rules of merge engines: sequence groups of partial updates, aggregators and the types that they take."""
+"""The rules of merge engines: sequence groups of partial updates, and aggregators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from alluvium.errors import suggest
 from alluvium.paimon import options as o
-from alluvium.paimon.schema.types import NUMERIC, DataType
 
 if TYPE_CHECKING:
     from alluvium.paimon.schema.table_schema import TableSchema
@@ -16,31 +15,16 @@ if TYPE_CHECKING:
 Found: TypeAlias = "tuple[str, str | None]"
 
 _GROUP = ".sequence-group"
-#: Aggregators, and the roots that they take; None: all.
-AGGREGATORS: Mapping[str, frozenset[str] | None] = {
-    "sum": NUMERIC,
-    "product": NUMERIC,
-    "max": None,
-    "min": None,
-    "last_value": None,
-    "last_non_null_value": None,
-    "first_value": None,
-    "first_non_null_value": None,
-    "first_not_null_value": None,
-    "listagg": frozenset({"VARCHAR"}),
-    "bool_and": frozenset({"BOOLEAN"}),
-    "bool_or": frozenset({"BOOLEAN"}),
-    "collect": frozenset({"ARRAY"}),
-    "merge_map": frozenset({"MAP"}),
-    "merge_map_with_keytime": frozenset({"MAP"}),
-    "nested_update": frozenset({"ARRAY"}),
-    "nested_partial_update": frozenset({"ARRAY"}),
-    "theta_sketch": frozenset({"VARBINARY"}),
-    "hll_sketch": frozenset({"VARBINARY"}),
-    "rbm32": frozenset({"VARBINARY"}),
-    "rbm64": frozenset({"VARBINARY"}),
-    "primary-key": None,
-}
+#: In partial updates these need no order.
+_WITHOUT_GROUP = frozenset({"last_non_null_value"})
+#: Whether a column has a type that its aggregator takes shows when rows are merged, as in Paimon.
+AGGREGATORS = frozenset({
+    "sum", "product", "max", "min", "last_value",
+    "last_non_null_value", "first_value", "first_non_null_value", "first_not_null_value", "listagg",
+    "bool_and", "bool_or", "collect", "merge_map", "merge_map_with_keytime",
+    "nested_update", "nested_partial_update", "theta_sketch", "hll_sketch", "rbm32",
+    "rbm64", "primary-key",
+})  # fmt: skip
 
 
 def sequence_groups(options: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -83,7 +67,7 @@ def check_sequence_groups(schema: TableSchema) -> Iterator[Found]:
 
 
 def check_aggregators(schema: TableSchema) -> Iterator[Found]:
-    """Aggregators that exist, for columns of types that they take."""
+    """Aggregators that exist, and in partial updates an order for them."""
     engine = o.MERGE_ENGINE.get(schema.options)
     if not schema.primary_keys or engine not in ("aggregation", "partial-update"):
         return
@@ -94,26 +78,11 @@ def check_aggregators(schema: TableSchema) -> Iterator[Found]:
     for f in schema.fields:
         if f.name in schema.primary_keys or f.name in leading:
             continue
-        named = schema.options.get(f"{o.FIELDS_PREFIX}.{f.name}.aggregate-function")
-        aggregator = named or default
+        aggregator = schema.options.get(f"{o.FIELDS_PREFIX}.{f.name}.aggregate-function", default)
         if aggregator is None:
             continue
-        if engine == "partial-update" and named and f.name not in grouped and named not in _WITHOUT_GROUP:
-            yield f"aggregate function {named} of column {f.name!r} needs a sequence group", f.name
-            continue
-        yield from _check_aggregator(aggregator, f.name, f.type)
-
-
-#: In partial updates these need no order.
-_WITHOUT_GROUP = frozenset({"last_non_null_value"})
-
-
-def _check_aggregator(aggregator: str, name: str, t: DataType) -> Iterator[Found]:
-    if aggregator not in AGGREGATORS:
-        yield f"unknown aggregate function {aggregator!r} of column {name!r} ({suggest(aggregator, AGGREGATORS)})", name
-        return
-    roots = AGGREGATORS[aggregator]
-    if roots is not None and t.root not in roots:
-        yield f"aggregate function {aggregator} of column {name!r} does not take {t}", name
-    elif aggregator.startswith("nested_") and (t.element is None or t.element.root != "ROW"):
-        yield f"aggregate function {aggregator} of column {name!r} takes ARRAY<ROW>, not {t}", name
+        if aggregator not in AGGREGATORS:
+            hint = suggest(aggregator, AGGREGATORS)
+            yield f"unknown aggregate function {aggregator!r} of column {f.name!r} ({hint})", f.name
+        elif engine == "partial-update" and f.name not in grouped and aggregator not in _WITHOUT_GROUP:
+            yield f"aggregate function {aggregator} of column {f.name!r} needs a sequence group", f.name

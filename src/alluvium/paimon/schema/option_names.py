@@ -26,12 +26,12 @@ def rename_in_options(options: dict[str, str], old: str, new: str) -> None:
         if key in options:
             options[f"{FIELDS_PREFIX}.{new}.{suffix}"] = options.pop(key)
     for key in list(options):
-        suffix = next((s for s in _OF_COLUMNS if key.endswith(f".{s}")), None)
-        if suffix is None or not key.startswith(f"{FIELDS_PREFIX}."):
+        ending = next((s for s in _OF_COLUMNS if key.endswith(f".{s}")), None)
+        if ending is None or not key.startswith(f"{FIELDS_PREFIX}."):
             continue
-        columns = key[len(FIELDS_PREFIX) + 1 : -len(suffix) - 1]
+        columns = key[len(FIELDS_PREFIX) + 1 : -len(ending) - 1]
         value = options.pop(key)
-        options[f"{FIELDS_PREFIX}.{_renamed(columns, old, new)}.{suffix}"] = _renamed(value, old, new)
+        options[f"{FIELDS_PREFIX}.{_renamed(columns, old, new)}.{ending}"] = _renamed(value, old, new)
 
 
 def forget_in_options(options: dict[str, str], name: str, root: str) -> None:

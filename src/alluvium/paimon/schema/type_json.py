@@ -130,9 +130,7 @@ def _parse_field(
     if type(number) is not int or not 0 <= number <= _MAX_ID:
         raise _error(f"the id of the field {name!r} is not a number from 0 to {_MAX_ID}: {number!r}", here)
     data_type = _parse_type(node.get("type"), next_id, here, depth)
-    return DataField(
-        number, name, data_type, _text(node, "description", here), _text(node, "defaultValue", here)
-    )
+    return DataField(number, name, data_type, _text(node, "description", here), _text(node, "defaultValue", here))
 
 
 def _text(node: dict[str, JsonValue], key: str, path: tuple[str, ...]) -> str | None:

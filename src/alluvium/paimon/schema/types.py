@@ -1,7 +1,7 @@
 """Paimon's data types and fields: immutable values that cannot be out of range.
 
-Specification: "DataField". Unlike the house's own types they keep lengths and precisions, carry nullability in the type,
-and give every field of a row an id, because files are read by id.
+Specification: "DataField". Unlike the house's own types they keep lengths and precisions, carry nullability in the
+type, and give every field of a row an id, because files are read by id.
 """
 
 from __future__ import annotations
