@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PaimonTable", "schema"]
 
-# By name: the table stands above the wing, and what is below must not depend on it (decision 10).
+# By name: the table stands above the wing, and what is below must not depend on it (decision 11).
 _WHERE = {"PaimonTable": "alluvium.api.paimon_table"}
 
 
