@@ -89,6 +89,7 @@ def test_trimmed_keys() -> None:
     [
         (b"", None),
         (b"[]", None),
+        (b'{"id": 0, "comment": "\xb5"}', None),
         (b'{"id": 0', None),
         (file("fields"), None),
         (file("id"), None),

@@ -279,7 +279,7 @@ def _bucket_keys(schema: TableSchema) -> tuple[str, ...]:
 def _decode(data: bytes) -> SchemaFile:
     try:
         return msgspec.json.decode(data, type=SchemaFile)
-    except (msgspec.DecodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise CorruptTable(str(error)) from None
 
 
