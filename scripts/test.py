@@ -65,7 +65,7 @@ PHASES = (
     pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
     pytest_phase("spark40", "spark and not cluster and not interop and not conformance", bin=OLDEST),
-    pytest_phase("conformance", "conformance and not connect", "tests/conformance"),
+    pytest_phase("conformance", "conformance and not connect", "tests/conformance", "tests/conformance_paimon"),
     pytest_phase("connect", "connect"),
     pytest_phase("interop", "interop and not conformance"),
 )

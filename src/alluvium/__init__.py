@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from alluvium import errors as errors
+    from alluvium import paimon as paimon
     from alluvium.api.alter import alter as alter
     from alluvium.api.delta_columns import IdentityGenerator as IdentityGenerator
     from alluvium.api.delta_table import DeltaTable as DeltaTable
@@ -65,14 +66,15 @@ __all__ = [
     "errors",
     "explain",
     "open",
+    "paimon",
     "read",
     "write",
 ]
 
 
 def __getattr__(name: str) -> object:
-    if name == "errors":
-        return importlib.import_module("alluvium.errors")
+    if name in ("errors", "paimon"):
+        return importlib.import_module(f"alluvium.{name}")
     if name not in _WHERE:
         raise AttributeError(f"module 'alluvium' has no attribute {name!r}")
     value = getattr(importlib.import_module(_WHERE[name]), name)

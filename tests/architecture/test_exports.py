@@ -25,6 +25,7 @@ EXPORTED = {
     "errors",
     "explain",
     "open",
+    "paimon",
     "read",
     "write",
 }

@@ -1,0 +1,203 @@
+"""Table options (`options` of a schema file) by name, default and form, and which may change when.
+
+Names and defaults are those of Paimon's `CoreOptions`. Options are text; each is parsed where it is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from alluvium.errors import InvalidRequest
+
+T = TypeVar("T")
+
+
+def parse_boolean(text: str) -> bool:
+    folded = text.strip().casefold()
+    if folded not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return folded == "true"
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def one_of(*known: str) -> Callable[[str], str]:
+    """A parser of words; case, `-` and `_` do not matter, as in Java's enumerations."""
+    by_folded = {word.replace("-", "_").casefold(): word for word in known}
+
+    def parse(text: str) -> str:
+        word = by_folded.get(text.strip().replace("-", "_").casefold())
+        if word is None:
+            raise ValueError(f"expected one of {', '.join(known)}")
+        return word
+
+    return parse
+
+
+@dataclass(frozen=True, slots=True)
+class Option(Generic[T]):
+    """One option.
+
+    Attributes:
+        key: Its name.
+        default: Its value where it is not set.
+        parse: From text; `ValueError` where the text is none of its values.
+        fallback_keys: Older names, read where `key` is not set.
+    """
+
+    key: str
+    default: T
+    parse: Callable[[str], T]
+    fallback_keys: tuple[str, ...] = ()
+
+    def get(self, options: Mapping[str, str]) -> T:
+        """The option's value.
+
+        Raises:
+            InvalidRequest: `"invalid-table-option"`: the text is none of its values.
+        """
+        for key in (self.key, *self.fallback_keys):
+            text = options.get(key)
+            if text is None:
+                continue
+            try:
+                return self.parse(text)
+            except ValueError as error:
+                raise InvalidRequest(
+                    f"table option {key} = {text!r} is not valid: {error}", code="invalid-table-option"
+                ) from None
+        return self.default
+
+    def is_set(self, options: Mapping[str, str]) -> bool:
+        return any(key in options for key in (self.key, *self.fallback_keys))
+
+
+def _flag(key: str, *fallback_keys: str) -> Option[bool]:
+    return Option(key, False, parse_boolean, fallback_keys)
+
+
+def _names(key: str, *fallback_keys: str) -> Option[tuple[str, ...]]:
+    return Option(key, (), parse_names, fallback_keys)
+
+
+BUCKET_KEY = "bucket-key"
+FIELDS_PREFIX = "fields"
+PRIMARY_KEY = "primary-key"
+PARTITION = "partition"
+#: Values of `bucket`: by a dynamic index (or none for append tables), and decided at compaction.
+DYNAMIC_BUCKET = -1
+POSTPONE_BUCKET = -2
+
+BUCKET = Option("bucket", DYNAMIC_BUCKET, int)
+FILE_FORMAT = Option("file.format", "parquet", str.lower)
+MERGE_ENGINE = Option(
+    "merge-engine", "deduplicate", one_of("deduplicate", "partial-update", "aggregation", "first-row")
+)
+CHANGELOG_PRODUCER = Option("changelog-producer", "none", one_of("none", "input", "full-compaction", "lookup"))
+# An empty name stays: it is no column, and Paimon refuses it.
+SEQUENCE_FIELD: Option[tuple[str, ...]] = Option(
+    "sequence.field", (), lambda text: tuple(map(str.strip, text.split(",")))
+)
+CHAIN_TABLE = _flag("chain-table.enabled")
+ROWKIND_FIELD = Option("rowkind.field", "", str)
+UPSERT_KEY = _names("upsert-key")
+DELETION_VECTORS = _flag("deletion-vectors.enabled")
+DELETION_VECTORS_MODIFIABLE = _flag("deletion-vectors.modifiable")
+ROW_TRACKING = _flag("row-tracking.enabled")
+DATA_EVOLUTION = _flag("data-evolution.enabled")
+IGNORE_DELETE = _flag(
+    "ignore-delete", "first-row.ignore-delete", "deduplicate.ignore-delete", "partial-update.ignore-delete"
+)
+IGNORE_UPDATE_BEFORE = _flag("ignore-update-before")
+REMOVE_RECORD_ON_DELETE = _flag("partial-update.remove-record-on-delete")
+AGGREGATION_REMOVE_RECORD_ON_DELETE = _flag("aggregation.remove-record-on-delete")
+REMOVE_RECORD_ON_SEQUENCE_GROUP = _names("partial-update.remove-record-on-sequence-group")
+STREAMING_READ_OVERWRITE = _flag("streaming-read-overwrite")
+SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", 10, int)
+SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", 2**31 - 1, int)
+CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.min", None, int)
+CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, int)
+RECORD_LEVEL_TIME_FIELD = Option("record-level.time-field", "", str)
+BLOB_DESCRIPTOR_FIELD = _names("blob-descriptor-field", "blob.stored-descriptor-fields")
+VECTOR_FIELD = _names("vector-field")
+CLUSTERING_COLUMNS = _names("clustering.columns", "sink.clustering.by-columns")
+CLUSTERING_INCREMENTAL = _flag("clustering.incremental")
+BUCKET_APPEND_ORDERED = Option("bucket-append-ordered", True, parse_boolean)
+PK_CLUSTERING_OVERRIDE = _flag("pk-clustering-override")
+TABLE_READ_SEQUENCE_NUMBER = _flag("table-read.sequence-number.enabled")
+NULL_TO_NOT_NULL_DISABLED = Option("alter-column-null-to-not-null.disabled", True, parse_boolean)
+EXPLICIT_TYPE_CASTING_DISABLED = _flag("disable-explicit-type-casting")
+ADD_COLUMN_BEFORE_PARTITION = _flag("add-column-before-partition")
+SCAN_MODE = Option(
+    "scan.mode",
+    "default",
+    one_of(
+        "default", "latest-full", "full", "latest", "compacted-full", "from-timestamp", "from-creation-timestamp",
+        "from-file-creation-time", "from-snapshot", "from-snapshot-full", "incremental",
+    ),
+    ("log.scan",),
+)  # fmt: skip
+DEFAULT_AGGREGATE_FUNCTION = "fields.default-aggregate-function"
+
+#: Once the table holds data, these stay as they are: files were written by them.
+IMMUTABLE_OPTIONS = frozenset({
+    "aggregation.remove-record-on-delete", "blob-descriptor-field", "blob-external-storage-field",
+    "blob-external-storage-path", "bucket-function.type", "bucket-key", "data-evolution.enabled",
+    "data-file.path-directory", "force-lookup", "index-file-in-data-file-dir", "merge-engine",
+    "partial-update.remove-record-on-delete", "partial-update.remove-record-on-sequence-group", "partition",
+    "pk-clustering-override", "primary-key", "row-tracking.enabled", "rowkind.field",
+})  # fmt: skip
+
+
+def ensure_option_may_change(options: Mapping[str, str], key: str, value: str | None) -> None:
+    """Refuses a change of an option that files of a table with data depend on.
+
+    Args:
+        options: The options as they were.
+        key: The option.
+        value: Its new text, or None where it is to be removed.
+
+    Raises:
+        InvalidRequest: `"immutable-option"`, `"bucket-change"`, `"deletion-vectors-change"`, `"ignore-delete-change"`.
+    """
+    problem = None
+    if value is not None and options.get(key) == value:
+        return
+    if key in IMMUTABLE_OPTIONS:
+        problem = ("immutable-option", f"option {key} cannot change once the table holds data")
+    elif key == BUCKET.key:
+        problem = _bucket_problem(BUCKET.get(options), value)
+    elif key == DELETION_VECTORS.key and value is not None and not DELETION_VECTORS_MODIFIABLE.get(options):
+        old, new = DELETION_VECTORS.get(options), value.strip().casefold() == "true"
+        if old != new:
+            problem = (
+                "deletion-vectors-change",
+                f"deletion vectors cannot go from {str(old).lower()} to {str(new).lower()}: rows could come twice",
+            )
+    elif key in (IGNORE_DELETE.key, IGNORE_UPDATE_BEFORE.key) and value is not None:
+        was = options.get(key, "").strip().casefold() == "true"
+        if was and value.strip().casefold() != "true":
+            problem = ("ignore-delete-change", f"{key} cannot go back to false: what it ignored is gone")
+    elif key == CLUSTERING_COLUMNS.key and PK_CLUSTERING_OVERRIDE.key in options:
+        problem = ("immutable-option", f"{key} cannot change while {PK_CLUSTERING_OVERRIDE.key} is set")
+    if problem:
+        code, message = problem
+        hint = "set it before the first write"
+        if code == "deletion-vectors-change":
+            hint = f"compact the table fully, then set {DELETION_VECTORS_MODIFIABLE.key} = true with it"
+        raise InvalidRequest(message, code=code, hint=hint)
+
+
+def _bucket_problem(old: int, value: str | None) -> tuple[str, str] | None:
+    code = "bucket-change"
+    if value is None:
+        return code, "the option bucket cannot be removed once the table holds data"
+    new = BUCKET.get({BUCKET.key: value})
+    if old == DYNAMIC_BUCKET:
+        return code, "the number of buckets cannot change when it is -1"
+    return (code, "the number of buckets cannot become -1") if new == DYNAMIC_BUCKET else None

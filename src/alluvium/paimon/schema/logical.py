@@ -1,0 +1,97 @@
+"""Paimon's types as the house's logical types, and back. Lengths, precisions and ids are Paimon's alone."""
+
+from __future__ import annotations
+
+import re
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon.schema.types import BINARY, CHARACTER, MAX_LENGTH, DataField, DataType
+from alluvium.schema import types as t
+
+_PLAIN = {
+    "BOOLEAN": t.BOOLEAN,
+    "TINYINT": t.BYTE,
+    "SMALLINT": t.SHORT,
+    "INTEGER": t.INTEGER,
+    "BIGINT": t.LONG,
+    "FLOAT": t.FLOAT,
+    "DOUBLE": t.DOUBLE,
+    "DATE": t.DATE,
+    "BLOB": t.BINARY,
+    "VARIANT": t.VARIANT,
+    "TIMESTAMP_WITHOUT_TIME_ZONE": t.TIMESTAMP_NTZ,
+    "TIMESTAMP_WITH_LOCAL_TIME_ZONE": t.TIMESTAMP,
+    **dict.fromkeys(CHARACTER, t.STRING),
+    **dict.fromkeys(BINARY, t.BINARY),
+}
+_FROM_PLAIN = {
+    t.STRING: DataType("VARCHAR", length=MAX_LENGTH),
+    t.BINARY: DataType("VARBINARY", length=MAX_LENGTH),
+    t.TIMESTAMP: DataType("TIMESTAMP_WITH_LOCAL_TIME_ZONE", precision=6),
+    t.TIMESTAMP_NTZ: DataType("TIMESTAMP_WITHOUT_TIME_ZONE", precision=6),
+    **{ours: DataType(root) for root, ours in _PLAIN.items() if root not in CHARACTER | BINARY | {"BLOB"}
+       and not root.startswith("TIMESTAMP")},
+}  # fmt: skip
+#: Where Spark keeps the length of `char(n)` and `varchar(n)`, which its tables store as strings.
+_SPARK_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
+_SIZED_TEXT = re.compile(r"(char|varchar)\((\d+)\)")
+
+
+def to_logical(data_type: DataType) -> t.DataType:
+    """The logical type of a type's values.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-type"`: TIME, GEOMETRY and GEOGRAPHY have none.
+    """
+    if data_type.root == "DECIMAL":
+        return t.Decimal(data_type.precision, data_type.scale)
+    if data_type.root == "ROW":
+        return t.Struct(tuple(t.Field(f.name, to_logical(f.type), f.type.nullable) for f in data_type.fields))
+    if data_type.element is not None:
+        element = to_logical(data_type.element)
+        if data_type.root == "MULTISET":
+            return t.Map(element, t.INTEGER, False)
+        return t.Array(element, data_type.element.nullable)
+    if data_type.key is not None and data_type.value is not None:
+        return t.Map(to_logical(data_type.key), to_logical(data_type.value), data_type.value.nullable)
+    known = _PLAIN.get(data_type.root)
+    if known is None:
+        raise UnsupportedFeature(f"{data_type} has no logical type", code="unsupported-type")
+    return known
+
+
+def fields_from_logical(schema: t.Struct) -> tuple[DataField, ...]:
+    """The columns of a logical schema; all have id 0, to be numbered.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-type"`: a column of nulls only (`void`).
+    """
+    return tuple(_field(f) for f in schema.fields)
+
+
+def from_logical(data_type: t.DataType, column: str = "") -> DataType:
+    """The type that holds every value of a logical type; errors as for `fields_from_logical`."""
+    if isinstance(data_type, t.Decimal):
+        return DataType("DECIMAL", precision=data_type.precision, scale=data_type.scale)
+    if isinstance(data_type, t.Array):
+        return DataType("ARRAY", element=from_logical(data_type.element, column).with_nullable(data_type.contains_null))
+    if isinstance(data_type, t.Map):
+        key = from_logical(data_type.key, column).with_nullable(False)
+        value = from_logical(data_type.value, column).with_nullable(data_type.value_contains_null)
+        return DataType("MAP", key=key, value=value)
+    if isinstance(data_type, t.Struct):
+        return DataType("ROW", fields=fields_from_logical(data_type))
+    known = _FROM_PLAIN.get(data_type)
+    if known is None:
+        raise UnsupportedFeature(
+            f"no Paimon table can hold a column of type {data_type}", code="unsupported-type", column=column or None
+        )
+    return known
+
+
+def _field(f: t.Field) -> DataField:
+    comment = f.metadata.get("comment")
+    data_type = from_logical(f.type, f.name).with_nullable(f.nullable)
+    if sized := _SIZED_TEXT.fullmatch(str(f.metadata.get(_SPARK_LENGTH, ""))):
+        data_type = DataType(sized[1].upper(), f.nullable, length=int(sized[2]))
+    return DataField(0, f.name, data_type, comment if isinstance(comment, str) else None)
