@@ -23,7 +23,6 @@ from alluvium.spark.scan.connect_constants import is_few, with_joined_constants,
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address
 from alluvium.spark.scan.index import ensure_constants, ensure_readable
-from alluvium.spark.scan.letters import format_deleted_rows
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
@@ -93,28 +92,24 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
     ensure_readable(part)
     data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
     ensure_constants(part, constants)
-    files, deleted_rows = part.files, None
+    files, hidden = part.files, None
     if part.is_masked:
-        deleted_rows = deleted_rows_field((*data.names, *constants.names))
         files = part.load_masks(files)
-        files = add_deleted_rows(files, deleted_rows.name, format_deleted_rows)
         if part.keeps_masked:
-            listed = pc.struct_field(files["constants"], deleted_rows.name)
-            files = files.filter(pc.greater(pc.binary_length(listed), 0))
+            files = files.filter(files["mask"].is_valid())
+        if files["mask"].null_count < files.num_rows:
+            hidden = deleted_rows_field((*data.names, *constants.names)).name
+            files = add_deleted_rows(files, hidden)
     if not files.num_rows:
         return []
-    whole = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
-    groups = group_files(files, whole)
-    hidden = deleted_rows.name if deleted_rows else None
+    groups = group_files(files, constants)
     shown = Struct((*data.fields, *constants.fields))
-    if is_few(groups, constants, hidden):
+    if hidden is None and is_few(groups, constants):
         frames = [
             with_literal_constants(
                 _relation(spark, plan, data, groups.files.slice(start, end - start)),
                 groups.constants.slice(row, 1),
                 constants,
-                hidden,
-                part.keeps_masked,
             )
             for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
         ]

@@ -1,7 +1,8 @@
 """What is one value a file, on a relation that knows of its rows no more than file and position.
 
-Deleted rows travel as the bytes that `masks` makes. As a literal, one file's are read where they lie; in a joined table
-each row would copy them, so that there they are cut into pieces of a few hundred bytes, one row of the table each.
+Few files, or few values: a relation for each, with literals. Else a small table is broadcast and joined: by the size of
+the file, a number, which costs a row a tenth of what its address costs; by the address where two files are as large.
+Deleted rows are bits in an array of the same table: a look-up in it copies nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from pyspark.sql import functions as sf
 
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
-from alluvium.spark.scan.letters import is_deleted
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.rows import FileGroups
 from alluvium.spark.types import to_spark
@@ -23,25 +23,16 @@ from alluvium.storage.paths import encode_uri_paths
 
 #: Relations that a part is read as at most; one more scan costs less than the join up to about here.
 _MAX_RELATIONS = 8
-#: Bytes of deleted rows that may stand in a plan as literals, which travels with every task.
-_MAX_LITERAL_BYTES = 4 << 20
-_PIECE_BYTES = 256
-#: As in `masks`: rows that a byte stands for, and the byte of rows that are all there.
-_ROWS_A_BYTE = 6
-_PIECE_ROWS = _PIECE_BYTES * _ROWS_A_BYTE
-#: More pieces than the largest file has, so that file and piece are one number.
-_MAX_PIECES = 1 << 22
+_WORD_BITS = 64
+#: What a row raises whose file has another size than the log says. `connect_failures` makes our error of it.
+_WRONG_SIZE = "\nalluvium.errors.CorruptTable: a data file has another size than the log says\n"
 
 
-def is_few(groups: FileGroups, constants: Struct, deleted_rows: str | None) -> bool:
+def is_few(groups: FileGroups, constants: Struct) -> bool:
     """Whether groups of equal constants may be read as a relation each."""
     if len(groups) > _MAX_RELATIONS or len(pc.unique(groups.files["path"])) < groups.files.num_rows:
         # A relation would read a file once that a group names twice.
         return False
-    if deleted_rows is not None:
-        bytes_in_all = pc.sum(pc.binary_length(groups.constants[deleted_rows])).as_py() or 0
-        if bytes_in_all > _MAX_LITERAL_BYTES:
-            return False
     return all(_is_literal(groups.constants[f.name]) for f in constants.fields)
 
 
@@ -54,28 +45,17 @@ def _is_literal(values: pa.ChunkedArray) -> bool:
     return not pa.types.is_nested(values.type)
 
 
-def with_literal_constants(
-    relation: DataFrame, row: pa.Table, constants: Struct, deleted_rows: str | None, keeps_deleted: bool
-) -> DataFrame:
+def with_literal_constants(relation: DataFrame, row: pa.Table, constants: Struct) -> DataFrame:
     """A relation whose rows all have the same constants.
 
     Args:
         relation: The files.
         row: Their constants, one row.
         constants: Which of them become columns.
-        deleted_rows: Which of them says what rows are deleted.
-        keeps_deleted: Keep these instead of the others.
     """
-    if deleted_rows is not None and (bits := row[deleted_rows][0].as_py()):
-        position = relation.metadataColumn("_metadata")["row_index"]
-        relation = relation.where(_kept(is_deleted(sf.lit(bits), position), keeps_deleted))
     if not constants.fields:
         return relation
     return relation.select("*", *(_named(_literal(row[f.name][0].as_py(), f.type), f) for f in constants.fields))
-
-
-def _kept(deleted: Column, keeps_deleted: bool) -> Column:
-    return deleted if keeps_deleted else ~deleted
 
 
 def _literal(value: object, data_type: DataType) -> Column:
@@ -108,23 +88,37 @@ def with_joined_constants(
         deleted_rows: Which of them says what rows are deleted.
         keeps_deleted: Keep these instead of the others.
     """
-    taken = (*data.names, *constants.names)
-    file, number, row, key = (_unused(name, taken) for name in ("__file", "__number", "__row", "__key"))
-    spark = relation.sparkSession
+    taken = (*data.names, *constants.names, *(() if deleted_rows is None else (deleted_rows,)))
+    file, row, key = (_unused(name, taken) for name in ("__file", "__row", "__key"))
     metadata = relation.metadataColumn("_metadata")
-    keyed = relation.select("*", metadata["file_path"].alias(file), metadata["row_index"].alias(row))
-    table = _constant_table(addresses, files, constants, key, number)
-    small = sf.broadcast(spark.createDataFrame(table))
-    joined = keyed.join(small, keyed[file] == small[key]).drop(key)
+    by_size = len(pc.unique(files["size"])) == files.num_rows
+    keys = files["size"] if by_size else encode_uri_paths(addresses.cast(pa.string()))
+    identity = metadata["file_size" if by_size else "file_path"]
+    keyed = relation.select("*", identity.alias(file), metadata["row_index"].alias(row))
+    table = _constant_table(keys, files, constants, key, deleted_rows)
+    small = sf.broadcast(relation.sparkSession.createDataFrame(table if by_size else _both_spellings(table, key)))
+    joined = keyed.join(small, keyed[file] == small[key], "left" if by_size else "inner")
+    if by_size:
+        joined = joined.where(_is_found(key))
     if deleted_rows is not None:
-        pieces = spark.createDataFrame(_pieces(pc.struct_field(files["constants"], deleted_rows), key, deleted_rows))
-        piece = sf.call_function("div", joined[row], sf.lit(_PIECE_ROWS))
-        found = joined[number] * sf.lit(_MAX_PIECES) + piece
-        joined = joined.join(sf.broadcast(pieces), found == pieces[key], "inner" if keeps_deleted else "left")
-        deleted = is_deleted(sf.col(quote(deleted_rows)), sf.col(quote(row)) % sf.lit(_PIECE_ROWS))
-        joined = joined.where(_kept(deleted, keeps_deleted))
+        deleted = _is_deleted(sf.col(quote(deleted_rows)), sf.col(quote(row)))
+        joined = joined.where(deleted if keeps_deleted else ~deleted)
     shown = (_named(sf.col(quote(f.name)), f) for f in constants.fields)
     return joined.select(*(quote(name) for name in data.names), *shown)
+
+
+def _is_found(key: str) -> Column:
+    """Raises for a row of a file whose size no file of the plan has: an inner join would lose it without a word."""
+    # A condition that is nondeterministic keeps Spark from making the left join an inner one.
+    raises = (sf.spark_partition_id() >= sf.lit(0)) & sf.raise_error(sf.lit(_WRONG_SIZE)).cast("boolean")
+    return sf.col(quote(key)).isNotNull() | raises
+
+
+def _is_deleted(words: Column, row_index: Column) -> Column:
+    """Whether a row is among the deleted ones: never null. Behind the end of the words, or without any, none is."""
+    word = sf.get(words, sf.shiftright(row_index, 6).cast("int"))
+    bit = sf.bit_get(word, row_index.bitwiseAND(sf.lit(_WORD_BITS - 1)).cast("int"))
+    return sf.coalesce(bit.cast("boolean"), sf.lit(False))
 
 
 def _named(column: Column, f: Field) -> Column:
@@ -138,28 +132,31 @@ def _unused(name: str, taken: Iterable[str]) -> str:
     return name
 
 
-def _constant_table(addresses: pa.Array, files: pa.Table, constants: Struct, key: str, number: str) -> pa.Table:
-    """The constants by address as `_metadata.file_path` has it: escaped, local ones with one slash or with three,
-    which has changed between versions of Spark.
-    """
-    count = files.num_rows
-    keys = encode_uri_paths(addresses.cast(pa.string()))
-    table = pa.table({key: keys, number: pa.array(range(count), pa.int64())})
+def _constant_table(keys: pa.Array, files: pa.Table, constants: Struct, key: str, deleted_rows: str | None) -> pa.Table:
+    table = pa.table({key: keys})
     for f in schema_to_arrow(Struct(tuple(Field(f.name, f.type) for f in constants.fields))):
         table = table.append_column(f, pc.struct_field(files["constants"], f.name).cast(f.type))
+    if deleted_rows is not None:
+        table = table.append_column(deleted_rows, _words(pc.struct_field(files["constants"], deleted_rows)))
+    return table
+
+
+def _both_spellings(table: pa.Table, key: str) -> pa.Table:
+    """With addresses as `_metadata.file_path` has them: local ones with one slash or with three, which has changed
+    between versions of Spark.
+    """
     local = pc.starts_with(table[key], "file:///")
     shorter = pc.replace_substring_regex(table[key], "^file:/+", "file:/")
     return pa.concat_tables([table, table.set_column(0, key, shorter).filter(local)])
 
 
-def _pieces(texts: pa.ChunkedArray, key: str, name: str) -> pa.Table:
-    """Deleted rows of all files in pieces, by number of file and piece; those without a deleted row are left out."""
-    keys: list[int] = []
-    pieces: list[bytes] = []
-    for file, text in enumerate(texts.to_pylist()):
-        for number, start in enumerate(range(0, len(text), _PIECE_BYTES)):
-            piece = text[start : start + _PIECE_BYTES]
-            if piece.strip(b"@"):
-                keys.append(file * _MAX_PIECES + number)
-                pieces.append(piece)
-    return pa.table({key: pa.array(keys, pa.int64()), name: pa.array(pieces, pa.binary())})
+def _words(bits: pa.ChunkedArray) -> pa.Array:
+    """Bits in whole words (`codecs.roaring.bits_of`) as arrays of bigint, one a file."""
+    whole = bits.combine_chunks() if isinstance(bits, pa.ChunkedArray) else bits
+    lengths = pc.divide(pc.binary_length(whole), _WORD_BITS // 8).to_pylist()
+    data = b"".join(whole.to_pylist())
+    words = pa.Array.from_buffers(pa.int64(), len(data) * 8 // _WORD_BITS, [None, pa.py_buffer(data)])
+    offsets = [0]
+    for length in lengths:
+        offsets.append(offsets[-1] + length)
+    return pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), words)
