@@ -29,6 +29,8 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.fieldId.write.enabled": "true",
+    # Typed columns in the place of variants are for readers who know that they may be there.
+    "spark.sql.variant.writeShredding.enabled": "false",
 }
 _OPTIONS: Mapping[str, str] = {
     # Timestamps in directory names are in UTC, whatever the session's zone; expressions keep that zone.
