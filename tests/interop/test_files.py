@@ -20,8 +20,8 @@ _PARTS = "select id, cast(id % 2 as string) p from range(6)"
 TABLES = {
     "variants": ("select id, parse_json(concat('{\"a\":', id, '}')) v from range(6)", (), {}),
     "materialized": (_PARTS, ("p",), {"delta.enableMaterializePartitionColumnsFeature": "true"}),
-    "compat": (_PARTS, ("p",), {"delta.enableIcebergCompatV2": "true"}),
-    "compat1": (_PARTS, ("p",), {"delta.enableIcebergCompatV1": "true"}),
+    "compat": (_PARTS, ("p",), {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "name"}),
+    "compat1": (_PARTS, ("p",), {"delta.enableIcebergCompatV1": "true", "delta.columnMapping.mode": "id"}),
     "prefixes": (_PARTS, ("p",), {"delta.randomizeFilePrefixes": "true", "delta.autoOptimize.optimizeWrite": "true"}),
 }
 _SHOWN = {"variants": "id, to_json(v) p"}
@@ -49,7 +49,7 @@ def continued(spark, tmp_path_factory) -> Path:
                 "table": str(root / name / "ours"),
                 "sql": f"create or replace temp view t as select {_SHOWN.get(name, 'id, p')} from {{table}}",
             },
-            {"do": "write_parquet", "out": str(root / name / "rows")},
+            {"do": "write_parquet", "table": "", "out": str(root / name / "rows")},
             {"do": "statement", "table": str(root / name / "ours"), "sql": "OPTIMIZE {table}"},
             {"do": "statement", "table": str(root / name / "ours"), "sql": "delete from {table} where id = 0"},
             {

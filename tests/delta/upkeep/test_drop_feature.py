@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
+from alluvium.delta.actions import Actions, tombstones_of
 from alluvium.delta.create import NewTable, table_config
+from alluvium.delta.draft import Draft
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.spec import FILES
+from alluvium.delta.target import DeltaTarget, publish
 from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
 from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.plan.changes import Committed, FileChanges, Operation, Preview
+from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope
+from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -163,6 +169,50 @@ def test_what_is_in_use_stays(tmp_path: Path) -> None:
             drop_feature(load_snapshot(store), name, "test")
         assert caught.value.code == "feature-in-use" and caught.value.hint
         assert load_snapshot(store).version == before
+
+
+VECTORS = [
+    {
+        "storageType": "u",
+        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^",
+        "offset": offset,
+        "sizeInBytes": 36,
+        "cardinality": 1,
+    }
+    for offset in (1, 41)
+]
+
+
+def with_vectors(url: str, removed: bool) -> Store:
+    """Two files whose vectors lie in one file of vectors; live, or removed again."""
+    store = create(url, {"delta.enableDeletionVectors": "true"})
+    base = load_snapshot(store)
+    file = base.files.to_pylist()[0]
+    live = [{**file, "path": f"{n}.parquet", "deletionVector": vector} for n, vector in enumerate(VECTORS)]
+    files = pa.Table.from_pylist(live, schema=FILES)
+    for actions in (Actions(added=files), Actions(removed=tombstones_of(files, int(time.time() * 1000)))):
+        base = load_snapshot(store)
+        publish(store, Draft(actions, ReadScope(), Operation("TEST"), base.version), base, DEFAULT_RETRY)
+        if not removed:
+            break
+    return store
+
+
+def test_live_vectors_keep_the_feature(tmp_path: Path) -> None:
+    store = with_vectors(str(tmp_path / "t"), removed=False)
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(load_snapshot(store), "deletionVectors", "test")
+    assert caught.value.code == "feature-in-use" and "2 files" in caught.value.message
+
+
+def test_vectors_of_older_versions_are_kept_from_those_who_do_not_know_them(tmp_path: Path) -> None:
+    store = with_vectors(str(tmp_path / "t"), removed=True)
+    drop_feature(load_snapshot(store), "deletionVectors", "test")
+    assert operations(store, 4) == [
+        "UNSET TBLPROPERTIES", "Deletion Vector Tombstones", *["Empty Commit"] * 3, "DROP FEATURE"]  # fmt: skip
+    (removed,) = [line["remove"] for line in entry(store, 5) if "remove" in line]
+    assert removed["path"] == "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"
+    assert removed["dataChange"] is False and removed["deletionTimestamp"] > 0
 
 
 def test_columns_whose_names_are_those_of_the_files(tmp_path: Path) -> None:

@@ -7,11 +7,13 @@ implementation. Older versions stay: those that need a reader of the feature are
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.column_ids import MAX_COLUMN_ID
@@ -23,6 +25,7 @@ from alluvium.delta.evolve import to_json
 from alluvium.delta.features import checkpoint_protection as protection
 from alluvium.delta.features import materialize_partition_columns
 from alluvium.delta.features.check_constraints import PREFIX as CONSTRAINTS
+from alluvium.delta.features.deletion_vectors import parse_descriptors, vector_address
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.type_widening import TYPE_CHANGES
 from alluvium.delta.log.segment import list_log
@@ -30,7 +33,7 @@ from alluvium.delta.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
 from alluvium.delta.row_ids import DOMAIN as ROW_IDS
 from alluvium.delta.row_ids import ENABLED, MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, SUSPENDED
 from alluvium.delta.snapshot import Snapshot, locating
-from alluvium.delta.spec import FILES, DomainMetadata
+from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata
 from alluvium.delta.target import publish, written_files
 from alluvium.delta.upgrade import find_droppable, protocol_of, supported_features, without_feature
 from alluvium.delta.upkeep.checkpoints import refresh_to, write_checkpoint_at
@@ -41,6 +44,7 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import JsonValue
 from alluvium.schema.walk import drop_metadata, fields_within
+from alluvium.storage.paths import encode_uri_paths
 
 #: Checkpoints between the last version with the feature and the first without: one reader may read from an older one
 #: while another is written.
@@ -186,6 +190,8 @@ def drop_feature(
         snapshot = _commit(snapshot, _draft(snapshot, said, disabled), retry)
     if feature == "rowTracking":
         snapshot = _take_row_ids(snapshot, engine)
+    if feature == "deletionVectors":
+        snapshot = _remember_vectors(snapshot, engine, retry)
     if removal.hides_history:
         for _ in range(_BARRIERS):
             snapshot = _commit(snapshot, _draft(snapshot, Operation("Empty Commit", engine=engine)), retry)
@@ -267,6 +273,37 @@ def _take_row_ids(snapshot: Snapshot, engine: str) -> Snapshot:
     # A file that somebody removes meanwhile must not come back by this.
     draft = Draft(Actions(added=added), ReadScope(blind=False), operation, snapshot.version)
     return _commit(snapshot, draft, _ONCE)
+
+
+def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Snapshot:
+    """Commits the files of vectors that older versions need as removed ones.
+
+    Clients that do not know vectors take such files for litter, but leave alone what was removed only lately.
+    """
+    tombstones = _tombstones_of_vectors(snapshot)
+    if tombstones.num_rows == 0:
+        return snapshot
+    operation = Operation("Deletion Vector Tombstones", engine=engine)
+    return _commit(snapshot, Draft(Actions(removed=tombstones), ReadScope(), operation, snapshot.version), retry)
+
+
+def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:
+    """One row for each file of vectors in the table's directory that a removed file points to."""
+    vectors = snapshot.state.tombstones.column("deletionVector").combine_chunks()
+    vectors = vectors.filter(pc.equal(pc.struct_field(vectors, "storageType"), "u"))
+    # Many vectors share a file: a descriptor each is enough.
+    names = pc.struct_field(vectors, "pathOrInlineDv")
+    first = pc.index_in(pc.unique(names), value_set=names)
+    root = snapshot.store.url.rstrip("/") + "/"
+    addresses = [vector_address(vector, root) for vector in parse_descriptors(vectors.take(first))]
+    paths = pa.array(sorted(address.removeprefix(root) for address in addresses), pa.string())
+    count = len(paths)
+    known = {
+        "path": encode_uri_paths(paths),
+        "deletionTimestamp": pa.repeat(pa.scalar(int(time.time() * 1000), pa.int64()), count),
+        "dataChange": pa.repeat(pa.scalar(False), count),
+    }
+    return pa.Table.from_arrays([known.get(f.name, pa.nulls(count, f.type)) for f in TOMBSTONES], schema=TOMBSTONES)
 
 
 def _without_row_ids(files: pa.Table) -> pa.Table:
