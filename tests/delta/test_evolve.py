@@ -11,7 +11,6 @@ from alluvium.delta.evolve import (
     add_constraint,
     add_feature,
     drop_constraint,
-    drop_feature,
     set_properties,
     unset_properties,
     upgrade_protocol,
@@ -98,14 +97,6 @@ def test_a_feature_is_added_under_its_own_name():
     assert change.operation.parameters == {"properties": '{"delta.feature.timestampNtz":"supported"}'}
 
 
-def test_a_dropped_feature_leaves_the_weakest_protocol():
-    config = upgrade_protocol(CONFIG, 1, 3).config
-    change = drop_feature(config, "CHECKconstraints")
-    assert change.config.protocol == Protocol(min_reader_version=1, min_writer_version=2)
-    assert change.operation.name == "DROP FEATURE"
-    assert change.operation.parameters == {"featureName": "checkConstraints", "truncateHistory": False}
-
-
 def test_constraints_come_and_go():
     if not BY_NAME["checkConstraints"].writable:
         with pytest.raises(UnsupportedFeature) as refused:
@@ -121,9 +112,6 @@ def test_constraints_come_and_go():
     with pytest.raises(InvalidRequest) as caught:
         add_constraint(added.config, "CAP", "a > 1")
     assert caught.value.code == "constraint-exists"
-    with pytest.raises(InvalidRequest) as caught:
-        drop_feature(added.config, "checkConstraints")
-    assert caught.value.code == "feature-in-use"
     dropped = drop_constraint(added.config, "cAp")
     assert dropped.config.metadata.configuration == {"x": "1"}
     assert dropped.operation.parameters == {"name": "cAp", "expr": "a > 0", "existed": "true"}

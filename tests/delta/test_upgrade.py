@@ -10,7 +10,7 @@ from alluvium.delta.properties import settable_properties
 from alluvium.delta.spec import Format, Metadata, Protocol
 from alluvium.delta.upgrade import (
     configure,
-    ensure_droppable,
+    find_droppable,
     find_feature,
     implied_features,
     protocol_of,
@@ -184,10 +184,9 @@ def test_a_feature_that_another_needs_is_not_dropped():
         ("nope", InvalidRequest, "unknown-feature"),
         ("appendOnly", InvalidRequest, "feature-not-droppable"),
         ("changeDataFeed", InvalidRequest, "feature-not-droppable"),
-        ("deletionVectors", UnsupportedFeature, "unsupported-feature"),
     ],
 )
 def test_features_that_cannot_be_dropped_here(name: str, error: type[Exception], code: str):
     with pytest.raises(error) as caught:
-        ensure_droppable(name)
+        find_droppable(name, ("checkConstraints",))
     assert caught.value.code == code

@@ -28,6 +28,8 @@ def run(spark, job):
         writer.save(table)
     elif do == "statement":
         spark.sql(job["sql"].replace("{table}", f"delta.`{table}`"))
+    elif do == "write_parquet":
+        spark.table("t").coalesce(1).write.mode("overwrite").parquet(job["out"])
     elif do == "log":
         return log_state(spark, table)
     elif do == "detail":

@@ -38,6 +38,7 @@ def commit_rows(
     p: str = "a",
     replace: Replace | None = None,
     txn: tuple[str, int] | None = None,
+    data_change: bool = True,
 ) -> Committed:
     """One Parquet file with the ids, written and committed."""
     plan = target.plan_write(replace, ())
@@ -63,4 +64,4 @@ def commit_rows(
     )
     footer = read_footer(pa.BufferReader(sink.getvalue()), plan.stats_columns)
     operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
-    return target.commit(FileChanges(written, (footer,), operation, replace, txn))
+    return target.commit(FileChanges(written, (footer,), operation, replace, txn, data_change))

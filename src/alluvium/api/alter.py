@@ -16,6 +16,7 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.evolve import Change
 from alluvium.delta.evolve_columns import NewColumn, add_columns, alter_column, drop_columns, rename_column
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.upkeep.drop_feature import drop_feature
 from alluvium.delta.upkeep.restore import restore
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
@@ -159,8 +160,11 @@ class Alteration:
         return self.apply(lambda config: evolve.add_feature(config, name), dry_run, retry)
 
     def drop_feature(self, name: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
-        """Supports a table feature no longer, where nothing of it is left in the table."""
-        return self.apply(lambda config: evolve.drop_feature(config, name), dry_run, retry)
+        """Supports a table feature no longer, where nothing of it is left in the table's files and schema.
+
+        Its properties are set back. Older versions that cannot be read without it are hidden behind checkpoints.
+        """
+        return drop_feature(self._open(), name, self._engine, dry_run, retry)
 
     def restore(
         self,

@@ -153,7 +153,11 @@ class DeltaTable:
         _ensure(isinstance(featureName, str), f"featureName needs to be a string, not {featureName!r}")
         _ensure(truncateHistory in (None, True, False), f"truncateHistory needs to be a boolean: {truncateHistory!r}")
         if truncateHistory:
-            raise UnsupportedFeature("truncateHistory is not implemented yet", features=(featureName,))
+            raise UnsupportedFeature(
+                "dropping a feature together with the history before it is not implemented yet",
+                features=(featureName,),
+                hint="leave truncateHistory out: older versions stay, hidden behind protected checkpoints",
+            )
         return self._alteration().drop_feature(featureName, dry_run, retry)
 
     def restoreToVersion(

@@ -19,8 +19,8 @@ READ = ("versionAsOf", "timestampAsOf", "rowIds", "path", *READ_CHANGES)
 READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "partitionOverwriteMode", "mergeSchema", "overwriteSchema", "userMetadata", "txnAppId",
-         "txnVersion", "path", *PARQUET_WRITE)  # fmt: skip
-WRITE_LATER = ("dataChange", "optimizeWrite", "clusterBy")
+         "txnVersion", "path", "dataChange", "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
+WRITE_LATER = ("clusterBy",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,13 @@ class Options:
     def get(self, name: str) -> str | None:
         return self.known.get(name)
 
-    def flag(self, name: str) -> bool:
-        """Whether an option says true.
+    def flag(self, name: str, default: str = "false") -> bool:
+        """Whether an option says true; `default` is what silence says.
 
         Raises:
             InvalidRequest: It says neither true nor false.
         """
-        text = self.known.get(name, "false").strip().casefold()
+        text = self.known.get(name, default).strip().casefold()
         if text not in ("true", "false"):
             raise InvalidRequest(f"the option {name!r} must be true or false, not {text!r}", code="invalid-option")
         return text == "true"

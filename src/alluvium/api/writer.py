@@ -40,6 +40,9 @@ _MODES = {
     "ignore": "Ignore",
 }
 
+#: The reference's setting of the session for optimized writes.
+_OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
+
 
 def write(
     df: DataFrame,
@@ -62,8 +65,8 @@ def write(
         retry: How often a commit that lost a race is tried again, where the rules allow it.
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
         **options: `replaceWhere`, `partitionOverwriteMode`, `mergeSchema`, `overwriteSchema`, `userMetadata`,
-            `txnAppId` and `txnVersion`, `compression`, `maxRecordsPerFile`; `delta.*` properties of a table to create;
-            options of Hadoop.
+            `txnAppId` and `txnVersion`, `dataChange`, `optimizeWrite`, `compression`, `maxRecordsPerFile`; `delta.*`
+            properties of a table to create; options of Hadoop.
 
     Returns:
         The version, the files added, metrics, and how many attempts the commit took.
@@ -136,7 +139,16 @@ def write_parsed(
     operation = (
         _operation(spark, save_mode, names, parsed, overwrites) if operation_of is None else operation_of(target.config)
     )
-    return write_rows(df, target, WriteRequest(overwrites, operation, txn, _engine_options(parsed), assignment))
+    request = WriteRequest(
+        overwrites,
+        operation,
+        txn,
+        _engine_options(parsed),
+        assignment,
+        data_change=_parse_data_change(parsed, save_mode, target),
+        rebalance=_parse_rebalance(spark, parsed),
+    )
+    return write_rows(df, target, request)
 
 
 def nothing_done(version: int) -> Committed:
@@ -250,6 +262,38 @@ def _parse_overwrite_mode(text: str | None) -> bool:
     if text.casefold() != "dynamic":
         raise InvalidRequest(f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option")
     return True
+
+
+def _parse_data_change(parsed: Options, save_mode: str, target: DeltaTarget) -> bool:
+    """False where the rows are said to be those that they replace.
+
+    Raises:
+        InvalidRequest: There is nothing that they could replace (`data-changed`), or the schema changes with them
+            (`contradicting-options`).
+    """
+    if parsed.flag("dataChange", "true"):
+        return True
+    if target.snapshot is None or save_mode != "Overwrite":
+        raise InvalidRequest(
+            "the option dataChange=false is for an overwrite that only rearranges rows, not for new rows",
+            code="data-changed",
+            hint='say mode="overwrite", or leave dataChange out',
+        )
+    if target.config is not target.snapshot.config:
+        raise InvalidRequest(
+            "an overwrite with dataChange=false cannot change the schema or the partitioning",
+            code="contradicting-options",
+            hint="leave mergeSchema and overwriteSchema out",
+        )
+    return False
+
+
+def _parse_rebalance(spark: SparkSession, parsed: Options) -> bool | None:
+    """What the option, else the session, says of optimized writes; None: nothing, so that the table decides."""
+    if parsed.get("optimizeWrite") is not None:
+        return parsed.flag("optimizeWrite")
+    said = spark.conf.get(_OPTIMIZE_WRITE, None)
+    return None if said is None else said.strip().casefold() == "true"
 
 
 def _parse_txn(parsed: Options) -> tuple[str, int] | None:

@@ -32,6 +32,8 @@ class WriteRequest:
         txn: An application's id and version; a version already seen makes the write a no-op.
         options: For Spark's Parquet writer.
         assignment: Which types of the rows may go into which types of the table.
+        data_change: False: the rows are those that they replace, only rearranged.
+        rebalance: Whether to move rows between tasks for few files of the right size; None: as the table wants it.
     """
 
     replace: Replace | None
@@ -39,6 +41,8 @@ class WriteRequest:
     txn: tuple[str, int] | None = None
     options: tuple[tuple[str, str], ...] = ()
     assignment: Assignment = Assignment.EXACT
+    data_change: bool = True
+    rebalance: bool | None = None
 
 
 def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committed:
@@ -53,6 +57,8 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         CommitUnknown: The store did not say whether the commit stands.
     """
     plan = target.plan_write(request.replace, request.options)
+    if request.rebalance is not None:
+        plan = replace(plan, rebalance=request.rebalance)
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
@@ -60,7 +66,9 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         written, footers = written_files(target.store, _with_bounds_of(plan, numbered))
         reached = _reached(plan, numbered, footers)
         footers = _without_others(plan, footers)
-        changes = FileChanges(written, footers, request.operation, request.replace, request.txn, reached=reached)
+        changes = FileChanges(
+            written, footers, request.operation, request.replace, request.txn, request.data_change, reached=reached
+        )
     except BaseException:
         target.store.delete_tree(plan.directory)
         raise
@@ -116,7 +124,7 @@ def _footer(store: Store, found: ObjectInfo, plan: WritePlan) -> FileFooter:
 
 def _partition(path: str, names: int) -> list[str | None]:
     """The partition values in the directories between the job's own directory and the file."""
-    directories = path.split("/")[1:-1]
+    directories = path.split("/")[:-1]
     return list(parse_partition_path("/".join(directories[-names:]))[1]) if names else []
 
 

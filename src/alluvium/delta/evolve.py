@@ -7,7 +7,7 @@ its caller to have checked them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -26,10 +26,8 @@ from alluvium.delta.upgrade import (
     MIN_READER,
     MIN_WRITER,
     configure,
-    ensure_droppable,
     find_feature,
     split_protocol_request,
-    without_feature,
 )
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
@@ -113,25 +111,6 @@ def upgrade_protocol(config: TableConfig, reader: int, writer: int) -> Change:
 def add_feature(config: TableConfig, name: str) -> Change:
     """Supports a feature, and those that it needs."""
     return set_properties(config, {FEATURE_PREFIX + name: "supported"})
-
-
-def drop_feature(config: TableConfig, name: str) -> Change:
-    """Supports a feature no longer, where nothing of it is left in the table.
-
-    Raises:
-        InvalidRequest: It is in use (`feature-in-use`), or the table never had it.
-        UnsupportedFeature: Dropping it takes more than a change of the protocol.
-    """
-    feature = ensure_droppable(name)
-    protocol = without_feature(config.protocol, feature.name)
-    if feature.is_used(config):
-        raise InvalidRequest(
-            f"the feature {feature.name} is in use",
-            code="feature-in-use",
-            hint="drop the constraints first" if feature.name == "checkConstraints" else "remove its traces first",
-        )
-    parameters: dict[str, JsonValue] = {"featureName": feature.name, "truncateHistory": False}
-    return Change(replace(config, protocol=protocol), Operation("DROP FEATURE", parameters))
 
 
 def add_constraint(config: TableConfig, name: str, condition: str) -> Change:

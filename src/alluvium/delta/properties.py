@@ -25,6 +25,7 @@ _UNIT_MS = {
     "day": _DAY_MS,
     "week": 7 * _DAY_MS,
 }
+_SIZE = re.compile(r"(\d{1,18})\s*([kmgt]?)b?")
 _INTERVAL_PART = re.compile(r"\s*(-?\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 
 
@@ -142,6 +143,17 @@ def _count(text: str) -> int:
     return value
 
 
+def parse_size_bytes(text: str) -> int:
+    """`"134217728"`, `"128mb"`, `"1 GB"` as bytes, as Spark reads sizes."""
+    match = _SIZE.fullmatch(text.strip().casefold())
+    if match is None:
+        raise ValueError("expected a size such as 134217728 or 128mb")
+    value = int(match[1]) << (10 * " kmgt".index(match[2] or " "))
+    if value < 1:
+        raise ValueError("must be at least one byte")
+    return value
+
+
 def _one_of(*known: str) -> Callable[[str], object]:
     def parse(text: str) -> str:
         if text.strip().casefold() not in known:
@@ -174,12 +186,16 @@ _OTHERS: Mapping[str, Callable[[str], object]] = {
     "delta.enableVariantShredding": parse_boolean,
     "delta.inCommitTimestampEnablementTimestamp": _count,
     "delta.inCommitTimestampEnablementVersion": _count,
+    "delta.parquet.compression.codec": _one_of(
+        "none", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "zstd"
+    ),
     "delta.parquet.format.version": _one_of("1.0.0", "2.12.0"),
     "delta.randomPrefixLength": _positive,
     "delta.randomizeFilePrefixes": parse_boolean,
     "delta.requireCheckpointProtectionBeforeVersion": _count,
     "delta.rowTrackingSuspended": parse_boolean,
     "delta.sampleRetentionDuration": parse_interval_ms,
+    "delta.targetFileSize": parse_size_bytes,
     "delta.universalFormat.enabledFormats": _column_list,
 }
 
@@ -222,6 +238,15 @@ def _parse_value(name: str, text: str, parse: Callable[[str], T]) -> T:
             code="invalid-property",
             hint="set the property to a valid value",
         ) from None
+
+
+def parse_settable(name: str, text: str) -> object:
+    """The value of a property that not every reader needs, given its canonical name.
+
+    Raises:
+        InvalidRequest: It does not parse (`invalid-property`).
+    """
+    return _parse_value(name, text, _OTHERS[name])
 
 
 def canonical_property(name: str) -> str:

@@ -117,7 +117,12 @@ def assign(actions: Actions, context: CommitContext) -> Actions:
     # "when Row Tracking is supported but suspended [...], writers should not assign the `baseRowId`"
     if not is_supported(config) or is_true(config.metadata.configuration, SUSPENDED):
         return actions
-    actions = with_tags(actions, {_PRESERVED: "true"})
+    # "writers should set `delta.rowTracking.preserved` [...] to `true` if no rows are updated or copied": rows that are
+    # rearranged are copied, and whoever does so says by itself whether they kept their ids.
+    copies = pc.any(pc.invert(actions.removed.column("dataChange"))).as_py() is True
+    said = actions.info.get("tags")
+    if not (isinstance(said, dict) and _PRESERVED in said):
+        actions = with_tags(actions, {_PRESERVED: "false" if copies else "true"})
     added = pa.concat_tables([actions.added, _without_ids(actions, context)])
     if added.num_rows == 0:
         return actions

@@ -18,6 +18,7 @@ from alluvium.delta.features.identity_columns import with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
+from alluvium.delta.rearranged import ensure_rearranged
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
@@ -96,6 +97,8 @@ class DeltaTarget:
             return replace(self, config=moved).commit(replace(changes, reached={}))
         added = added_files(self.config, changes.files, changes.footers, changes.data_change)
         removed = self._replaced(changes.replace, added)
+        if changes.replace is not None and not changes.data_change:
+            ensure_rearranged(added, removed)
         metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
@@ -164,7 +167,8 @@ class DeltaTarget:
         overwrites = changes.replace
         if changes.read is not None:
             return replace(changes.read, app_ids=app_ids)
-        if overwrites is None or self.snapshot is None:
+        if overwrites is None or self.snapshot is None or not changes.data_change:
+            # Rows that are only rearranged depend on the files that they were in, and these are removed.
             return ReadScope(app_ids=app_ids)
         where = overwrites.where
         if overwrites.dynamic:

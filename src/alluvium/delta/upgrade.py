@@ -303,23 +303,21 @@ def _ensure_automatic(missing: Iterable[str]) -> None:
         )
 
 
-def ensure_droppable(name: str) -> Feature:
-    """The record of a feature that may be dropped by a change of the protocol alone.
+def find_droppable(name: str, droppable: Iterable[str]) -> str:
+    """The canonical name of a feature that may be dropped, given in any case.
 
     Raises:
-        InvalidRequest: There is no such feature (`unknown-feature`), or the protocol knows no table without it
+        InvalidRequest: There is no such feature (`unknown-feature`), or nobody knows how a table can do without it
             (`feature-not-droppable`).
-        UnsupportedFeature: Dropping it means rewriting data or history, which is not implemented.
     """
     feature = BY_NAME.get(name) or {k.casefold(): f for k, f in BY_NAME.items()}.get(name.casefold())
     if feature is None:
         raise InvalidRequest(f"there is no feature {name!r}", code="unknown-feature", hint=suggest(name, BY_NAME))
-    if feature.name in ("checkConstraints", "domainMetadata"):
-        return feature
-    if feature.reader or feature.name in ("rowTracking", "inCommitTimestamp", "clustering", "allowColumnDefaults"):
-        raise UnsupportedFeature(
-            f"dropping the feature {feature.name} is not implemented yet",
-            features=(feature.name,),
-            hint="its traces in files and history have to be removed, too",
+    known = sorted(droppable)
+    if feature.name not in known:
+        raise InvalidRequest(
+            f"the feature {feature.name} cannot be dropped",
+            code="feature-not-droppable",
+            hint=f"features that can: {', '.join(known)}; else write the rows into a new table",
         )
-    raise InvalidRequest(f"the feature {feature.name} cannot be dropped", code="feature-not-droppable")
+    return feature.name

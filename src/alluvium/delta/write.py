@@ -10,6 +10,7 @@ import pyarrow as pa
 from alluvium.codecs.parquet_footer import FileFooter, FooterColumn
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.registry import WRITE_PASSES
+from alluvium.delta.file_properties import file_properties
 from alluvium.delta.partition_values import log_partition_text
 from alluvium.delta.properties import parse_properties
 from alluvium.delta.spec import FILES
@@ -35,16 +36,21 @@ def plan_write(
         indexed: Columns that have statistics wherever they stand ("Writers must write out per-file statistics for
             clustering columns"), by their logical paths.
     """
+    wanted = file_properties(config.metadata.configuration)
+    own = () if wanted.codec is None or any(name == "compression" for name, _ in options) else (
+        ("compression", wanted.codec),)  # fmt: skip
     plan = WritePlan(
         root=root,
         # A directory of its own for each job: what the job wrote is one listing, and what a failed job
         # left can be removed without looking at anybody else's files.
-        directory=str(uuid.uuid4()),
+        directory=f"{wanted.random_prefix()}{uuid.uuid4()}",
         schema=config.schema,
         partition_by=config.partition_columns,
         checks=tuple(checks),
         stats_columns=_with_statistics(config, indexed),
-        options=tuple(options),
+        options=(*options, *own),
+        rebalance=wanted.optimize_write,
+        target_file_bytes=wanted.target_file_bytes,
     )
     for edit in WRITE_PASSES:
         plan = edit(plan, config)

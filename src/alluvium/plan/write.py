@@ -23,6 +23,10 @@ WRITTEN_FILES = pa.schema(
 )
 
 
+#: Size of files, where nobody says another.
+TARGET_FILE_BYTES = 128 << 20
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """A condition that every written row must meet.
@@ -85,6 +89,10 @@ class WritePlan:
         directory: Fresh directory of this job, relative to `root`; everything in it is this job's.
         schema: Columns to write, in order, with the types they must have; partition columns included.
         partition_by: Names of the partition columns; their values go into directory names, not into files.
+        materialize_partitions: Whether they go into the files, too, behind the other columns.
+        rebalance: Whether rows are moved between tasks first, so that few files of about `target_file_bytes` come of
+            them, each of one partition.
+        target_file_bytes: Size that a file should have.
         checks: Conditions on every row, evaluated in the job itself.
         derived: Columns that are computed where the data does not bring them.
         numbered: Columns of numbers that the job makes up where the data does not bring them.
@@ -106,6 +114,9 @@ class WritePlan:
     stats_columns: tuple[FooterColumn, ...] = ()
     file_format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()
+    materialize_partitions: bool = False
+    rebalance: bool = False
+    target_file_bytes: int = TARGET_FILE_BYTES
 
     def stored_name(self, column: str) -> str:
         """The name that a column has in the files."""

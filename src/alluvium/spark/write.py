@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
@@ -29,6 +29,8 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.fieldId.write.enabled": "true",
+    # Typed columns in the place of variants are for readers who know that they may be there.
+    "spark.sql.variant.writeShredding.enabled": "false",
 }
 _OPTIONS: Mapping[str, str] = {
     # Timestamps in directory names are in UTC, whatever the session's zone; expressions keep that zone.
@@ -60,17 +62,57 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
     failures.install()
     if plan.derived or plan.numbered or plan.file_format != "parquet":
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
-    private = PrivateSession(spark, _SETTINGS)
+    private = PrivateSession(spark, {**_SETTINGS, **_rebalance_settings(plan)})
     try:
-        rows = _as_stored(with_checks(private.take(df), plan.checks), plan)
+        rows = _rebalanced(_as_stored(with_checks(private.take(df), plan.checks), plan), plan)
+        directories = [plan.stored_name(name) for name in plan.partition_by]
+        if plan.materialize_partitions:
+            rows, directories = _materialized(rows, directories)
         writer = rows.write.mode("error").options(**{**_OPTIONS, **dict(plan.options)})
-        if plan.partition_by:
-            writer = writer.partitionBy(*(plan.stored_name(name) for name in plan.partition_by))
+        if directories:
+            writer = writer.partitionBy(*directories)
         writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
     except AnalysisException as error:
         raise _invalid(error, plan) from error
     except (PySparkException, Py4JJavaError) as error:
         raise _translated(error, plan, df) from error
+
+
+def _rebalance_settings(plan: WritePlan) -> dict[str, str]:
+    """What makes Spark join small shuffle blocks and split large ones; the user's session may have turned it off."""
+    if not plan.rebalance:
+        return {}
+    return {
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.adaptive.coalescePartitions.enabled": "true",
+        "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+        "spark.sql.adaptive.optimizeSkewsInRebalancePartitions.enabled": "true",
+        "spark.sql.adaptive.advisoryPartitionSizeInBytes": f"{plan.target_file_bytes}b",
+    }
+
+
+def _rebalanced(rows: DataFrame, plan: WritePlan) -> DataFrame:
+    """The rows, shuffled so that each task has as many rows of one partition as make a file of the right size."""
+    if not plan.rebalance:
+        return rows
+    return rows.hint("rebalance", *(sf.col(quote(plan.stored_name(name))) for name in plan.partition_by))
+
+
+def _materialized(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The rows with the partition columns last, and a copy of each: Spark drops from the files what it makes
+    directories of. Names of the copies differ from all others even where case does not count.
+    """
+    taken = {name.casefold() for name in rows.columns}
+    copies: list[str] = []
+    for name in partition_by:
+        copy = f"{name}_"
+        while copy.casefold() in taken:
+            copy += "_"
+        taken.add(copy.casefold())
+        copies.append(copy)
+    columns = [quote(name) for name in rows.columns if name not in partition_by] + [quote(n) for n in partition_by]
+    copied = [sf.col(quote(name)).alias(copy) for name, copy in zip(partition_by, copies, strict=True)]
+    return rows.select(*columns, *copied), copies
 
 
 def _as_stored(df: DataFrame, plan: WritePlan) -> DataFrame:

@@ -9,11 +9,17 @@ import pytest
 from delta_values import make_config
 
 import alluvium
+from alluvium.api.alter import new_columns
+from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
+from alluvium.delta.create import NewTable, table_config
+from alluvium.delta.evolve import add_feature
+from alluvium.delta.evolve_columns import add_columns
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.features.variant import FEATURE, is_used
 from alluvium.delta.spec import FILES, Protocol
-from alluvium.delta.stats import AddStatistics
-from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.delta.stats import AddStatistics, format_stats
+from alluvium.delta.write import plan_write
+from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import LONG, VARIANT, Array, Field, Map, Struct
 
@@ -25,14 +31,48 @@ def protocol(*names: str) -> Protocol:
 
 
 @pytest.mark.parametrize("name", ["variantType", "variantType-preview"])
-def test_read_but_not_written(name: str) -> None:
+def test_read_and_written(name: str) -> None:
     """readers "must recognize and tolerate a `variant` data type in a Delta schema." """
     config = make_config(SCHEMA, protocol=protocol(name))
     ensure_readable(config)
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(config)
-    assert caught.value.features == (name,)
-    assert "not written yet" in (caught.value.hint or "")
+    ensure_writable(config)
+
+
+def test_a_new_table_lists_the_feature() -> None:
+    """ "The feature `variantType` must exist in the table `protocol`'s `readerFeatures` and `writerFeatures`." """
+    config = table_config(NewTable(SCHEMA))
+    assert config.protocol.reader_features == ("variantType",)
+    assert "variantType" in (config.protocol.writer_features or ())
+
+
+def test_an_existing_table_gets_it_by_request_only() -> None:
+    """As in the reference: older readers lose the table by it."""
+    config = table_config(NewTable(Struct((Field("id", LONG),))))
+    columns = new_columns({"v": "variant"})
+    with pytest.raises(InvalidRequest) as caught:
+        add_columns(config, columns)
+    assert caught.value.code == "feature-not-enabled"
+    changed = add_columns(add_feature(config, "variantType").config, columns).config
+    assert changed.schema.find("v") == Field("v", VARIANT)
+
+
+def test_statistics_to_write_are_null_counts_alone() -> None:
+    """ "A Variant column supports the `nullCount` statistic." Bounds only "if the table also enables the Variant
+    shredding feature".
+    """
+    leaves = plan_write(table_config(NewTable(SCHEMA)), "url").stats_columns
+    footer = FileFooter(3, {leaf.path: ColumnStats(leaf.type, None, None, 1) for leaf in leaves})
+    stats = json.loads(format_stats([footer])[0].as_py())
+    assert stats["nullCount"] == {"id": 1, "v": 1, "s": {"v": 1}}
+    assert "v" not in stats.get("minValues", {}) and "v" not in stats.get("maxValues", {})
+
+
+def test_a_variant_is_not_generated() -> None:
+    """ "The Variant data type is not allowed to be the result type of a generated column expression." """
+    schema = Struct((Field("id", LONG), Field("v", VARIANT, True, {"delta.generationExpression": "id"})))
+    with pytest.raises(InvalidRequest) as caught:
+        table_config(NewTable(schema))
+    assert caught.value.code == "invalid-expression"
 
 
 def test_the_schema_of_the_specification() -> None:

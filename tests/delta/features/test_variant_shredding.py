@@ -12,23 +12,31 @@ from variant_table import SCHEMA, TEXTS, write_variants
 
 import alluvium
 from alluvium.cli.app import main
+from alluvium.delta.create import NewTable, table_config
 from alluvium.delta.features.registry import ensure_readable, ensure_writable
 from alluvium.delta.features.variant_shredding import FEATURE
 from alluvium.delta.spec import Protocol
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 
 
 @pytest.mark.parametrize("name", ["variantShredding", "variantShredding-preview"])
-def test_read_but_not_written(name: str) -> None:
+def test_read_and_written(name: str) -> None:
     """readers "must recognize and tolerate a `variant` data type in a Delta schema." """
     names = ("variantType", name)
     listed = Protocol(min_reader_version=3, min_writer_version=7, reader_features=names, writer_features=names)
     config = make_config(SCHEMA, protocol=listed)
     ensure_readable(config)
     assert FEATURE.is_used(config)
-    with pytest.raises(UnsupportedFeature) as caught:
-        ensure_writable(config)
-    assert set(caught.value.features) == set(names)
+    ensure_writable(config)
+
+
+def test_the_property_brings_both_features() -> None:
+    """ "Writers must ensure the `variantShredding` table feature is present in the table protocol's `writerFeatures`
+    and `readerFeatures` when enabling variant shredding"; "`variantShredding` and `variantType` must be present".
+    """
+    protocol = table_config(NewTable(SCHEMA, properties={"delta.enableVariantShredding": "true"})).protocol
+    assert set(protocol.reader_features or ()) == {"variantType", "variantShredding"}
+    assert {"variantType", "variantShredding"} <= set(protocol.writer_features or ())
 
 
 @pytest.fixture

@@ -21,9 +21,12 @@ from alluvium.delta.features import (
     deletion_vectors,
     domain_metadata,
     generated_columns,
+    iceberg_compat_v1,
+    iceberg_compat_v2,
     identity_columns,
     in_commit_timestamp,
     invariants,
+    materialize_partition_columns,
     row_tracking,
     timestamp_ntz,
     type_widening,
@@ -45,35 +48,16 @@ def _property_is(name: str, *idle: str) -> Callable[[TableConfig], bool]:
     return lambda config: config.metadata.configuration.get(name, idle[0]).casefold() not in idle
 
 
-def _missing(name: str, reader: bool, **legacy: object) -> Feature:
-    return Feature(name=name, reader=reader, spec=name, readable=False, writable=False, **legacy)  # type: ignore[arg-type]
-
-
-#: Writer features without a module: readers have nothing to obey, and a request for them is refused by name.
-_WRITERS_MISSING = (
-    _missing(
-        "icebergCompatV1",
-        False,
-        requires=("columnMapping",),
-        is_requested=_property_is("delta.enableIcebergCompatV1", "false"),
-    ),
-    _missing(
-        "icebergCompatV2",
-        False,
-        requires=("columnMapping",),
-        is_requested=_property_is("delta.enableIcebergCompatV2", "false"),
-    ),
-    _missing(
-        "icebergCompatV3",
-        False,
-        requires=("columnMapping", "rowTracking"),
-        is_requested=_property_is("delta.enableIcebergCompatV3", "false"),
-    ),
-    _missing(
-        "materializePartitionColumns",
-        False,
-        is_requested=_property_is("delta.enableMaterializePartitionColumnsFeature", "false"),
-    ),
+#: Without a module: the specification has no text of it yet. Readers have nothing to obey.
+_ICEBERG_COMPAT_V3 = Feature(
+    name="icebergCompatV3",
+    reader=False,
+    spec="Iceberg Compatibility V3",
+    readable=False,
+    writable=False,
+    refusal="the protocol has no text of icebergCompatV3 yet; set delta.enableIcebergCompatV2 instead",
+    requires=("columnMapping", "rowTracking"),
+    is_requested=_property_is("delta.enableIcebergCompatV3", "false"),
 )
 
 #: Every feature with a record, in the order in which their passes run.
@@ -85,8 +69,12 @@ FEATURES: tuple[Feature, ...] = (
     identity_columns.FEATURE,
     invariants.FEATURE,
     check_constraints.FEATURE,
+    # Before column mapping, which they may ask for.
+    iceberg_compat_v1.FEATURE,
+    iceberg_compat_v2.FEATURE,
     # First of the passes: those that follow see the files' own names.
     column_mapping.FEATURE,
+    materialize_partition_columns.FEATURE,
     timestamp_ntz.FEATURE,
     type_widening.FEATURE,
     # Last of the scan passes: it splits parts, and their files no longer stand in the order of the log's.
@@ -103,7 +91,7 @@ FEATURES: tuple[Feature, ...] = (
     variant.FEATURE,
     variant_shredding.FEATURE,
     change_data_feed.FEATURE,
-    *_WRITERS_MISSING,
+    _ICEBERG_COMPAT_V3,
 )
 
 BY_NAME: Mapping[str, Feature] = {name: f for f in FEATURES for name in (f.name, *f.aliases)}

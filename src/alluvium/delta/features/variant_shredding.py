@@ -1,7 +1,8 @@
 """variantShredding: paths of variants as typed columns of the data files.
 
 Specification: "Variant Shredding". Values are put together again by `codecs.variant_shredding`, and by Spark itself.
-A file tells by its own schema whether its variants are shredded, so that reading needs nothing of the log.
+A file tells by its own schema whether its variants are shredded, so that reading needs nothing of the log. We never
+shred: "writers are free to write variant columns in the "unshredded" format".
 """
 
 from __future__ import annotations
@@ -21,8 +22,7 @@ FEATURE = Feature(
     reader=True,
     spec="Variant Shredding",
     aliases=("variantShredding-preview",),
-    writable=False,
-    refusal="tables that list variantShredding are read, not written yet",
+    requires=("variantType",),
     # A file may be shredded whether or not the property that asks writers to shred is still set.
     is_used=is_used,
     is_requested=is_requested,
