@@ -153,7 +153,7 @@ def test_columns_that_cannot_be_added(columns: list[NewColumn], code: str):
 
 
 def test_a_column_without_values_is_not_added():
-    with pytest.raises(UnsupportedFeature) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         add_columns(CONFIG, [column("c", VOID)])
     assert caught.value.code == "unsupported-type"
 

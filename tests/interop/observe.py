@@ -7,8 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-_PHYSICAL = re.compile(r'"delta.columnMapping.id":(\d+),"delta.columnMapping.physicalName":"(col-[^"]*)"')
-_SWAPPED = re.compile(r'"delta.columnMapping.physicalName":"(col-[^"]*)","delta.columnMapping.id":(\d+)')
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 #: Metrics that are sizes or times: that they are there counts.
 _VARYING = re.compile(r"bytes|time|size", re.IGNORECASE)
@@ -33,9 +31,9 @@ class Eye:
         new = [v for v in versions if v not in self._seen]
         self._seen = versions
         for version in new:
-            text = (self._path / "_delta_log" / version).read_text().replace('\\"', '"')
-            self._names.update({name: f"column {number}" for number, name in _PHYSICAL.findall(text)})
-            self._names.update({name: f"column {number}" for name, number in _SWAPPED.findall(text)})
+            for line in (self._path / "_delta_log" / version).read_text().splitlines():
+                described = json.loads(line).get("metaData")
+                self._names.update(mapped_names(json.loads(described["schemaString"])) if described else {})
         found: dict[str, Any] = {"versions": len(new)}
         if not new or error is not None:
             return found
@@ -48,7 +46,7 @@ class Eye:
         (detail,) = table.detail().collect()
         return self._tidy(
             {
-                "rows": sorted(repr(row.asDict(recursive=True)) for row in df.collect()),
+                "rows": texts(df),
                 "schema": json.loads(df.schema.json()),
                 "detail": self._detail(detail.asDict(recursive=True)),
                 "history": [self._commit(row.asDict(recursive=True)) for row in table.history().collect()],
@@ -79,14 +77,28 @@ class Eye:
         return json.loads(_UUID.sub("UUID", text))
 
 
+def mapped_names(node: Any) -> dict[str, str]:
+    """The physical names in a schema that were made up, and what to call them."""
+    found: dict[str, str] = {}
+    for value in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        found |= mapped_names(value)
+    if isinstance(node, dict) and str(node.get("delta.columnMapping.physicalName", "")).startswith("col-"):
+        found[node["delta.columnMapping.physicalName"]] = f"column {node['delta.columnMapping.id']}"
+    return found
+
+
 def rows_of(spark: Any, path: Path) -> list[str]:
-    df = spark.read.format("delta").load(str(path))
-    return sorted(repr(row.asDict(recursive=True)) for row in df.collect())
+    return texts(spark.read.format("delta").load(str(path)))
+
+
+def texts(df: Any) -> list[str]:
+    """Rows as text, made by Spark: Python has no year 0."""
+    return sorted(row[0] for row in df.selectExpr("cast(struct(*) as string)").collect())
 
 
 def feed(spark: Any, path: Path, start: int) -> list[str]:
     df = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start).load(str(path))
-    return sorted(repr(row.asDict(recursive=True)) for row in df.drop("_commit_timestamp").collect())
+    return texts(df.drop("_commit_timestamp"))
 
 
 def metrics(found: dict[str, str] | None) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Runs the scenarios in one engine, in a session of its own, and tells what the table was after every step.
 
-    run_scenarios.py theirs ROOT OUT.json [NAME ...]    in the reference's Python, its folder on PYTHONPATH
-    run_scenarios.py ours ROOT OUT.json [NAME ...]      in the project's Python
+    run_scenarios.py ACTS theirs ROOT OUT.json [NAME ...]    in the reference's Python, its folder on PYTHONPATH
+    run_scenarios.py ACTS ours ROOT OUT.json [NAME ...]      in the project's Python
 
-A scenario NAME leaves its table at ROOT/NAME of ITS~: a path with characters that need escaping. The reference then
-continues copies of both engines' tables (append, OPTIMIZE, DELETE, change feed), as `finish` says.
+Acts, joined by `+`: play (the scenarios), go_on (with the tables of the other engine), read (everything at the end).
+Tables lie in folders whose names need escaping.
 """
 
 import json
@@ -82,48 +82,43 @@ def finish(spark, delta, name: str, path: Path) -> list[dict]:
     return told
 
 
-def main(engine: str, root: Path, out: Path, names: list[str]) -> None:
-    spark, delta = session(engine)
+def play_all(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
     told = {}
-    for name in names or SCENARIOS:
+    for name in names:
         started = time.monotonic()
         path = table_path(root, engine, name)
         told[name] = play(spark, delta, name, path)
         if path.exists() and engine == "theirs":
             # We continue this copy of the reference's table.
-            shutil.copytree(path, table_path(root, f"{engine}, continued", name))
+            shutil.copytree(path, table_path(root, "theirs, continued", name))
         print(f"{engine} {name} {time.monotonic() - started:.1f} s", flush=True)
-        out.write_text(json.dumps(told))
+    return told
 
 
-def go_on(engine: str, root: Path, out: Path, names: list[str]) -> None:
-    """The second act: theirs continues both engines' tables, ours continues theirs; both read what there is."""
-    spark, delta = session(engine)
+def go_on(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
+    """The reference continues both engines' tables, we the copies of the reference's."""
     told = {}
-    owners = ("ours", "theirs") if engine == "theirs" else ("theirs",)
-    for name in names or SCENARIOS:
-        for owner in owners:
-            # `ours` goes on with the copy; the reference does with the tables themselves.
-            path = table_path(root, f"{owner}, continued" if engine == "ours" else owner, name)
-            if path.exists():
-                told[f"{owner}/{name}"] = {"read": rows_of(spark, path), "steps": finish(spark, delta, name, path)}
-    out.write_text(json.dumps(told))
-
-
-def read_all(engine: str, root: Path, out: Path, names: list[str]) -> None:
-    """The last act: all rows and change feeds of all tables."""
-    spark, _ = session(engine)
-    told = {}
-    for name in names or SCENARIOS:
-        for owner in ("ours", "theirs", "theirs, continued"):
+    for name in names:
+        for owner in ("ours", "theirs") if engine == "theirs" else ("theirs, continued",):
             path = table_path(root, owner, name)
-            if path.exists():
-                start = SCENARIOS[name].changes
-                changes = None if start is None else feed(spark, path, start)
-                told[f"{owner}/{name}"] = {"read": rows_of(spark, path), "changes": changes}
-    out.write_text(json.dumps(told))
+            told[f"{owner}/{name}"] = {"before": rows_of(spark, path), "steps": finish(spark, delta, name, path)}
+    return told
+
+
+def read_all(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
+    """All rows and change feeds, in the end."""
+    told = {}
+    for name in names:
+        for owner in ("ours", "theirs", "theirs, continued"):
+            path, start = table_path(root, owner, name), SCENARIOS[name].changes
+            changes = None if start is None else feed(spark, path, start)
+            told[f"{owner}/{name}"] = {"rows": rows_of(spark, path), "changes": changes}
+    return told
 
 
 if __name__ == "__main__":
-    act, engine, root, out, *names = sys.argv[1:]
-    {"play": main, "go_on": go_on, "read": read_all}[act](engine, Path(root), Path(out), names)
+    acts, engine, root, out, *names = sys.argv[1:]
+    spark, delta = session(engine)
+    known = {"play": play_all, "go_on": go_on, "read": read_all}
+    told = {act: known[act](engine, spark, delta, Path(root), names or [*SCENARIOS]) for act in acts.split("+")}
+    Path(out).write_text(json.dumps(told))

@@ -13,7 +13,7 @@ from alluvium.delta.mapping import MODE
 from alluvium.delta.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
 from alluvium.delta.spec import Format, Metadata
 from alluvium.delta.upgrade import configure, split_protocol_request
-from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
@@ -255,11 +255,14 @@ def _structs_in(data_type: DataType) -> tuple[Struct, ...]:
 
 
 def _ensure_types(schema: Struct) -> None:
+    """A column of nulls alone has no place in Parquet: it is left out of the files, which arrays and maps cannot do."""
     for f in schema.fields:
-        if holds(f.type, VOID):
-            raise UnsupportedFeature(
-                "creating a column of type void is not implemented yet",
+        if isinstance(f.type, Struct):
+            _ensure_types(f.type)
+        elif f.type != VOID and holds(f.type, VOID):
+            raise InvalidRequest(
+                "an array or map cannot hold values of type void",
                 code="unsupported-type",
                 column=f.name,
-                hint="cast the column to a type, e.g. string",
+                hint="cast them to a type, e.g. string",
             )

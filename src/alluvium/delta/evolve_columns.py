@@ -34,8 +34,8 @@ from alluvium.schema.edit import (
     with_inner,
 )
 from alluvium.schema.spark_json import format_field, format_schema
-from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.walk import fields_within
+from alluvium.schema.types import VOID, Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.walk import fields_within, holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,13 @@ def _ensure_absent(struct: Struct, name: str) -> None:
 
 
 def _ensure_addable(column: NewColumn) -> None:
+    if holds(column.field.type, VOID):
+        raise InvalidRequest(
+            f"a column of type void has no values: {'.'.join(column.path)}",
+            code="unsupported-type",
+            column=".".join(column.path),
+            hint="add it with a type, e.g. string",
+        )
     inner = any(not f.nullable for _, f in fields_within(column.field.type))
     if inner or not column.field.nullable:
         raise InvalidRequest(
@@ -207,7 +214,7 @@ def alter_column(
         schema = edit_struct(schema, spelled[:-1], lambda struct: move_field(struct, spelled[-1], position))
     _, now, now_field = find_path(schema, spelled)
     shown = replace(now_field or Field(spelled[-1], now), name=spelled[-1], type=now)
-    parameters: dict[str, JsonValue] = {"column": to_json(_shown_field(shown, spelled))}
+    parameters: dict[str, JsonValue] = {"column": to_json(_shown_change(shown, spelled, found))}
     if position is not None:
         parameters["position"] = str(position)
     return Change(_with_schema(config, schema), Operation("CHANGE COLUMN", parameters))
@@ -308,7 +315,14 @@ def type_name(data_type: DataType) -> str:
     return str(format_field(Field("", data_type))["type"])
 
 
-def _shown_field(f: Field, path: Path) -> JsonValue:
+def _shown_change(f: Field, path: Path, before: Field | None) -> JsonValue:
+    """A changed column as the history shows it: all that its metadata said before, and the new comment."""
+    known = {} if before is None else before.metadata
+    comment = {"comment": f.metadata["comment"]} if "comment" in f.metadata else {}
+    return {**_shown_field(f, path), "metadata": {**known, **comment}, "type": type_name(f.type)}
+
+
+def _shown_field(f: Field, path: Path) -> dict[str, JsonValue]:
     """A column as the history shows it: what mapping and widening keep to themselves is left out."""
     declared = f.metadata.get(CHAR_VARCHAR)
     metadata = {k: v for k, v in f.metadata.items() if not k.startswith("delta.") and k != CHAR_VARCHAR}

@@ -37,6 +37,8 @@ _NONE = -1
 
 class _Mark(msgspec.Struct, frozen=True, rename="camel"):
     row_id_high_water_mark: int
+    #: Not in the protocol; the reference writes it, and whoever compares domains as texts finds it.
+    domain_name: str = DOMAIN
 
 
 _MARKS = msgspec.json.Decoder(_Mark)

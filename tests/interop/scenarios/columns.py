@@ -104,7 +104,6 @@ def mapped_later(b: Bench) -> Iterator[Step]:
     yield "add back", lambda: b.add("s", "struct<i:int,j:string>")
     yield "append", lambda: b.write("select 4 a, 'y' c, named_struct('i', 3, 'j', 'q') s")
     yield "overwrite schema", lambda: b.write("select 4 a, 'y' c, 1 fresh", "overwrite", overwriteSchema=True)
-    yield "to none", lambda: b.set(delta__columnMapping__mode="none")
 
 
 @scenario("select 5 a, named_struct('x', 1, 'y', 2) s", delete="a = 5")
@@ -192,7 +191,8 @@ def void_columns(b: Bench) -> Iterator[Step]:
     yield "nested void", lambda: b.write("select 4 a, named_struct('x', 1, 'n', null) s", mergeSchema=True)
     yield "void in an array", lambda: b.write("select 4 a, array(null) ar", mergeSchema=True)
     yield "null for a type", lambda: b.write("select 5 a, null v")
-    yield "overwrite schema", lambda: b.write("select 5 a, 'k' n", "overwrite", overwriteSchema=True)
+    yield "add a void column", lambda: b.add("z", "void")
+    yield "overwrite schema", lambda: b.write("select 5 a, 'k' n, null u", "overwrite", overwriteSchema=True)
 
 
 @scenario("select cast(9 as tinyint) t", delete="t = 9")
