@@ -34,7 +34,9 @@ def config_of(**properties: str) -> TableConfig:
 
 
 def mark_of(number: object) -> DomainMetadata:
-    return DomainMetadata(domain=DOMAIN, configuration=f'{{"rowIdHighWaterMark":{number}}}', removed=False)
+    return DomainMetadata(
+        domain=DOMAIN, configuration=f'{{"rowIdHighWaterMark":{number},"domainName":"{DOMAIN}"}}', removed=False
+    )
 
 
 def context(files: pa.Table | None = None, mark: int | None = None, **properties: str) -> CommitContext:

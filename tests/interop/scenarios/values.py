@@ -181,6 +181,9 @@ def texts(b: Bench) -> Iterator[Step]:
     yield "too long", lambda: b.write("select 'abcde' c")
     yield "too long varchar", lambda: b.write("select 'abcd' v")
     yield "too long nested", lambda: b.write("select named_struct('v', 'abc') s")
+    yield "longer", lambda: b.change("v", type="varchar(5)")
+    yield "shorter", lambda: b.change("v", type="varchar(4)")
+    yield "now", lambda: b.write("select 'abcd' v")
     yield "add", lambda: b.add("w", "varchar(2)")
     yield "overwrite schema", lambda: b.write("select 'abcdefg' c, 'q' v", "overwrite", overwriteSchema=True)
 
