@@ -11,6 +11,7 @@ from typing import Any
 
 def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
     """Every place at which two documents differ."""
+    ours, theirs = opened(ours), opened(theirs)
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for key in sorted(ours.keys() | theirs.keys(), key=str):
             if key not in ours or key not in theirs:
@@ -20,7 +21,7 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
                 yield from differences(ours[key], theirs[key], f"{where}.{key}")
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for i, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
-            yield from differences(opened(mine), opened(other), f"{where}[{i}]")
+            yield from differences(mine, other, f"{where}[{i}]")
     elif ours != theirs:
         yield f"{where}: {short(ours)} | {short(theirs)}"
 

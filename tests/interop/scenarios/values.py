@@ -97,7 +97,6 @@ def identity_always(b: Bench) -> Iterator[Step]:
     )
     yield "append", lambda: b.write("select cast(id as int) x from range(3)")
     yield "given", lambda: b.write("select 1L id, 1 x")
-    yield "no rows", lambda: b.write("select 1 x where false")
     yield "append more", lambda: b.write("select cast(id as int) x from range(2)")
     yield "overwrite", lambda: b.write("select 5 x", "overwrite")
     yield "merge", lambda: b.write("select 6 x, 'n' y", mergeSchema=True)
