@@ -153,9 +153,10 @@ def test_columns_that_cannot_be_added(columns: list[NewColumn], code: str):
     assert caught.value.code == code
 
 
-def test_a_column_without_values_is_not_added():
+def test_a_column_without_values_is_added_and_an_array_of_such_is_not():
+    assert add_columns(CONFIG, [column("c", VOID)]).config.schema.names[-1] == "c"
     with pytest.raises(InvalidRequest) as caught:
-        add_columns(CONFIG, [column("c", VOID)])
+        add_columns(CONFIG, [column("c", Array(VOID))])
     assert caught.value.code == "unsupported-type"
 
 

@@ -38,6 +38,8 @@ KNOWN = (
     (".*", r"EnablementTimestamp: ", "a time"),
     (".*", r"delta\.feature\.domain", "it forgets the case of the feature's name"),
     ("clustered", r"^replace unclustered\..*domainMetadata", "the domain is removed, there it holds no columns"),
+    ("clustered", r"^overwrite\..*domainMetadata", "an overwrite there forgets the clustering columns; ours keeps them"),
+    (".*", r"removed.*partitionValues\.\w+: only ours: null", "tombstones there lose partition values that are null"),
     ("row_tracking_later", r"", "ids for older files are one commit, there as many as it likes"),
 )  # fmt: skip
 

@@ -17,7 +17,7 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.walk import holds
+from alluvium.schema.walk import drop_metadata, holds
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
@@ -86,11 +86,13 @@ def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> Table
             raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
         resolve_clustering_columns(wanted.schema, wanted.cluster_by)
         request = replace(request, features=(*request.features, "clustering"))
+    # What Spark says of a default for rows that are there already: "CURRENT_DEFAULT" alone belongs into a table.
+    schema = drop_metadata(wanted.schema, lambda key: key == "EXISTS_DEFAULT")
     metadata = Metadata(
         id=str(uuid.uuid4()),
         description=wanted.comment if wanted.comment is not None else attributes.get("comment"),
         format=Format(provider="parquet"),
-        schema_string=format_schema(wanted.schema),
+        schema_string=format_schema(schema),
         partition_columns=resolve_partition_columns(wanted.schema, wanted.partition_by),
         configuration=configuration,
         created_time=int(time.time() * 1000),

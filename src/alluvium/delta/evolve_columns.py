@@ -35,8 +35,8 @@ from alluvium.schema.edit import (
     with_inner,
 )
 from alluvium.schema.spark_json import format_field, format_schema
-from alluvium.schema.types import VOID, Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.walk import fields_within, holds
+from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.walk import fields_within
 
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
 
@@ -88,13 +88,6 @@ def _ensure_absent(struct: Struct, name: str) -> None:
 
 
 def _ensure_addable(column: NewColumn) -> None:
-    if holds(column.field.type, VOID):
-        raise InvalidRequest(
-            f"a column of type void has no values: {'.'.join(column.path)}",
-            code="unsupported-type",
-            column=".".join(column.path),
-            hint="add it with a type, e.g. string",
-        )
     inner = any(not f.nullable for _, f in fields_within(column.field.type))
     if inner or not column.field.nullable:
         raise InvalidRequest(

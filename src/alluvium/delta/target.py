@@ -185,7 +185,9 @@ class DeltaTarget:
         metrics["numOutputBytes"] = str(total(changes.written.column("size")))
         if changes.replace is not None and changes.replace.where is not None and self.snapshot is not None:
             # To the reference such an overwrite is a deletion first, here of whole files.
-            metrics.update(numCopiedRows="0", numAddedChangeFiles="0", **_deleted_rows(removed))
+            metrics["numAddedChangeFiles"] = "0"
+            if changes.written.num_rows:
+                metrics.update(numCopiedRows="0", **_deleted_rows(removed))
         return metrics
 
 

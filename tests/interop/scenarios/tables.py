@@ -174,7 +174,6 @@ def builders(b: Bench) -> Iterator[Step]:
     yield "is there", lambda: b.create("createIfNotExists").addColumn("other", "int").execute()
     yield "create", lambda: b.create().addColumns(schema).execute()
     yield "append", lambda: b.write(ROWS)
-    yield "create or replace", lambda: b.create("createOrReplace").addColumns(schema).comment("new").execute()
     yield "append again", lambda: b.write(ROWS)
     yield (
         "mapped",

@@ -227,7 +227,6 @@ _ODD = [
     "",
     " ",
     "NULL",
-    "__HIVE_DEFAULT_PARTITION__",
 ]
 
 
