@@ -1,6 +1,7 @@
 # The project from a clean clone: every target installs what it needs, and installs nothing twice.
 #   make demo   the main job on real data        make test    the whole suite, lint first
 #   make lint   ruff, mypy, import-linter         make bench   figures beside the peers
+#   make interop   tests with delta-spark and other engines, which it installs for itself
 # PYTHON=python3.12 make test   uses another interpreter (3.10 or newer) for new environments.
 
 PYTHON ?= python3
@@ -8,12 +9,12 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 lint format bench wheel clean install install-spark40 system
+.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 system
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:
-	@sed -n '1,4s/^# \{0,1\}//p' Makefile
+	@sed -n '1,5s/^# \{0,1\}//p' Makefile
 
 system:
 	@scripts/install.sh system
@@ -44,6 +45,11 @@ test-fast: install
 
 test-spark40: install install-spark40
 	@$(RUN)/python scripts/test.py spark40 $(ARGS)
+
+# The reference engines get an environment of their own, by ../shared/reference/setup where that exists.
+interop: install
+	@scripts/install.sh reference
+	@$(RUN)/python scripts/test.py interop
 
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python

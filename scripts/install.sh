@@ -2,6 +2,7 @@
 # Installs what a target needs; says nothing and takes no time when everything is there.
 #   install.sh system                       Java 17 and Python's venv module, by apt where they are missing
 #   install.sh venv DIR REQUIREMENTS.txt    a virtual environment with pinned packages and this project, editable
+#   install.sh reference                    the engines that judge us, by ../shared/reference/setup, outside the project
 # A stamp inside DIR, named by the hash of its inputs, tells that the environment is up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -70,8 +71,22 @@ install_venv() {
   touch "$stamp"
 }
 
+# Where the tests look for them: REFERENCE_DIR, by default below the home directory.
+install_reference() {
+  local setup="${ALLUVIUM_REFERENCE:-../shared/reference}/setup"
+  local dir="${REFERENCE_DIR:-$HOME/.cache/alluvium-reference}"
+  if [ ! -x "$setup" ]; then
+    say "no reference engines: there is no $setup, so tests that need them skip"
+    return 0
+  fi
+  [ -x "$dir/venv/bin/python" ] && [ -f "$dir/jars/.done" ] && return 0
+  say "$dir: delta-spark and other engines by $setup"
+  "$setup" "$dir" </dev/null >/dev/null
+}
+
 case "${1:-}" in
   system) install_system ;;
   venv) install_venv "${2:?directory}" "${3:?requirements}" ;;
-  *) fail "usage: install.sh system | venv DIR REQUIREMENTS" ;;
+  reference) install_reference ;;
+  *) fail "usage: install.sh system | venv DIR REQUIREMENTS | reference" ;;
 esac

@@ -93,9 +93,17 @@ def test_int96_has_no_bounds() -> None:
 def test_missing_statistics_missing_columns_and_lists_are_silent() -> None:
     table = pa.table({"a": [1], "l": [[1]]})
     columns: dict[tuple[str, ...], DataType] = {("a",): t.LONG, ("l",): Array(t.LONG), ("x",): t.LONG}
-    assert footer(table, columns).columns.keys() == {("a",)}
+    assert footer(table, columns).columns.keys() == {("a",), ("l",)}
     assert footer(table, columns, write_statistics=False) == FileFooter(1, {})
     assert footer(table, {("v",): t.VOID}).columns[("v",)].null_count == 1
+
+
+@pytest.mark.parametrize(
+    ("lists", "nulls"), [([[1], [2, 3]], 0), ([[1], None], None), ([[1], []], None), ([[1], [None]], None)]
+)
+def test_lists_are_nowhere_null_if_nothing_in_them_is(lists: list, nulls: int | None) -> None:
+    found = footer(pa.table({"l": lists}), {("l",): Array(t.LONG)}).columns.get(("l",))
+    assert (None if found is None else found.null_count) == nulls
 
 
 def test_a_column_of_another_type_gives_no_bounds() -> None:

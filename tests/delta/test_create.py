@@ -82,12 +82,17 @@ def test_names_that_differ_in_case_only_are_refused():
     assert (caught.value.code, caught.value.column) == ("duplicate-column", "A")
 
 
-@pytest.mark.parametrize("nested", [VOID, Array(VOID), Map(STRING, VOID), Struct((Field("v", VOID),))])
+@pytest.mark.parametrize("nested", [Array(VOID), Map(STRING, VOID), Struct((Field("v", Array(VOID)),))])
 def test_types_without_a_place_in_the_files_are_refused(nested: DataType):
-    with pytest.raises(UnsupportedFeature) as caught:
+    with pytest.raises(InvalidRequest) as caught:
         new_config(Struct((Field("id", LONG), Field("v", nested))), [], {})
     assert caught.value.code == "unsupported-type"
     assert (caught.value.column or "").startswith("v")
+
+
+@pytest.mark.parametrize("data_type", [VOID, Struct((Field("x", LONG), Field("v", VOID)))])
+def test_a_column_of_nulls_alone_is_a_column_of_the_table(data_type: DataType):
+    assert new_config(Struct((Field("id", LONG), Field("v", data_type))), [], {}).schema.names == ("id", "v")
 
 
 def test_partition_columns_resolve_without_regard_to_case():

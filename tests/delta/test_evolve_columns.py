@@ -18,6 +18,7 @@ from alluvium.delta.evolve_columns import NewColumn, add_columns, alter_column, 
 from alluvium.delta.features.registry import BY_NAME
 from alluvium.delta.spec import Format, Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Position, find_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import (
@@ -152,9 +153,10 @@ def test_columns_that_cannot_be_added(columns: list[NewColumn], code: str):
     assert caught.value.code == code
 
 
-def test_a_column_without_values_is_not_added():
-    with pytest.raises(UnsupportedFeature) as caught:
-        add_columns(CONFIG, [column("c", VOID)])
+def test_a_column_without_values_is_added_and_an_array_of_such_is_not():
+    assert add_columns(CONFIG, [column("c", VOID)]).config.schema.names[-1] == "c"
+    with pytest.raises(InvalidRequest) as caught:
+        add_columns(CONFIG, [column("c", Array(VOID))])
     assert caught.value.code == "unsupported-type"
 
 
@@ -302,3 +304,18 @@ def test_dropping_nothing_is_a_change_of_nothing():
     change = drop_columns(config, [("zz",)], if_exists=True)
     assert change.config == config
     assert msgspec.json.decode(str(change.operation.parameters["columns"])) == []
+
+
+@pytest.mark.parametrize(
+    ("text_type", "allowed"), [("varchar(5)", True), ("varchar(3)", True), ("varchar(2)", False), ("char(3)", False)]
+)
+def test_a_varchar_becomes_longer_only(text_type: str, allowed: bool) -> None:
+    config = add_columns(CONFIG, [NewColumn(("v",), Field("v", STRING, True, {CHAR_VARCHAR: "varchar(3)"}))]).config
+    if allowed:
+        changed = alter_column(config, ("v",), STRING, text_type=text_type).config.schema.find("v")
+        assert changed is not None
+        assert changed.metadata[CHAR_VARCHAR] == text_type
+    else:
+        with pytest.raises(InvalidRequest) as caught:
+            alter_column(config, ("v",), STRING, text_type=text_type)
+        assert caught.value.code == "type-change"

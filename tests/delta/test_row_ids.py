@@ -20,6 +20,7 @@ from alluvium.delta.row_ids import (
     name_columns,
 )
 from alluvium.delta.spec import DomainMetadata, Protocol
+from alluvium.delta.upgrade import ProtocolRequest, configure
 from alluvium.errors import CorruptTable, InvalidRequest
 
 LISTED = Protocol(min_reader_version=1, min_writer_version=7, writer_features=("rowTracking", "domainMetadata"))
@@ -33,7 +34,9 @@ def config_of(**properties: str) -> TableConfig:
 
 
 def mark_of(number: object) -> DomainMetadata:
-    return DomainMetadata(domain=DOMAIN, configuration=f'{{"rowIdHighWaterMark":{number}}}', removed=False)
+    return DomainMetadata(
+        domain=DOMAIN, configuration=f'{{"rowIdHighWaterMark":{number},"domainName":"{DOMAIN}"}}', removed=False
+    )
 
 
 def context(files: pa.Table | None = None, mark: int | None = None, **properties: str) -> CommitContext:
@@ -129,9 +132,10 @@ def test_the_columns_for_materialised_values_are_named_once() -> None:
     assert other.configuration[MATERIALIZED_ROW_ID] not in names
 
 
-def test_without_the_property_nothing_is_named() -> None:
-    metadata = make_metadata()
-    assert name_columns(metadata, None) is metadata
+def test_they_are_named_where_the_feature_is_supported_and_nowhere_else() -> None:
+    supported = configure(make_metadata(), None, ProtocolRequest(features=("rowTracking",)))
+    assert set(supported.metadata.configuration) == {MATERIALIZED_ROW_ID, MATERIALIZED_ROW_COMMIT_VERSION}
+    assert configure(make_metadata(), None).metadata.configuration == {}
 
 
 def test_enabled_and_suspended_exclude_each_other() -> None:

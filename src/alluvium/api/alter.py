@@ -21,7 +21,7 @@ from alluvium.delta.upkeep.restore import restore
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.schema.ddl import Declared, parse_column_path, parse_ddl_type
+from alluvium.schema.ddl import CHAR_VARCHAR, Declared, parse_column_path, parse_ddl_type
 from alluvium.schema.edit import Position
 from alluvium.schema.types import DataType, Field, JsonValue
 
@@ -126,8 +126,10 @@ class Alteration:
         """
         path, wanted, place = parse_column_path(name), _declared(type), parse_position(position)
         data_type = wanted.type if wanted is not None else None
+        said = wanted.metadata.get(CHAR_VARCHAR) if wanted is not None else None
+        text_type = said if isinstance(said, str) else None
         return self.apply(
-            lambda config: alter_column(config, path, data_type, comment, nullable, place), dry_run, retry
+            lambda config: alter_column(config, path, data_type, comment, nullable, place, text_type), dry_run, retry
         )
 
     def drop_constraint(

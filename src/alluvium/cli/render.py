@@ -192,6 +192,7 @@ def metrics_text(value: object) -> str:
     metrics = {k: str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
     parts = [write(int(metrics.pop(name))) for name, write in _METRICS.items() if metrics.get(name, "").isdecimal()]
     metrics.pop("numRemovedBytes", None)
+    metrics = {name: text for name, text in metrics.items() if name not in _SHOWN_IF_ANY or text != "0"}
     return ", ".join(part for part in (*parts, pairs_text(metrics)) if part)
 
 
@@ -199,8 +200,10 @@ _METRICS: Mapping[str, Callable[[int], str]] = {
     "numFiles": lambda n: "+" + counted(n, "file"),
     "numRemovedFiles": lambda n: "-" + counted(n, "file"),
     "numOutputRows": lambda n: counted(n, "row"),
+    "numDeletedRows": lambda n: "-" + counted(n, "row"),
     "numOutputBytes": size_text,
 }
+_SHOWN_IF_ANY = ("numCopiedRows", "numAddedChangeFiles")
 
 
 def values_text(value: object) -> str:

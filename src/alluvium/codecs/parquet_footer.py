@@ -139,6 +139,20 @@ def _append_leaves(f: pa.Field, prefix: tuple[str, ...], paths: list[tuple[str, 
         paths.append(path)
 
 
+def _collection_stats(
+    row_groups: Sequence[pq.RowGroupMetaData], leaves: Mapping[tuple[str, ...], int], column: FooterColumn
+) -> ColumnStats | None:
+    """An array or map is nowhere null if nothing is missing in one of its leaves; else the footer does not tell."""
+    within = [index for path, index in leaves.items() if path[: len(column.path)] == column.path]
+    for index in within:
+        found = [row_group.column(index).statistics for row_group in row_groups]
+        if all(
+            statistics is not None and statistics.has_null_count and not statistics.null_count for statistics in found
+        ):
+            return ColumnStats(column.type, None, None, 0)
+    return None
+
+
 def _column_stats(
     metadata: pq.FileMetaData,
     row_groups: Sequence[pq.RowGroupMetaData],
@@ -146,6 +160,8 @@ def _column_stats(
     column: FooterColumn,
     trusts_float_max: bool,
 ) -> ColumnStats | None:
+    if isinstance(column.type, (t.Array, t.Map)):
+        return _collection_stats(row_groups, leaves, column)
     # A variant is a group of two leaves; `metadata` is null exactly where the variant is.
     path = (*column.path, "metadata") if column.type == t.VARIANT else column.path
     index = leaves.get(path)

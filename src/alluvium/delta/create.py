@@ -13,11 +13,11 @@ from alluvium.delta.mapping import MODE
 from alluvium.delta.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
 from alluvium.delta.spec import Format, Metadata
 from alluvium.delta.upgrade import configure, split_protocol_request
-from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.walk import holds
+from alluvium.schema.walk import drop_metadata, holds
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
@@ -86,11 +86,13 @@ def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> Table
             raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
         resolve_clustering_columns(wanted.schema, wanted.cluster_by)
         request = replace(request, features=(*request.features, "clustering"))
+    # What Spark says of a default for rows that are there already: "CURRENT_DEFAULT" alone belongs into a table.
+    schema = drop_metadata(wanted.schema, lambda key: key == "EXISTS_DEFAULT")
     metadata = Metadata(
         id=str(uuid.uuid4()),
         description=wanted.comment if wanted.comment is not None else attributes.get("comment"),
         format=Format(provider="parquet"),
-        schema_string=format_schema(wanted.schema),
+        schema_string=format_schema(schema),
         partition_columns=resolve_partition_columns(wanted.schema, wanted.partition_by),
         configuration=configuration,
         created_time=int(time.time() * 1000),
@@ -255,11 +257,14 @@ def _structs_in(data_type: DataType) -> tuple[Struct, ...]:
 
 
 def _ensure_types(schema: Struct) -> None:
+    """A column of nulls alone has no place in Parquet: it is left out of the files, which arrays and maps cannot do."""
     for f in schema.fields:
-        if holds(f.type, VOID):
-            raise UnsupportedFeature(
-                "creating a column of type void is not implemented yet",
+        if isinstance(f.type, Struct):
+            _ensure_types(f.type)
+        elif f.type != VOID and holds(f.type, VOID):
+            raise InvalidRequest(
+                "an array or map cannot hold values of type void",
                 code="unsupported-type",
                 column=f.name,
-                hint="cast the column to a type, e.g. string",
+                hint="cast them to a type, e.g. string",
             )

@@ -6,6 +6,7 @@ understand them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,8 @@ from alluvium.schema.edit import (
 from alluvium.schema.spark_json import format_field, format_schema
 from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
 from alluvium.schema.walk import fields_within
+
+_VARCHAR = re.compile(r"varchar\((\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +186,18 @@ def alter_column(
     comment: str | None = None,
     nullable: bool | None = None,
     position: Position | None = None,
+    text_type: str | None = None,
 ) -> Change:
     """Changes a column: its type to a wider one, its comment, its place; drops NOT NULL.
+
+    Args:
+        config: The table.
+        path: Of the column, in any case.
+        data_type: A wider type.
+        comment: The new comment.
+        nullable: True drops NOT NULL.
+        position: The new place.
+        text_type: What `data_type` was declared as, where that names a length of texts.
 
     Raises:
         InvalidRequest: The type is no widening (`type-change`), or the table does not allow one
@@ -195,6 +208,8 @@ def alter_column(
     if data_type is not None and data_type != current:
         ensure_unreferenced(config, spelled)
         schema = widen(config, schema, spelled, data_type)
+    if text_type is not None:
+        schema = _with_length(schema, spelled, found, text_type)
     if found is not None:
         schema = _alter_field(schema, spelled, comment, nullable)
     elif comment is not None or nullable is not None or position is not None:
@@ -207,10 +222,33 @@ def alter_column(
         schema = edit_struct(schema, spelled[:-1], lambda struct: move_field(struct, spelled[-1], position))
     _, now, now_field = find_path(schema, spelled)
     shown = replace(now_field or Field(spelled[-1], now), name=spelled[-1], type=now)
-    parameters: dict[str, JsonValue] = {"column": to_json(_shown_field(shown, spelled))}
+    parameters: dict[str, JsonValue] = {"column": to_json(_shown_change(shown, spelled, found))}
     if position is not None:
         parameters["position"] = str(position)
     return Change(_with_schema(config, schema), Operation("CHANGE COLUMN", parameters))
+
+
+def _with_length(schema: Struct, path: Path, found: Field | None, text_type: str) -> Struct:
+    """A varchar may become longer: no text that is there can break that."""
+    known = None if found is None else found.metadata.get(CHAR_VARCHAR)
+    lengths = [_VARCHAR.fullmatch(text.casefold()) if isinstance(text, str) else None for text in (known, text_type)]
+    if known == text_type:
+        return schema
+    before, after = lengths
+    if before is None or after is None or int(after[1]) < int(before[1]):
+        raise InvalidRequest(
+            f"the type of a column cannot be changed from {known or 'string'} to {text_type}",
+            code="type-change",
+            column=".".join(path),
+            hint="only a varchar can be changed, to a longer one",
+        )
+
+    def change(struct: Struct) -> Struct:
+        field = struct.find(path[-1])
+        assert field is not None, "the path was found before"
+        return replace_field(struct, field.name, replace(field, metadata={**field.metadata, CHAR_VARCHAR: text_type}))
+
+    return edit_struct(schema, path[:-1], change)
 
 
 def _alter_field(schema: Struct, path: Path, comment: str | None, nullable: bool | None) -> Struct:
@@ -308,7 +346,14 @@ def type_name(data_type: DataType) -> str:
     return str(format_field(Field("", data_type))["type"])
 
 
-def _shown_field(f: Field, path: Path) -> JsonValue:
+def _shown_change(f: Field, path: Path, before: Field | None) -> JsonValue:
+    """A changed column as the history shows it: all that its metadata said before, and the new comment."""
+    known = {} if before is None else before.metadata
+    new = {key: f.metadata[key] for key in ("comment", CHAR_VARCHAR) if key in f.metadata}
+    return {**_shown_field(f, path), "metadata": {**known, **new}, "type": type_name(f.type)}
+
+
+def _shown_field(f: Field, path: Path) -> dict[str, JsonValue]:
     """A column as the history shows it: what mapping and widening keep to themselves is left out."""
     declared = f.metadata.get(CHAR_VARCHAR)
     metadata = {k: v for k, v in f.metadata.items() if not k.startswith("delta.") and k != CHAR_VARCHAR}

@@ -97,7 +97,8 @@ def _merged(table: DataType, data: DataType) -> DataType:
         return replace(table, element=_merged(table.element, data.element))
     if isinstance(table, Map) and isinstance(data, Map):
         return replace(table, key=_merged(table.key, data.key), value=_merged(table.value, data.value))
-    return table
+    # A column of nulls alone takes the first type that rows bring.
+    return as_nullable(data) if table == t.VOID else table
 
 
 def _widened(config: TableConfig, schema: Struct, data: DataType, path: Path) -> Struct:

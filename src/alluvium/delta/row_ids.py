@@ -37,6 +37,8 @@ _NONE = -1
 
 class _Mark(msgspec.Struct, frozen=True, rename="camel"):
     row_id_high_water_mark: int
+    #: Not in the protocol; the reference writes it, and whoever compares domains as texts finds it.
+    domain_name: str = DOMAIN
 
 
 _MARKS = msgspec.json.Decoder(_Mark)
@@ -77,7 +79,10 @@ def high_water_mark(domains: Mapping[str, DomainMetadata]) -> int:
 
 
 def name_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
-    """Names the columns for materialised values, where row tracking is being enabled.
+    """Names the columns for materialised values, once row tracking is supported.
+
+    The protocol asks for the names when it is enabled; the reference gives them as soon as it is supported, so that
+    files which it rewrites may keep their rows' ids.
 
     "The assigned column names must be unique. [...] The assigned column names must remain unique in all future versions
     of the table."
@@ -87,9 +92,7 @@ def name_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
             `delta.rowTrackingSuspended` is absent or set to false before enabling Row Tracking").
     """
     configuration = metadata.configuration
-    if not is_true(configuration, ENABLED):
-        return metadata
-    if is_true(configuration, SUSPENDED):
+    if is_true(configuration, ENABLED) and is_true(configuration, SUSPENDED):
         raise InvalidRequest(
             f"{ENABLED} and {SUSPENDED} exclude each other",
             code="contradicting-options",

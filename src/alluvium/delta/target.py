@@ -22,6 +22,7 @@ from alluvium.delta.rearranged import ensure_rearranged
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
+from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
@@ -123,10 +124,11 @@ class DeltaTarget:
         return Preview(version, changes.operation, differences(before, self.config), (), paths)
 
     def _is_idle(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> bool:
-        """Whether there is nothing to say: like the reference, an append of no rows makes no commit."""
+        """Whether there is nothing to say: as in the reference, no rows appended make no commit."""
         nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
         # A change of the table's description is said even where it changes nothing, as the reference does.
-        return nothing and changes.written is not None and changes.replace is None and not self._is_changed()
+        replaces = changes.replace is not None and not changes.replace.dynamic
+        return nothing and changes.written is not None and not replaces and not self._is_changed()
 
     def _is_changed(self) -> bool:
         config, base = self.config, self.snapshot.config if self.snapshot else None
@@ -185,7 +187,19 @@ class DeltaTarget:
             metrics["numRemovedBytes"] = str(total(removed.column("size")))
         metrics["numOutputRows"] = str(total(changes.written.column("num_rows")))
         metrics["numOutputBytes"] = str(total(changes.written.column("size")))
+        if changes.replace is not None and changes.replace.where is not None and self.snapshot is not None:
+            # To the reference such an overwrite is a deletion first, here of whole files.
+            metrics["numAddedChangeFiles"] = "0"
+            if changes.written.num_rows:
+                metrics.update(numCopiedRows="0", **_deleted_rows(removed))
         return metrics
+
+
+def _deleted_rows(removed: pa.Table) -> dict[str, str]:
+    """Rows of files that are removed; nothing where a file does not say how many it has."""
+    counts = AddStatistics(removed, Struct(()), ()).num_rows()
+    masked = pc.struct_field(removed.column("deletionVector"), "cardinality")
+    return {} if counts.null_count else {"numDeletedRows": str(total(counts) - total(masked))}
 
 
 def written_files(config: TableConfig, written: pa.Table) -> pa.Table:

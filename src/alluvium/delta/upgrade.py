@@ -205,7 +205,11 @@ def configure(
             features=missing,
             hint="leave out the property or type that asks for it",
         )
-    config = parse_config(required_protocol(metadata, current.protocol if current else None, request), metadata)
+    protocol = required_protocol(metadata, current.protocol if current else None, request)
+    for feature in FEATURES:
+        if feature.on_support is not None and feature.name in supported_features(protocol):
+            metadata = feature.on_support(metadata, current)
+    config = parse_config(protocol, metadata)
     ensure_writable(config)
     return config
 

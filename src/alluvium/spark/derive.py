@@ -58,6 +58,7 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
     derived = [d for d in plan.derived if d.column.casefold() not in brought]
     numbered = [n for n in plan.numbered if n.column.casefold() not in brought]
     _ensure_not_given(plan.numbered, brought)
+    _ensure_partitioned(plan, brought, {d.column for d in derived}, assignment)
     rows = align(df, schema, assignment)
     # Constants first, then numbers: computed columns see both.
     rows = _with_values(rows, schema, [d for d in derived if d.is_constant])
@@ -70,6 +71,18 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
         replace(plan, checks=plan.checks + checks + length_checks(schema), derived=(), numbered=()),
         tuple(n.column for n in numbered),
     )
+
+
+def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str], assignment: Assignment) -> None:
+    """Rows that do not say in which partition they are would all go to that of null, which nobody meant."""
+    missing = [name for name in plan.partition_by if name.casefold() not in brought and name not in computed]
+    if missing and assignment is Assignment.EXACT:
+        raise InvalidRequest(
+            f"the data lacks the partition column {missing[0]!r}",
+            code="schema-mismatch",
+            column=missing[0],
+            hint="add it, with null for rows of no partition",
+        )
 
 
 def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) -> DataFrame:

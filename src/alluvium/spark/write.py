@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import overload
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.errors.exceptions.captured import CapturedException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import WritePlan
-from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.schema.types import STRING, VOID, Array, DataType, Field, Map, Struct
+from alluvium.schema.walk import holds
 from alluvium.spark import failures
 from alluvium.spark.checks import examples, find_violation, violation, with_checks
 from alluvium.spark.clone import PrivateSession
@@ -40,6 +43,7 @@ _OPTIONS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FIELD_ID = "parquet.field.id"
+_NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
 def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
@@ -64,7 +68,10 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
     private = PrivateSession(spark, {**_SETTINGS, **_rebalance_settings(plan)})
     try:
-        rows = _rebalanced(_as_stored(with_checks(private.take(df), plan.checks), plan), plan)
+        rows = with_checks(private.take(df), plan.checks)
+        stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
+        rows = _as_stored(_without_nulls(_with_one_null(rows, plan), plan.schema), stored)
+        rows = _rebalanced(rows, plan)
         directories = [plan.stored_name(name) for name in plan.partition_by]
         if plan.materialize_partitions:
             rows, directories = _materialized(rows, directories)
@@ -113,6 +120,54 @@ def _materialized(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFra
     columns = [quote(name) for name in rows.columns if name not in partition_by] + [quote(n) for n in partition_by]
     copied = [sf.col(quote(name)).alias(copy) for name, copy in zip(partition_by, copies, strict=True)]
     return rows.select(*columns, *copied), copies
+
+
+def _with_one_null(df: DataFrame, plan: WritePlan) -> DataFrame:
+    """Texts that share a directory with null become null ("The empty string [...] translates to null"): Spark's writer
+    takes them for other partitions, and fails over the files that are there already.
+    """
+    texts = {f.name for f in plan.schema.fields if f.type == STRING and f.name in plan.partition_by}
+    if not texts:
+        return df
+    columns = {name: sf.col(quote(name)) for name in plan.schema.names}
+    for name in texts:
+        column = columns[name]
+        columns[name] = sf.when(~column.isin("", _NULL_DIRECTORY), column).alias(name)
+    return df.select(*columns.values())
+
+
+@overload
+def _storable(schema: Struct) -> Struct: ...
+@overload
+def _storable(schema: None) -> None: ...
+def _storable(schema: Struct | None) -> Struct | None:
+    """The schema without columns of type void: Parquet has no such type, and readers know them from the table."""
+    if schema is None or not holds(schema, VOID):
+        return schema
+    kept = (f for f in schema.fields if f.type != VOID)
+    return Struct(tuple(replace(f, type=_storable(f.type)) if isinstance(f.type, Struct) else f for f in kept))
+
+
+def _without_nulls(df: DataFrame, schema: Struct) -> DataFrame:
+    """The rows as `_storable` has them."""
+    if not holds(schema, VOID):
+        return df
+    kept = [f for f in schema.fields if f.type != VOID]
+    if not kept:
+        raise InvalidRequest(
+            "rows of void columns alone cannot be stored", code="unsupported-type", hint="cast a column to a type"
+        )
+    return df.select(*(_stored_members(sf.col(quote(f.name)), f.type).alias(f.name) for f in kept))
+
+
+def _stored_members(column: Column, data_type: DataType) -> Column:
+    if not isinstance(data_type, Struct) or not holds(data_type, VOID):
+        return column
+    made = column
+    for f in data_type.fields:
+        if isinstance(f.type, Struct) and holds(f.type, VOID):
+            made = made.withField(quote(f.name), _stored_members(column.getField(f.name), f.type))
+    return made.dropFields(*(quote(f.name) for f in data_type.fields if f.type == VOID))
 
 
 def _as_stored(df: DataFrame, plan: WritePlan) -> DataFrame:

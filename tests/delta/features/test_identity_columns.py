@@ -17,6 +17,7 @@ from alluvium.delta.features.identity_columns import (
     differ_only_in_marks,
     identities,
     is_used,
+    with_furthest_marks,
     with_moved_marks,
 )
 from alluvium.delta.features.registry import WRITE_PASSES, ensure_writable
@@ -24,6 +25,7 @@ from alluvium.delta.spec import Protocol
 from alluvium.delta.write import plan_write
 from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.plan.write import Numbered
+from alluvium.schema.spark_json import format_schema, parse_schema
 from alluvium.schema.types import INTEGER, LONG, Array, DataType, Field, JsonValue, Struct
 
 LISTED = Protocol(min_reader_version=1, min_writer_version=7, writer_features=("identityColumns",))
@@ -173,3 +175,14 @@ def test_the_commit_is_tagged_for_the_reference():
     assert b"tags" not in assemble(make_draft(Actions()), on_table).data
     # The commit that makes the table does more.
     assert b"tags" not in assemble(moved, CommitContext(after)).data
+
+
+@pytest.mark.parametrize(
+    ("step", "then", "now", "mark"), [(1, 5, 9, 9), (1, 9, 5, 9), (-1, -5, -9, -9), (1, None, 4, 4)]
+)
+def test_a_restored_column_goes_on_where_it_is(step: int, then: int | None, now: int, mark: int) -> None:
+    """Numbers are never made twice, whichever version comes back."""
+    marks = [{} if m is None else {"highWaterMark": m} for m in (then, now)]
+    restored, current = (format_schema(schema(identity(step=step, **m))) for m in marks)
+    (found,) = identities(parse_schema(with_furthest_marks(restored, current)))
+    assert found.high_water_mark == mark

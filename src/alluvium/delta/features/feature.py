@@ -86,6 +86,7 @@ class Feature:
         automatic: Whether an existing table gets support as soon as a change of its metadata asks for it; if not, the
             feature must be added by name first.
         on_change: Completes metadata that is about to be committed, given the version before it (None: a new table).
+        on_support: The same, where the protocol of the table to be supports the feature.
         on_metadata: Looks at the metadata of a table that supports the feature, before it is read; raises
             UnsupportedFeature or CorruptTable where it asks for what we cannot do.
         on_scan: Edits a scan plan so that what is read obeys the feature.
@@ -108,6 +109,7 @@ class Feature:
     requires: tuple[str, ...] = ()
     automatic: bool = True
     on_change: Callable[[Metadata, TableConfig | None], Metadata] | None = None
+    on_support: Callable[[Metadata, TableConfig | None], Metadata] | None = None
     on_metadata: Callable[[TableConfig], None] | None = None
     on_scan: Callable[[ScanPlan, ScanContext], ScanPlan] | None = None
     on_write: Callable[[WritePlan, TableConfig], WritePlan] | None = None

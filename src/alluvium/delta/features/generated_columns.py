@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from alluvium.delta.config import TableConfig
-from alluvium.delta.features.feature import Feature, is_supported_for_writers
+from alluvium.delta.features.feature import Feature, ScanContext, is_supported_for_writers
 from alluvium.delta.features.invariants import quote
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.row_functions import GENERATION, ROW
 from alluvium.expr.row_sql import parse_row_expression
+from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import Check, Derived, WritePlan
 from alluvium.schema.types import Field, Struct
-from alluvium.schema.walk import fields_within
+from alluvium.schema.walk import drop_metadata, fields_within
 
 KEY = "delta.generationExpression"
 
@@ -103,11 +104,17 @@ def derive(plan: WritePlan, config: TableConfig) -> WritePlan:
     return replace(plan, derived=plan.derived + derived_columns(config.schema))
 
 
+def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
+    """Keeps the expressions from those who read: a copy of the column is not generated."""
+    return replace(plan, schema=drop_metadata(plan.schema, lambda key: key == KEY)) if is_used(context.config) else plan
+
+
 FEATURE = Feature(
     name="generatedColumns",
     reader=False,
     spec="Generated Columns",
     legacy_writer=4,
     is_used=is_used,
+    on_scan=on_scan,
     on_write=derive,
 )

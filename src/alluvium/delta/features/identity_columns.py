@@ -14,9 +14,10 @@ import msgspec
 
 from alluvium.delta.actions import Actions, with_tags
 from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.features.feature import CommitContext, Feature, is_supported_for_writers
+from alluvium.delta.features.feature import CommitContext, Feature, ScanContext, is_supported_for_writers
 from alluvium.delta.spec import Metadata
 from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import Numbered, WritePlan
 from alluvium.schema.spark_json import format_schema, parse_schema
 from alluvium.schema.types import LONG, Field, JsonValue, Struct
@@ -150,6 +151,21 @@ def _moved(f: Field, mark: int) -> Field:
     return replace(f, metadata=metadata)
 
 
+def with_furthest_marks(restored: str, current: str) -> str:
+    """A restored schema string whose identity columns go on from where they are: numbers are never made twice."""
+    now = {i.column: i for i in identities(parse_schema(current))}
+    then = parse_schema(restored)
+    moved = {}
+    for identity in identities(then):
+        known = now.get(identity.column)
+        marks = [i.high_water_mark for i in (identity, known) if i is not None and i.high_water_mark is not None]
+        if marks:
+            moved[identity.column] = max(marks) if identity.step > 0 else min(marks)
+    if not moved:
+        return restored
+    return format_schema(Struct(tuple(_moved(f, moved[f.name]) if f.name in moved else f for f in then.fields)))
+
+
 def differ_only_in_marks(before: Metadata, after: Metadata) -> bool:
     """Whether a metaData action does nothing but move high-water marks: it then concerns only those who move them."""
     same = msgspec.structs.replace(after, schema_string=before.schema_string) == before
@@ -170,12 +186,20 @@ def tag(actions: Actions, context: CommitContext) -> Actions:
     return with_tags(actions, {COMMIT_TAG: "true"}) if moves else actions
 
 
+def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
+    """Keeps the numbering from those who read: a copy of the column has none."""
+    if not is_used(context.config):
+        return plan
+    return replace(plan, schema=drop_metadata(plan.schema, lambda key: key.startswith(PREFIX)))
+
+
 FEATURE = Feature(
     name="identityColumns",
     reader=False,
     spec="Identity Columns",
     legacy_writer=6,
     is_used=is_used,
+    on_scan=on_scan,
     on_write=number,
     on_commit=tag,
 )

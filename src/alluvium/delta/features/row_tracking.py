@@ -146,7 +146,7 @@ FEATURE = Feature(
     is_used=is_enabled,
     is_requested=is_requested,
     requires=("domainMetadata",),
-    on_change=name_columns,
+    on_support=name_columns,
     on_scan=on_scan,
     on_commit=assign,
 )

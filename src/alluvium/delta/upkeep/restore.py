@@ -14,6 +14,7 @@ from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig, parse_config
 from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.scan import data_paths
 from alluvium.delta.snapshot import Snapshot, locating
@@ -153,6 +154,7 @@ def _config(current: TableConfig, old: TableConfig) -> TableConfig:
 
 
 def _metadata(current: Metadata, old: Metadata) -> Metadata:
+    old = msgspec.structs.replace(old, schema_string=with_furthest_marks(old.schema_string, current.schema_string))
     highest = current.configuration.get(_MAX_COLUMN_ID)
     if highest is None:
         return old

@@ -1,0 +1,38 @@
+"""What the job makes of values that files cannot hold: columns of nulls alone, texts that share null's directory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import alluvium
+
+pytestmark = pytest.mark.spark
+
+
+def test_texts_that_share_the_directory_of_null_are_null(spark, tmp_path: Path) -> None:
+    """ "The empty string [...] translates to null": Spark's own writer fails over two partitions of one directory."""
+    rows = [(None, 1), ("", 2), ("__HIVE_DEFAULT_PARTITION__", 3), ("x", 4)]
+    alluvium.write(spark.createDataFrame(rows, "p string, i int").coalesce(1), str(tmp_path / "t"), partition_by="p")
+    found = {row["i"]: row["p"] for row in alluvium.open(str(tmp_path / "t")).to_arrow().to_pylist()}
+    assert found == {1: None, 2: None, 3: None, 4: "x"}
+
+
+def test_columns_of_nulls_alone_are_left_out_of_the_files(spark, tmp_path: Path) -> None:
+    df = spark.sql("select 1 a, null v, named_struct('x', 2, 'n', null, 'in', named_struct('y', 3, 'm', null)) s")
+    alluvium.write(df, str(tmp_path / "t"))
+    assert str(alluvium.open(str(tmp_path / "t")).to_arrow().column("v").type) == "null"
+    (row,) = alluvium.read(spark, str(tmp_path / "t")).collect()
+    assert row.asDict(recursive=True) == {
+        "a": 1,
+        "v": None,
+        "s": {"x": 2, "n": None, "in": {"y": 3, "m": None}},
+    }
+
+
+def test_rows_lack_no_partition_column(spark, tmp_path: Path) -> None:
+    alluvium.write(spark.sql("select 1 a, 'x' p"), str(tmp_path / "t"), partition_by="p")
+    with pytest.raises(alluvium.errors.InvalidRequest) as caught:
+        alluvium.write(spark.sql("select 1 a"), str(tmp_path / "t"), mode="append")
+    assert (caught.value.code, caught.value.column) == ("schema-mismatch", "p")
