@@ -302,7 +302,22 @@ class _Work:
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
         """Change data: each changed row, an updated one before and after."""
         names = [sf.col(quote(name)) for name in self.target.schema.names]
-        before = [sf.col(BEFORE)[name].alias(name) for name in self.target.schema.names]
+        kind = sf.col(KIND)
+        told = sf.lit(None).cast("string")
+        for known, text in _RECORDED.items():
+            told = sf.when(kind == sf.lit(int(known)), sf.lit(text)).otherwise(told)
+        after = rows.where(kind != sf.lit(int(ChangeKind.COPY))).select(*names, told.alias(CHANGE_TYPE))
+        if BEFORE in rows.columns:
+            before = [sf.col(BEFORE)[name].alias(name) for name in self.target.schema.names]
+            updated = rows.where(kind == sf.lit(int(ChangeKind.UPDATE)))
+            after = after.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
+        completed = complete(after, plan.schema, plan, Assignment.CAST)
+        write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
+        return written_files(self.target.store, plan)
+
+    def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
+        """Change data: each changed row, an updated one before and after."""
+        names = [sf.col(quote(name)) for name in self.target.schema.names]
         kind = sf.col(KIND)
         told = sf.lit(None).cast("string")
         for known, text in _RECORDED.items():
