@@ -13,11 +13,13 @@ from alluvium.api.alter import Alteration, PositionLike
 from alluvium.api.delta_access import TableAccess, WrongType, WrongValue, named_access, path_access
 from alluvium.api.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
 from alluvium.api.delta_expressions import expression_argument, set_argument
+from alluvium.api.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta_table_builder import DeltaTableBuilder, Mode
 from alluvium.api.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows
+from alluvium.commands.merge import MergeRequest
 from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
@@ -240,6 +242,29 @@ class DeltaTable:
         request = UpdateRequest(given, set_argument(set, "set"), self._alias)
         return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
 
+    def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
+        """A builder of a merge: what the rows of a source do to those of the table that they match.
+
+        Args:
+            source: The rows that come. One that is not deterministic is computed once.
+            condition: Which of them match which rows of the table; it may name both by their aliases.
+
+        Raises:
+            InvalidRequest: The arguments are of other types (a TypeError, too).
+
+        Example:
+            >>> merge = table.alias("t").merge(updates.alias("s"), "t.id = s.id")
+            >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        """
+        if source is None or condition is None:
+            raise WrongValue(
+                f"'{'source' if source is None else 'condition'}' in merge cannot be None", code="wrong-type"
+            )
+        if not isinstance(source, DataFrame):
+            raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
+        request = MergeRequest(source, expression_argument(condition, "condition"), alias=self._alias)
+        return DeltaMergeBuilder(self._spark, self._access, request)
+
     # --- columns, constraints and properties as methods ---
 
     def addColumns(
@@ -318,10 +343,6 @@ class DeltaTable:
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---
-
-    def merge(self, source: DataFrame, condition: object) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("merge")
 
     def vacuum(self, retentionHours: float | None = None) -> NoReturn:
         """Not implemented yet."""

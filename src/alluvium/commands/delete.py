@@ -117,7 +117,8 @@ def _remove_whole(
     return target.commit(FileChanges(nothing, (), verb.operation, read=read, touched=touched, describe=describe))
 
 
-def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates) -> DataFrame:
+def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates, copies: bool) -> DataFrame:
+    """The candidates' rows, and whether they go; `copies` come for free."""
     rows = read_native(spark, candidates).alias(alias)
     kind = sf.when(condition, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -35,24 +37,23 @@ def generated(target: DeltaTarget) -> tuple[Derived, ...]:
     return tuple(d for d in target.plan_write(None, ()).derived if d.column in names)
 
 
-def with_generated(rows: DataFrame, schema: Struct, wanted: dict[str, Derived], condition: str) -> DataFrame:
-    """The rows with some columns computed anew where a condition is true.
+def with_generated(rows: DataFrame, schema: Struct, wanted: Mapping[str, tuple[Derived, str]]) -> DataFrame:
+    """The rows with some columns computed anew.
 
     Args:
         rows: They have the table's columns, with their new values.
         schema: Of the table.
-        wanted: What computes a column, by its name.
-        condition: SQL.
+        wanted: What computes a column, and for which rows (SQL), by the column's name.
     """
     if not wanted:
         return rows
     columns = []
     for name in rows.columns:
-        derived = wanted.get(name)
-        found = None if derived is None else schema.find(name)
-        if derived is None or found is None:
+        found = schema.find(name)
+        if name not in wanted or found is None:
             columns.append(sf.col(quote(name)))
             continue
+        derived, condition = wanted[name]
         value = f"cast(({derived.sql}) as {sql_type(found.type)})"
         columns.append(sf.expr(f"case when {condition} then {value} else {quote(name)} end").alias(name))
     return rows.select(*columns)

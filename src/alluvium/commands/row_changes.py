@@ -45,6 +45,8 @@ BEFORE = "__alluvium_before"
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
 _ROWS_A_TASK = 250_000
 
+_NEW = "__alluvium_new"
+
 _RECORDED = {
     ChangeKind.DELETE: "delete",
     ChangeKind.UPDATE: "update_postimage",
@@ -77,7 +79,8 @@ class RowChanges:
 
     Attributes:
         rows_of: The rows of some candidates as they are afterwards: the table's columns, `KIND`, `MATCHED`, the columns
-            of `plan.changes.RowColumns`, and `BEFORE` where changes are recorded.
+            of `plan.changes.RowColumns`, and `BEFORE` where changes are recorded. Second argument: whether rows that
+            stay as they are must be among them.
         candidates: Files that may hold rows that change.
         where: What rows that change have in common, for conflicts; None: any row may.
         writes: Whether there may be new rows: updated or inserted ones.
@@ -86,7 +89,7 @@ class RowChanges:
         ensure_single: Raises where a row was matched more often than it may be.
     """
 
-    rows_of: Callable[[Candidates], DataFrame]
+    rows_of: Callable[[Candidates, bool], DataFrame]
     candidates: Candidates
     where: Expression | None
     writes: bool = True
@@ -143,7 +146,7 @@ def apply_changes(
         CommitConflict: Another writer touched what was read.
     """
     masks = mode is RowChangeMode.MASK_ROWS
-    rows = changes.rows_of(changes.candidates)
+    rows = changes.rows_of(changes.candidates, False)
     if masks and changes.writes and not dry_run:
         # Both the positions and the new rows come out of them: one pass over the files, one join, one set of values.
         rows = changed_rows(rows).persist()
@@ -225,7 +228,7 @@ class _Work:
         touched = pa.table([paths, masks], schema=TOUCHED_FILES)
         updated = self.located.total("updated")
         fresh = updated + inserted if self.changes.writes else 0
-        changed = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.COPY)))
+        changed = self._single(rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.COPY))))
         # Where rows only go, or only come, readers derive the changes from masks and files.
         return self._commit(changed, touched, fresh, bool(updated) and is_recorded(self.target), inserted, 0)
 
@@ -242,7 +245,7 @@ class _Work:
         copied = whole - gone if whole is not None else None
         updated = self.located.total("updated")
         is_whole = copied == 0 and not updated and not self.changes.inserts
-        rows = changes_rows = self.changes.rows_of(chosen)
+        rows = changes_rows = self._single(self.changes.rows_of(chosen, True))
         records = is_recorded(self.target) and not is_whole and bool(gone)
         if records:
             rows = changes_rows.persist()
@@ -253,6 +256,14 @@ class _Work:
             return self._commit(rows, touched, fresh, records, None, copied)
         finally:
             changes_rows.unpersist()
+
+    def _single(self, rows: DataFrame) -> DataFrame:
+        """Each of the table's rows once, where some have several matches that all come to the same."""
+        if self.located.total("matches") == self.located.total("matched"):
+            return rows
+        file, row = self.changes.candidates.columns.file, self.changes.candidates.columns.row
+        new = sf.when(sf.col(file).isNull(), sf.monotonically_increasing_id())
+        return rows.withColumn(_NEW, new).dropDuplicates([file, row, _NEW]).drop(_NEW)
 
     def _commit(
         self, rows: DataFrame, touched: pa.Table, fresh: int, records: bool, inserted: int | None, copied: int
@@ -312,21 +323,6 @@ class _Work:
             updated = rows.where(kind == sf.lit(int(ChangeKind.UPDATE)))
             after = after.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
         completed = complete(after, plan.schema, plan, Assignment.CAST)
-        write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
-        return written_files(self.target.store, plan)
-
-    def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
-        """Change data: each changed row, an updated one before and after."""
-        names = [sf.col(quote(name)) for name in self.target.schema.names]
-        kind = sf.col(KIND)
-        told = sf.lit(None).cast("string")
-        for known, text in _RECORDED.items():
-            told = sf.when(kind == sf.lit(int(known)), sf.lit(text)).otherwise(told)
-        after = rows.where(kind != sf.lit(int(ChangeKind.COPY))).select(*names, told.alias(CHANGE_TYPE))
-        preimages = rows.where(kind == sf.lit(int(ChangeKind.UPDATE))).select(
-            *before, sf.lit("update_preimage").alias(CHANGE_TYPE)
-        )
-        completed = complete(after.union(preimages), plan.schema, plan, Assignment.CAST)
         write_files(self.spark, completed.df.coalesce(self.spark.sparkContext.defaultParallelism), completed.plan)
         return written_files(self.target.store, plan)[0]
 

@@ -90,8 +90,8 @@ class _Update:
     target: DeltaTarget
     request: UpdateRequest
 
-    def rows(self, candidates: Candidates) -> DataFrame:
-        """The candidates' rows with their new values."""
+    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
+        """The candidates' rows with their new values; `copies` come for free."""
         schema, given = self.target.schema, self.request.condition
         frame = read_native(self.spark, candidates).alias(self.request.name)
         condition = sf.expr(given) if isinstance(given, str) else given
@@ -110,8 +110,9 @@ class _Update:
         rows = frame.select(
             *after, *places, kind, sf.lit(False).alias(MATCHED), *(recorded if is_recorded(self.target) else [])
         )
-        anew = {d.column: d for d in generated(self.target) if d.column not in values.columns}
-        return with_generated(rows, schema, anew, f"{KIND} = {int(ChangeKind.UPDATE)}")
+        changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
+        anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
+        return with_generated(rows, schema, anew)
 
 
 def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:

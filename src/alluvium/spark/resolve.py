@@ -88,6 +88,14 @@ def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> R
     return found
 
 
+def attributes(rows: DataFrame) -> dict[str, Column]:
+    """The columns of some rows, each known for good: also behind a join with rows that have columns of that name."""
+    java = java_of(rows.sparkSession)
+    output = rows._jdf.queryExecution().analyzed().output()
+    found = (output.apply(n) for n in range(output.length()))
+    return {str(attribute.name()): Column(java.expression_utils.column(attribute)) for attribute in found}
+
+
 def type_of(found: Resolved, what: str) -> DataType:
     """The type of the values in the words of a table."""
     return from_spark(found.type, what)
