@@ -90,6 +90,8 @@ def test_several_matches(spark, tmp_path, mode):
     ambiguous = [
         merge.whenMatchedUpdateAll(),
         merge.whenMatchedDelete("s.v <> 'z'"),
+        # As in the reference, pairs count that fall under no clause.
+        merge.whenMatchedUpdate("s.v = 'a'", {"v": "s.v"}),
         merge.whenMatchedUpdate("s.v = 'a'", {"v": "s.v"}).whenNotMatchedInsertAll(),
     ]
     for built in ambiguous:
@@ -97,13 +99,11 @@ def test_several_matches(spark, tmp_path, mode):
             built.execute()
         assert caught.value.code == "multiple-matches"
     assert table.history(1).first()["version"] == 1
-    # One of the two alone changes the row: that is no ambiguity, where nothing else depends on matches.
-    assert tuple(merge.whenMatchedUpdate("s.v = 'a'", {"v": "s.v"}).execute().first()) == (1, 1, 0, 0)
     assert tuple(merge.whenMatchedDelete().whenNotMatchedBySourceUpdate("id = 9", {"v": "'n'"}).execute().first()) == (
         3, 1, 2, 0,
     )  # fmt: skip
     assert len(rows_of(table)) == 18
-    feed = alluvium.open(path).changes(3).select(["id", "_change_type"]).to_pylist()
+    feed = alluvium.open(path).changes(2).select(["id", "_change_type"]).to_pylist()
     assert sorted(tuple(r.values()) for r in feed) == [
         (5, "delete"), (7, "delete"), (9, "update_postimage"), (9, "update_preimage"),
     ]  # fmt: skip

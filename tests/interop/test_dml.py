@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from dml_tables import MODES, make
 from reference_engine import NEEDS_REFERENCE, judge
 
@@ -90,7 +89,7 @@ def test_the_same_script_in_both(spark, tmp_path):
         assert rows(Path(f"{mine}-feed")) == rows(Path(f"{judged}-feed"))
         histories = [alluvium.open(str(table)).history() for table in (mine, judged)]
         for own, known in zip(*histories, strict=True):
-            assert own.operation == known.operation
-            assert {n: own.operation_metrics.get(n) for n in COUNTS} == {
-                n: known.operation_metrics.get(n) for n in COUNTS
+            assert own["operation"] == known["operation"]
+            assert {n: own["operationMetrics"].get(n) for n in COUNTS} == {
+                n: known["operationMetrics"].get(n) for n in COUNTS
             }

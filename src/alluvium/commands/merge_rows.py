@@ -80,13 +80,12 @@ class MergeRows:
         values = [self._values(clause, table, resolution) for clause in self.clauses]
         before = {f.name: places.get(f.name, null_of(f.type)) for f in schema.fields}
         columns = [_column(f, before[f.name], self.clauses, values).alias(f.name) for f in schema.fields]
-        matched = is_pair if not self._only_matched() else is_pair & sf.col(_CLAUSE).isNotNull()
         recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
         rows = marked.select(
             *columns,
             *(places[name].alias(name) for name in names.names),
             self._kind().alias(KIND),
-            sf.coalesce(matched, sf.lit(False)).alias(MATCHED),
+            sf.coalesce(is_pair, sf.lit(False)).alias(MATCHED),
             sf.col(_CLAUSE),
             *(recorded if is_recorded(self.target) else []),
         )
@@ -121,9 +120,6 @@ class MergeRows:
         if When.NOT_MATCHED in kinds:
             return "full" if keeps_rows else "right"
         return "left" if keeps_rows else "inner"
-
-    def _only_matched(self) -> bool:
-        return all(c.when is When.MATCHED for c in self.clauses)
 
     def _visible(self, clause: Clause, table: DataFrame, joined: DataFrame) -> DataFrame:
         """The rows whose columns a clause may name."""
