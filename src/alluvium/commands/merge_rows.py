@@ -71,9 +71,13 @@ class MergeRows:
         there = self.source.withColumn(_THERE, sf.lit(True))
         resolution = table.join(self.source)
         condition = resolve_condition(resolution, self.condition, "the condition of MERGE").column
-        places = attributes(table)
-        is_row = places[names.file].isNotNull()
-        joined = table.join(there, condition, self._join_type(copies))
+        if all(c.when is When.NOT_MATCHED for c in self.clauses):
+            # No row of the table comes into it: of its columns only the keys need be read.
+            joined, is_row = there.join(table, condition, "left_anti"), sf.lit(False)
+            places = {name: null_of(t.LONG) for name in names.names}
+        else:
+            joined, places = table.join(there, condition, self._join_type(copies)), attributes(table)
+            is_row = places[names.file].isNotNull()
         is_pair = is_row & sf.col(_THERE)
         chosen = self._chosen(table, resolution, is_row, is_pair)
         marked = joined.select("*", chosen.alias(_CLAUSE)).where(is_row | sf.col(_CLAUSE).isNotNull())
