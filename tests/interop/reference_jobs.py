@@ -18,7 +18,11 @@ def run(spark, job):
         reader = spark.read.format("delta")
         if job.get("version") is not None:
             reader = reader.option("versionAsOf", job["version"])
-        reader.load(table).where(job.get("where", "true")).coalesce(1).write.mode("overwrite").parquet(job["out"])
+        for key, value in job.get("options", {}).items():
+            reader = reader.option(key, value)
+        reader.load(table).selectExpr(*job.get("columns", ["*"])).where(job.get("where", "true")).coalesce(
+            1
+        ).write.mode("overwrite").parquet(job["out"])
     elif do == "write":
         writer = spark.sql(job["sql"]).write.format("delta").mode(job["mode"])
         if job.get("partition_by"):

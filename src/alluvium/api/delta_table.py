@@ -6,16 +6,21 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NoReturn
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from alluvium.api.alter import Alteration, PositionLike
 from alluvium.api.delta_access import TableAccess, WrongType, WrongValue, named_access, path_access
 from alluvium.api.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
+from alluvium.api.delta_expressions import expression_argument, set_argument
+from alluvium.api.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta_table_builder import DeltaTableBuilder, Mode
 from alluvium.api.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
+from alluvium.commands.delete import delete_rows
+from alluvium.commands.merge import MergeRequest
+from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Preview
@@ -185,6 +190,85 @@ class DeltaTable:
         done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
 
+    # --- rows ---
+
+    def delete(
+        self, condition: Column | str | None = None, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Deletes the rows for which a condition is true, all without one. No row reaches the driver.
+
+        Files that partition values or statistics prove to go as a whole are not read.
+
+        Args:
+            condition: SQL text or a column; it may name the table by its alias.
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+
+        Returns:
+            The version, and metrics under the history's names (`numDeletedRows`, ...); `attempts` is 0 where no row
+            was to go, for then nothing is committed.
+
+        Raises:
+            InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
+            UnsupportedFeature: The table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read; the error names it.
+        """
+        given = None if condition is None else expression_argument(condition, "condition")
+        return delete_rows(
+            self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry
+        )
+
+    def update(
+        self,
+        condition: Column | str | None = None,
+        set: Mapping[str, Column | str] | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Sets columns in the rows for which a condition is true, in all rows without one.
+
+        Args:
+            condition: SQL text or a column; it may name the table by its alias.
+            set: Column, or dotted field of one, to its new value: SQL text or a column over the row's old values.
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+
+        Returns:
+            As of `delete`, with `numUpdatedRows`.
+
+        Raises:
+            InvalidRequest: The condition or a value does not resolve (`invalid-expression`), a column is unknown
+                (`unknown-column`) or set twice (`assigned-twice`), or new rows break a constraint.
+            UnsupportedFeature: The table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read; the error names it.
+        """
+        given = None if condition is None else expression_argument(condition, "condition")
+        request = UpdateRequest(given, set_argument(set, "set"), self._alias)
+        return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
+
+    def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
+        """A builder of a merge: what the rows of a source do to those of the table that they match.
+
+        Args:
+            source: The rows that come. One that is not deterministic is computed once.
+            condition: Which of them match which rows of the table; it may name both by their aliases.
+
+        Raises:
+            InvalidRequest: The arguments are of other types (a TypeError, too).
+
+        Example:
+            >>> merge = table.alias("t").merge(updates.alias("s"), "t.id = s.id")
+            >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        """
+        if source is None or condition is None:
+            raise WrongValue(
+                f"'{'source' if source is None else 'condition'}' in merge cannot be None", code="wrong-type"
+            )
+        if not isinstance(source, DataFrame):
+            raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
+        request = MergeRequest(source, expression_argument(condition, "condition"), alias=self._alias)
+        return DeltaMergeBuilder(self._spark, self._access, request)
+
     # --- columns, constraints and properties as methods ---
 
     def addColumns(
@@ -263,18 +347,6 @@ class DeltaTable:
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---
-
-    def delete(self, condition: object = None) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("delete")
-
-    def update(self, condition: object = None, set: object = None) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("update")
-
-    def merge(self, source: DataFrame, condition: object) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("merge")
 
     def vacuum(self, retentionHours: float | None = None) -> NoReturn:
         """Not implemented yet."""

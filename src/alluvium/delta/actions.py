@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.spec import (
+    CHANGE_FILES,
     FILES,
     TOMBSTONES,
     CommitInfo,
@@ -32,6 +33,10 @@ def _no_tombstones() -> pa.Table:
     return TOMBSTONES.empty_table()
 
 
+def _no_change_files() -> pa.Table:
+    return CHANGE_FILES.empty_table()
+
+
 @dataclass(frozen=True, slots=True)
 class Actions:
     """What a commit does, beside its commitInfo.
@@ -44,6 +49,7 @@ class Actions:
         txns: Transaction identifiers to set.
         domains: Domains to set or remove.
         info: What features have to say in the commit's commitInfo.
+        change_files: Schema `CHANGE_FILES`.
     """
 
     protocol: Protocol | None = None
@@ -53,6 +59,7 @@ class Actions:
     txns: tuple[Txn, ...] = ()
     domains: tuple[DomainMetadata, ...] = ()
     info: Mapping[str, JsonValue] = field(default_factory=dict)
+    change_files: pa.Table = field(default_factory=_no_change_files)
 
 
 def with_tags(actions: Actions, tags: Mapping[str, str]) -> Actions:
@@ -69,7 +76,11 @@ def format_entry(commit_info: Mapping[str, JsonValue], actions: Actions) -> byte
     """
     single = [a for a in (actions.metadata, actions.protocol) if a is not None]
     head = format_actions([CommitInfo({**actions.info, **commit_info}), *single, *actions.txns, *actions.domains])
-    files = [*format_file_actions("add", actions.added), *format_file_actions("remove", actions.removed)]
+    files = [
+        *format_file_actions("add", actions.added),
+        *format_file_actions("remove", actions.removed),
+        *format_file_actions("cdc", actions.change_files),
+    ]
     return head + b"".join(line + b"\n" for line in files)
 
 

@@ -413,6 +413,16 @@ FILES = pa.schema(
     ]
 )
 
+#: One row a `cdc`.
+CHANGE_FILES = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("partitionValues", STRING_MAP, nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("dataChange", pa.bool_(), nullable=False),
+    ]
+)
+
 #: One row a `remove`.
 TOMBSTONES = pa.schema(
     [

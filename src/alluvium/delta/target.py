@@ -19,17 +19,18 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
 from alluvium.delta.rearranged import ensure_rearranged
+from alluvium.delta.row_edits import edit_files
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
-from alluvium.delta.write import added_files, partition_maps, plan_write
-from alluvium.errors import UnsupportedFeature
+from alluvium.delta.write import added_files, change_files, partition_maps, plan_write
+from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.expr.tree import column_paths
 from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.plan.write import Check, WritePlan
+from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
@@ -97,6 +98,8 @@ class DeltaTarget:
             moved = with_moved_marks(self.config, changes.reached)
             return replace(self, config=moved).commit(replace(changes, reached={}))
         added = added_files(self.config, changes.files, changes.footers, changes.data_change)
+        if changes.touched is not None:
+            return self._commit_rows(changes, changes.touched, added)
         removed = self._replaced(changes.replace, added)
         if changes.replace is not None and not changes.data_change:
             ensure_rearranged(added, removed)
@@ -110,6 +113,26 @@ class DeltaTarget:
         return Committed(
             published.entry.version, written_files(self.config, changes.files), metrics, published.attempts
         )
+
+    def _commit_rows(self, changes: FileChanges, touched: pa.Table, added: pa.Table) -> Committed:
+        """A commit that changes rows of live files."""
+        assert self.snapshot is not None, "rows that change are those of a version"
+        with locating(self.store, self.snapshot.version):
+            edited = edit_files(self.snapshot, touched)
+        written = WRITTEN_FILES.empty_table() if changes.change_files is None else changes.change_files
+        figures = edited.figures(added, written.num_rows)
+        metrics = {**changes.operation.metrics, **changes.describe(figures)}
+        operation = replace(changes.operation, metrics=metrics)
+        draft = self._draft(pa.concat_tables([added, edited.masked]), edited.removed, changes, operation)
+        draft = replace(draft, actions=replace(draft.actions, change_files=change_files(self.config, written)))
+        try:
+            published = publish(self.store, draft, self.snapshot, self.retry)
+        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+            if edited.vectors_path is not None:
+                self.store.delete(edited.vectors_path)
+            raise
+        files = written_files(self.config, changes.files)
+        return Committed(published.entry.version, files, metrics, published.attempts)
 
     def preview(self, changes: FileChanges) -> Preview:
         """What `commit` would do to what is there; nothing is written.

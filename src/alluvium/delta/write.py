@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pyarrow as pa
 
@@ -13,10 +14,15 @@ from alluvium.delta.features.registry import WRITE_PASSES
 from alluvium.delta.file_properties import file_properties
 from alluvium.delta.partition_values import log_partition_text
 from alluvium.delta.properties import parse_properties
-from alluvium.delta.spec import FILES
+from alluvium.delta.spec import CHANGE_FILES, FILES
 from alluvium.delta.stats import format_stats, stats_columns
 from alluvium.plan.write import Check, WritePlan
+from alluvium.schema.types import STRING, Field, Struct
 from alluvium.storage.paths import encode_uri_paths
+
+#: "the `_change_data` directory within the top level directory of the table"
+CHANGE_DIRECTORY = "_change_data"
+CHANGE_TYPE = "_change_type"
 
 
 def plan_write(
@@ -86,6 +92,42 @@ def added_files(
     }
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FILES]
     return pa.Table.from_arrays([_one_chunk(a, f.type) for a, f in zip(arrays, FILES, strict=True)], schema=FILES)
+
+
+def change_files(config: TableConfig, written: pa.Table) -> pa.Table:
+    """The cdc actions (`CHANGE_FILES`) of files that a job wrote (`WRITTEN_FILES`).
+
+    Specification: "Add CDC File".
+    """
+    count = written.num_rows
+    arrays = [
+        encode_uri_paths(written.column("path")),
+        partition_maps(config, written.column("partition"), config.physical_names),
+        written.column("size"),
+        # "Should always be set to `false` for `cdc` actions because they _do not_ change the underlying data"
+        pa.repeat(pa.scalar(False), count),
+    ]
+    typed = [_one_chunk(a, f.type) for a, f in zip(arrays, CHANGE_FILES, strict=True)]
+    return pa.Table.from_arrays(typed, schema=CHANGE_FILES)
+
+
+def plan_change_files(plan: WritePlan) -> WritePlan:
+    """How change data of a table are written whose rows are written by `plan`.
+
+    "Change data files [...] are stored in the `_change_data` directory"; they have the table's columns and
+    `_change_type`. No reader skips by them, hence no statistics.
+    """
+    more = Field(CHANGE_TYPE, STRING)
+    return replace(
+        plan,
+        directory=f"{CHANGE_DIRECTORY}/{uuid.uuid4()}",
+        schema=Struct((*plan.schema.fields, more)),
+        stored=None if plan.stored is None else Struct((*plan.stored.fields, more)),
+        checks=(),
+        derived=(),
+        numbered=(),
+        stats_columns=(),
+    )
 
 
 def _may_have_vectors(config: TableConfig) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import enum
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -11,6 +12,53 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.expr.tree import Expression
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue
+
+#: One row a live file some of whose rows go. `path` as a scan plan names it; `mask` is a serialised 64-bit roaring
+#: bitmap of the rows that go now; null: the file goes as a whole.
+TOUCHED_FILES = pa.schema([pa.field("path", pa.string(), nullable=False), pa.field("mask", pa.binary())])
+
+
+class ChangeKind(enum.IntEnum):
+    """What a verb does to a row."""
+
+    COPY = 0
+    UPDATE = 1
+    DELETE = 2
+    INSERT = 3
+
+
+class RowChangeMode(enum.Enum):
+    """How a table takes changed rows: whole files anew, or masks over the rows that go, beside files of new rows."""
+
+    REWRITE_FILES = "rewrite"
+    MASK_ROWS = "mask"
+
+
+@dataclass(frozen=True, slots=True)
+class RowColumns:
+    """Names of the columns by which a row that may change tells where it comes from.
+
+    Attributes:
+        file: Number of its file.
+        row: Its place in the file.
+        row_id: Its lasting identity, where the table keeps one.
+        row_version: The version that changed it last, where the table keeps that.
+    """
+
+    file: str = "__alluvium_file"
+    row: str = "__alluvium_row"
+    row_id: str | None = None
+    row_version: str | None = None
+
+    @classmethod
+    def with_ids(cls) -> RowColumns:
+        """For a table whose rows have identities."""
+        return cls(row_id="__alluvium_row_id", row_version="__alluvium_row_version")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that there are."""
+        return tuple(n for n in (self.file, self.row, self.row_id, self.row_version) if n is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +103,35 @@ class Replace:
 
 
 @dataclass(frozen=True, slots=True)
+class EditFigures:
+    """What a change of rows came to in files.
+
+    Attributes:
+        files_added: Files of new rows.
+        bytes_added: Their size.
+        files_removed: Files that are gone.
+        bytes_removed: Their size.
+        masks_added: Files that got a mask, or another one.
+        masks_updated: Those of them that had one before.
+        masks_removed: Masks that hold no longer: those that were updated, and those of files that are gone.
+        change_files: Files of change data.
+    """
+
+    files_added: int = 0
+    bytes_added: int = 0
+    files_removed: int = 0
+    bytes_removed: int = 0
+    masks_added: int = 0
+    masks_updated: int = 0
+    masks_removed: int = 0
+    change_files: int = 0
+
+
+def _no_metrics(figures: EditFigures) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
 class FileChanges:
     """Files that were written, and what becomes of the older ones.
 
@@ -69,6 +146,9 @@ class FileChanges:
         data_change: False when the commit only rearranges rows.
         read: What the outcome depends on, where that is more than what is replaced.
         reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
+        touched: Live files some of whose rows go, schema `TOUCHED_FILES`; None where no row is changed.
+        change_files: Files that say what became of each row, schema `WRITTEN_FILES`, for tables that keep such.
+        describe: The verb's metrics, where rows were changed.
     """
 
     written: pa.Table | None
@@ -79,6 +159,9 @@ class FileChanges:
     data_change: bool = True
     read: ReadScope | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
+    touched: pa.Table | None = None
+    change_files: pa.Table | None = None
+    describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics
 
     @property
     def files(self) -> pa.Table:

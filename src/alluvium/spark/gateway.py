@@ -53,6 +53,7 @@ class Java:
     integer_type: JavaObject
     task_context_class: JavaObject
     expression_utils: JavaObject
+    subquery_expression: JavaObject
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
         """A Scala `Seq` of a few objects (one round trip each)."""
@@ -121,4 +122,5 @@ def _look_up(gateway: JavaGateway) -> Java:
         integer_type=sql.types.DataType.fromDDL("int"),
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
         expression_utils=sql.classic.ExpressionUtils,
+        subquery_expression=catalyst.expressions.SubqueryExpression,
     )

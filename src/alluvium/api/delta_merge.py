@@ -1,0 +1,99 @@
+"""The builder behind DeltaTable.merge, with the methods of `delta.tables.DeltaMergeBuilder` 4.4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from alluvium.api.delta_access import TableAccess
+from alluvium.api.delta_expressions import expression_argument, set_argument
+from alluvium.commands.merge import MergeRequest, merge_rows
+from alluvium.commands.merge_clauses import Action, Clause, When
+from alluvium.plan.changes import Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+
+_Expression = Column | str
+_Values = Mapping[str, _Expression]
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaMergeBuilder:
+    """A merge in the making: clauses apply in order, the first whose condition holds; see `DeltaTable.merge`.
+
+    Methods return a new builder; nothing happens before `execute`.
+    """
+
+    _spark: SparkSession
+    _access: TableAccess
+    _request: MergeRequest
+
+    def whenMatchedUpdate(self, condition: _Expression | None = None, set: _Values | None = None) -> DeltaMergeBuilder:
+        """Sets columns of the table's rows that have a match (for which the condition holds)."""
+        return self._with(When.MATCHED, Action.UPDATE, condition, set_argument(set, "set"))
+
+    def whenMatchedUpdateAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
+        """Sets all columns from the source's columns of the same names, without regard to case."""
+        return self._with(When.MATCHED, Action.UPDATE, condition, None)
+
+    def whenMatchedDelete(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
+        """Deletes rows that have a match."""
+        return self._with(When.MATCHED, Action.DELETE, condition, None)
+
+    def whenNotMatchedInsert(
+        self, condition: _Expression | None = None, values: _Values | None = None
+    ) -> DeltaMergeBuilder:
+        """Inserts rows of the source that have no match; columns that are not given have their default, or are null."""
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, set_argument(values, "values"))
+
+    def whenNotMatchedInsertAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
+        """Inserts rows of the source, columns by name."""
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, None)
+
+    def whenNotMatchedBySourceUpdate(
+        self, condition: _Expression | None = None, set: _Values | None = None
+    ) -> DeltaMergeBuilder:
+        """Sets columns of the table's rows that have no match."""
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, set_argument(set, "set"))
+
+    def whenNotMatchedBySourceDelete(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
+        """Deletes the table's rows that have no match."""
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, condition, None)
+
+    def withSchemaEvolution(self) -> DeltaMergeBuilder:
+        """Columns that only the source has become columns of the table, where all columns are taken from it."""
+        return replace(self, _request=replace(self._request, evolves=True))
+
+    def execute(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
+        """Carries the merge out.
+
+        Args:
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+
+        Returns:
+            One row: `num_affected_rows`, `num_updated_rows`, `num_deleted_rows`, `num_inserted_rows`. All figures
+            stand in the table's history.
+
+        Raises:
+            InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
+                (`multiple-matches`), there are no clauses or unreachable ones, or new rows do not fit the table.
+            UnsupportedFeature: The table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read; the error names it.
+        """
+        done = merge_rows(self._spark, self._access.snapshot(), self._request, self._access.engine, dry_run, retry)
+        if isinstance(done, Preview):
+            return done
+        kinds = ("Updated", "Deleted", "Inserted")
+        counts = [int(done.metrics.get(f"numTargetRows{kind}", 0)) for kind in kinds]
+        names = ("num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows")
+        figures = zip((sum(counts), *counts), names, strict=True)
+        return self._spark.range(1).selectExpr(*(f"cast({n} as bigint) as {name}" for n, name in figures))
+
+    def _with(
+        self, when: When, action: Action, condition: _Expression | None, values: _Values | None
+    ) -> DeltaMergeBuilder:
+        given = None if condition is None else expression_argument(condition, "condition")
+        clauses = (*self._request.clauses, Clause(when, action, given, values))
+        return replace(self, _request=replace(self._request, clauses=clauses))

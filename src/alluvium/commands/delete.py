@@ -1,0 +1,141 @@
+"""DELETE: rows for which a condition is true go; files all of whose rows go are not even read."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
+from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.row_edits import live_counts
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.source import DeltaSource
+from alluvium.delta.target import DeltaTarget
+from alluvium.expr.tree import Expression
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    ChangeKind,
+    Committed,
+    EditFigures,
+    FileChanges,
+    Operation,
+    Preview,
+    ReadScope,
+)
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.write import WRITTEN_FILES
+from alluvium.spark.positions import KIND, MATCHED
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition
+from alluvium.spark.scan.native import read_native
+
+#: How a table is called in expressions where its owner gave no name.
+TABLE = "__alluvium_table"
+
+
+def delete_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    condition: Column | str | None,
+    engine: str,
+    alias: str | None = None,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed | Preview:
+    """Deletes the rows for which the condition is true; without one, all.
+
+    Raises:
+        InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CommitConflict: Another writer touched what was read.
+    """
+    started = time.monotonic()
+    name = alias or TABLE
+    with locating(snapshot.store, snapshot.version):
+        ensure_writable(snapshot.config)
+        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
+        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        found = None if condition is None else resolve_condition(rows, condition, "the condition of DELETE")
+        where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
+        shown = ["true"] if found is None else [shown_condition(found)]
+        operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
+        verb = Verb(operation, _metrics, started)
+        candidates, certain = choose_candidates(snapshot, where)
+        if _goes_whole(candidates, certain):
+            return _remove_whole(target, candidates, where, verb, dry_run)
+        mode = mode_of(target, candidates)
+        goes = sf.lit(True) if condition is None else _column(condition)
+        changes = RowChanges(partial(_rows, spark, goes, name), candidates, where, writes=False)
+        return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
+
+
+def _column(condition: Column | str) -> Column:
+    return sf.expr(condition) if isinstance(condition, str) else condition
+
+
+def shown_condition(condition: Resolved) -> str:
+    """The condition as the history shows it: without the name that nobody gave the table."""
+    return condition.sql.replace(f"{TABLE}.", "")
+
+
+def _goes_whole(candidates: Candidates, certain: pa.Array) -> bool:
+    """Whether every file goes as a whole: the condition is about partitions, or true for all that files can hold."""
+    if not pc.all(certain, min_count=0).as_py():
+        return False
+    # How many rows go must be known, for the history.
+    return live_counts(candidates.snapshot, candidates.files).null_count == 0 if candidates.files.num_rows else True
+
+
+def _remove_whole(
+    target: DeltaTarget, candidates: Candidates, where: Expression | None, verb: Verb, dry_run: bool
+) -> Committed | Preview:
+    files = candidates.files
+    deleted = int(pc.sum(live_counts(candidates.snapshot, files)).as_py() or 0) if files.num_rows else 0
+    counts = Counts(deleted=deleted, scan_ms=int((time.monotonic() - verb.started) * 1000))
+
+    def describe(figures: EditFigures) -> Mapping[str, str]:
+        took = int((time.monotonic() - verb.started) * 1000)
+        return {k: str(v) for k, v in {**_metrics(counts, figures), "executionTimeMs": took}.items()}
+
+    nothing = WRITTEN_FILES.empty_table()
+    version = candidates.snapshot.version
+    if dry_run:
+        operation = replace(verb.operation, metrics=describe(EditFigures(files_removed=files.num_rows)))
+        return Preview(version, operation, {}, (), tuple(files["path"].to_pylist()))
+    if not files.num_rows:
+        return Committed(version, nothing, describe(EditFigures()), 0)
+    touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
+    read = ReadScope(blind=False, where=where)
+    return target.commit(FileChanges(nothing, (), verb.operation, read=read, touched=touched, describe=describe))
+
+
+def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates, copies: bool) -> DataFrame:
+    """The candidates' rows, and whether they go; `copies` come for free."""
+    rows = read_native(spark, candidates).alias(alias)
+    kind = sf.when(condition, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
+    return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
+
+
+def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
+    return {
+        "numRemovedFiles": figures.files_removed,
+        "numRemovedBytes": figures.bytes_removed,
+        "numCopiedRows": counts.copied,
+        "numDeletionVectorsAdded": figures.masks_added,
+        "numDeletionVectorsUpdated": figures.masks_updated,
+        "numDeletionVectorsRemoved": figures.masks_removed,
+        "numAddedFiles": figures.files_added,
+        "numAddedBytes": figures.bytes_added,
+        "numAddedChangeFiles": figures.change_files,
+        "numDeletedRows": counts.deleted,
+        "scanTimeMs": counts.scan_ms,
+        "rewriteTimeMs": counts.rewrite_ms,
+    }

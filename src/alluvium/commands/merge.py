@@ -1,0 +1,229 @@
+"""MERGE: a source's rows joined to the table's, and what each pair, or each row without a partner, comes to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from alluvium.commands.delete import TABLE
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
+from alluvium.commands.merge_rows import MergeRows, source_bounds
+from alluvium.commands.new_values import ensure_no_identities
+from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
+from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.features.identity_columns import identities
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.merge_schema import merged_config
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.source import DeltaSource
+from alluvium.delta.target import DeltaTarget
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.tree import Expression, conjunction
+from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, RowChangeMode
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.types import JsonValue, Struct
+from alluvium.spark.positions import Located
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition
+from alluvium.spark.scan.native import read_native
+from alluvium.spark.types import from_spark
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """What to merge.
+
+    Attributes:
+        source: The rows that come.
+        condition: Which of them meet which rows of the table.
+        clauses: In order.
+        alias: Of the table in expressions.
+        evolves: Whether the table takes over new columns of the source.
+    """
+
+    source: DataFrame
+    condition: Column | str
+    clauses: tuple[Clause, ...] = ()
+    alias: str | None = None
+    evolves: bool = False
+
+    @property
+    def name(self) -> str:
+        """By which expressions are resolved."""
+        return self.alias or TABLE
+
+    def of(self, when: When) -> tuple[Clause, ...]:
+        """The clauses about some rows, in order."""
+        return tuple(c for c in self.clauses if c.when is when)
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row of the table changes."""
+        return all(c.when is When.NOT_MATCHED for c in self.clauses)
+
+
+def merge_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    request: MergeRequest,
+    engine: str,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed | Preview:
+    """Merges a source into a table.
+
+    Raises:
+        InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
+            (`multiple-matches`), clauses are missing or never reached, or new rows do not fit the table.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CommitConflict: Another writer touched what was read.
+    """
+    started = time.monotonic()
+    ensure_clauses(request.clauses)
+    with locating(snapshot.store, snapshot.version):
+        ensure_writable(snapshot.config)
+        request = replace(request, source=_stable(request.source))
+        target = _target(snapshot, request, retry)
+        merge = _Merge(spark, target, request, started)
+        return merge.run(snapshot, engine, dry_run)
+
+
+def _stable(source: DataFrame) -> DataFrame:
+    """The source, with the same rows whenever it is read.
+
+    What is not deterministic would match other rows in the second pass than in the first.
+    """
+    plan = source._jdf.queryExecution().analyzed()
+    if plan.deterministic():
+        return source
+    qualifier = plan.output().head().qualifier()
+    stable = source.localCheckpoint(eager=False)
+    return stable if qualifier.isEmpty() else stable.alias(str(qualifier.last()))
+
+
+def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
+    config = snapshot.config
+    stars = any(c.values is None and c.action is not Action.DELETE for c in request.clauses)
+    if request.evolves and stars:
+        data = from_spark(request.source.schema)
+        assert isinstance(data, Struct)
+        config = merged_config(config, data)
+    if any(c.action is Action.INSERT for c in request.clauses) and identities(config.schema):
+        raise UnsupportedFeature(
+            "MERGE with inserts into a table with identity columns is not implemented yet",
+            features=("identityColumns",),
+            hint="append the new rows, and merge the others",
+        )
+    return DeltaTarget(snapshot.store, config, snapshot, retry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Merge:
+    spark: SparkSession
+    target: DeltaTarget
+    request: MergeRequest
+    started: float
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def run(self, snapshot: Snapshot, engine: str, dry_run: bool) -> Committed | Preview:
+        request = self.request
+        table = read_native(self.spark, DeltaSource(snapshot)).alias(request.name)
+        joined = table.join(request.source)
+        condition = resolve_condition(joined, request.condition, "the condition of MERGE")
+        rows = MergeRows(
+            self.spark, self.target, request.source, request.condition, request.clauses, request.name, request.evolves
+        )
+        rows.ensure_resolvable(table)
+        for clause in request.clauses:
+            if clause.action is Action.UPDATE and clause.values is not None:
+                ensure_no_identities(self.target, frozenset(clause.values))
+        where = self._scope(table, condition, snapshot)
+        candidates, _ = choose_candidates(snapshot, where)
+        operation = Operation("MERGE", self._parameters(rows, table, condition), {}, engine)
+        mode = RowChangeMode.MASK_ROWS if request.only_inserts else mode_of(self.target, candidates)
+        changes = RowChanges(
+            rows.rows,
+            candidates,
+            where,
+            inserts=bool(request.of(When.NOT_MATCHED)),
+            ensure_single=lambda located: self._ensure_single(rows, candidates, located),
+        )
+        return apply_changes(
+            self.spark, self.target, changes, Verb(operation, self._metrics, self.started), mode, dry_run=dry_run
+        )
+
+    def _scope(self, table: DataFrame, condition: Resolved, snapshot: Snapshot) -> Expression | None:
+        """What rows of the table that matter have in common: what the condition says of them alone, and bounds of the
+        source's keys.
+        """
+        if self.request.of(When.NOT_MATCHED_BY_SOURCE):
+            self.figures["numSourceRows"] = self.request.source.count()
+            return None
+        schema, name = snapshot.config.schema, self.request.name
+        own = condition_tree(table, condition, schema, name)
+        bounds, count = source_bounds(self.request.source, table, condition, schema)
+        self.figures["numSourceRows"] = count
+        return conjunction((own, *bounds))
+
+    def _ensure_single(self, rows: MergeRows, candidates: Candidates, located: Located) -> None:
+        """A row may have several matches only where all of them come to the same: it goes."""
+        matched = self.request.of(When.MATCHED)
+        is_plain = len(matched) == 1 and matched[0].action is Action.DELETE and matched[0].condition is None
+        if not matched or is_plain or located.total("matches") == located.total("matched"):
+            return
+        raise InvalidRequest(
+            f"{located.total('matches') - located.total('matched')} rows of the source are one too many: they match "
+            f"rows of the table that others match, too{rows.examples(candidates)}",
+            code="multiple-matches",
+            hint="make the source's keys unique first, e.g. by dropDuplicates()",
+        )
+
+    def _parameters(self, rows: MergeRows, table: DataFrame, condition: Resolved) -> dict[str, JsonValue]:
+        def listed(when: When) -> str:
+            return msgspec.json.encode(
+                [_shown(c, rows.condition_text(c, table)) for c in self.request.of(when)]
+            ).decode()
+
+        return {
+            "predicate": msgspec.json.encode([without_names(condition.sql)]).decode(),
+            "matchedPredicates": listed(When.MATCHED),
+            "notMatchedPredicates": listed(When.NOT_MATCHED),
+            "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
+        }
+
+    def _metrics(self, counts: Counts, figures: EditFigures) -> Mapping[str, int]:
+        return {
+            **self.figures,
+            "numTargetRowsInserted": counts.inserted,
+            "numTargetRowsUpdated": counts.updated,
+            "numTargetRowsMatchedUpdated": counts.updated - counts.unmatched_updated,
+            "numTargetRowsNotMatchedBySourceUpdated": counts.unmatched_updated,
+            "numTargetRowsDeleted": counts.deleted,
+            "numTargetRowsMatchedDeleted": counts.deleted - counts.unmatched_deleted,
+            "numTargetRowsNotMatchedBySourceDeleted": counts.unmatched_deleted,
+            "numTargetRowsCopied": counts.copied,
+            "numOutputRows": counts.copied + counts.updated + counts.inserted,
+            "numTargetFilesAdded": figures.files_added,
+            "numTargetBytesAdded": figures.bytes_added,
+            "numTargetFilesRemoved": figures.files_removed,
+            "numTargetBytesRemoved": figures.bytes_removed,
+            "numTargetDeletionVectorsAdded": figures.masks_added,
+            "numTargetDeletionVectorsUpdated": figures.masks_updated,
+            "numTargetDeletionVectorsRemoved": figures.masks_removed,
+            "numTargetChangeFilesAdded": figures.change_files,
+            "scanTimeMs": counts.scan_ms,
+            "rewriteTimeMs": counts.rewrite_ms,
+        }
+
+
+def _shown(clause: Clause, condition: str | None) -> dict[str, str]:
+    shown = {} if condition is None else {"predicate": without_names(condition)}
+    return {**shown, "actionType": clause.action.value}
+
+
+def without_names(sql: str) -> str:
+    """SQL without the name that nobody gave the table."""
+    return sql.replace(f"{TABLE}.", "")

@@ -1,0 +1,59 @@
+"""Values that a table makes itself, in rows that a verb changes: generated columns and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from alluvium.delta.features.generated_columns import generation_expressions
+from alluvium.delta.features.identity_columns import identities
+from alluvium.delta.target import DeltaTarget
+from alluvium.errors import InvalidRequest
+from alluvium.plan.write import Derived
+from alluvium.schema.types import Struct
+from alluvium.spark.scan.names import quote, sql_type
+
+
+def ensure_no_identities(target: DeltaTarget, columns: frozenset[str]) -> None:
+    """Raises where an identity column would be set.
+
+    Raises:
+        InvalidRequest: `"numbers-given"`.
+    """
+    for identity in identities(target.config.schema):
+        if identity.column in columns:
+            raise InvalidRequest(
+                f"the numbers of the identity column {identity.column!r} cannot be changed",
+                code="numbers-given",
+                column=identity.column,
+            )
+
+
+def generated(target: DeltaTarget) -> tuple[Derived, ...]:
+    """The table's generated columns, as its write plan has them."""
+    names = generation_expressions(target.config.schema).keys()
+    return tuple(d for d in target.plan_write(None, ()).derived if d.column in names)
+
+
+def with_generated(rows: DataFrame, schema: Struct, wanted: Mapping[str, tuple[Derived, str]]) -> DataFrame:
+    """The rows with some columns computed anew.
+
+    Args:
+        rows: They have the table's columns, with their new values.
+        schema: Of the table.
+        wanted: What computes a column, and for which rows (SQL), by the column's name.
+    """
+    if not wanted:
+        return rows
+    columns = []
+    for name in rows.columns:
+        found = schema.find(name)
+        if name not in wanted or found is None:
+            columns.append(sf.col(quote(name)))
+            continue
+        derived, condition = wanted[name]
+        value = f"cast(({derived.sql}) as {sql_type(found.type)})"
+        columns.append(sf.expr(f"case when {condition} then {value} else {quote(name)} end").alias(name))
+    return rows.select(*columns)

@@ -1,0 +1,378 @@
+"""One way to apply changed rows to a Delta table, for DELETE, UPDATE and MERGE: masks over rows, or files anew."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.commands.write import written_files
+from alluvium.delta.candidates import Candidates
+from alluvium.delta.features import change_data_feed, deletion_vectors
+from alluvium.delta.row_edits import live_counts
+from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
+from alluvium.delta.target import DeltaTarget
+from alluvium.delta.write import CHANGE_TYPE, plan_change_files
+from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.expr.tree import Expression
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    ChangeKind,
+    Committed,
+    EditFigures,
+    FileChanges,
+    Operation,
+    Preview,
+    ReadScope,
+    RowChangeMode,
+)
+from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.schema.types import LONG, Field, Struct
+from alluvium.spark.columns import Assignment
+from alluvium.spark.derive import complete
+from alluvium.spark.positions import KIND, Located, changed_rows, locate
+from alluvium.spark.scan.names import quote
+from alluvium.spark.write import write_files
+
+#: A row before an update: a struct of the table's columns, where rows are to be recorded.
+BEFORE = "__alluvium_before"
+#: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
+_ROWS_A_TASK = 250_000
+
+_NEW = "__alluvium_new"
+
+_RECORDED = {
+    ChangeKind.DELETE: "delete",
+    ChangeKind.UPDATE: "update_postimage",
+    ChangeKind.INSERT: "insert",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows by what became of them, and how long that took; `unmatched` ones had no match in a source."""
+
+    copied: int = 0
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    unmatched_updated: int = 0
+    unmatched_deleted: int = 0
+    scan_ms: int = 0
+    rewrite_ms: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no row changes."""
+        return not (self.updated or self.deleted or self.inserted)
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """What a verb does to the rows of a table.
+
+    Attributes:
+        rows_of: The rows of some candidates as they are afterwards: the table's columns, `KIND`, `MATCHED`, the columns
+            of `plan.changes.RowColumns`, and `BEFORE` where changes are recorded. Second argument: whether rows that
+            stay as they are must be among them.
+        candidates: Files that may hold rows that change.
+        where: What rows that change have in common, for conflicts; None: any row may.
+        writes: Whether there may be new rows: updated or inserted ones.
+        inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
+            anew.
+        ensure_single: Raises where a row was matched more often than it may be.
+    """
+
+    rows_of: Callable[[Candidates, bool], DataFrame]
+    candidates: Candidates
+    where: Expression | None
+    writes: bool = True
+    inserts: bool = False
+    ensure_single: Callable[[Located], None] = field(default=lambda located: None)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """How a verb names itself in the history.
+
+    Attributes:
+        operation: Name, parameters, engine.
+        metrics: Under the history's names, from the counts of rows and files.
+        started: When the verb began (`time.monotonic`).
+    """
+
+    operation: Operation
+    metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
+    started: float = field(default_factory=time.monotonic)
+
+
+def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
+    """How the table takes changed rows.
+
+    "`delta.enableDeletionVectors`: [...] writers may write deletion vectors", and only for files that say how many rows
+    they have.
+    """
+    config = target.config
+    if not (deletion_vectors.is_used(config) and "deletionVectors" in (config.protocol.writer_features or ())):
+        return RowChangeMode.REWRITE_FILES
+    unknown = live_counts(candidates.snapshot, candidates.files).null_count if candidates.files.num_rows else 0
+    return RowChangeMode.REWRITE_FILES if unknown else RowChangeMode.MASK_ROWS
+
+
+def is_recorded(target: DeltaTarget) -> bool:
+    """Whether the table keeps change data."""
+    return change_data_feed.is_used(target.config)
+
+
+def apply_changes(
+    spark: SparkSession,
+    target: DeltaTarget,
+    changes: RowChanges,
+    verb: Verb,
+    mode: RowChangeMode,
+    *,
+    dry_run: bool = False,
+) -> Committed | Preview:
+    """Carries the changes out and commits them.
+
+    Raises:
+        InvalidRequest: New rows do not fit the table; it is as it was.
+        CommitConflict: Another writer touched what was read.
+    """
+    masks = mode is RowChangeMode.MASK_ROWS
+    rows = changes.rows_of(changes.candidates, False)
+    if masks and changes.writes and not dry_run:
+        # Both the positions and the new rows come out of them: one pass over the files, one join, one set of values.
+        rows = changed_rows(rows).persist()
+    try:
+        begun = time.monotonic()
+        located = locate(rows, changes.candidates.columns)
+        changes.ensure_single(located)
+        scan_ms = _since(begun)
+        touched = _touched(changes, located, masks)
+        work = _Work(spark, target, changes, verb, located, touched, masks, scan_ms)
+        if dry_run:
+            return work.preview()
+        return work.mask(rows) if masks else work.rewrite()
+    finally:
+        rows.unpersist()
+
+
+def _touched(changes: RowChanges, located: Located, masks: bool) -> pa.Table:
+    """The files that are edited: numbers, and how many rows each loses."""
+    if masks or not changes.inserts:
+        return located.changed
+    met = located.met
+    lost = located.changed
+    gone = pc.fill_null(lost["gone"].combine_chunks().take(pc.index_in(met, value_set=_chunk(lost["file"]))), 0)
+    return pa.table({"file": met, "gone": gone})
+
+
+def _chunk(values: pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks()
+
+
+def _since(moment: float) -> int:
+    return int((time.monotonic() - moment) * 1000)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    spark: SparkSession
+    target: DeltaTarget
+    changes: RowChanges
+    verb: Verb
+    located: Located
+    touched: pa.Table
+    masks: bool
+    scan_ms: int
+
+    def counts(self, inserted: int, copied: int, rewrite_ms: int) -> Counts:
+        total = self.located.total
+        updated, unmatched = total("updated"), total("unmatched_updated")
+        return Counts(
+            copied=copied,
+            updated=updated,
+            deleted=total("gone") - updated,
+            inserted=inserted,
+            unmatched_updated=unmatched,
+            unmatched_deleted=total("unmatched_deleted"),
+            scan_ms=self.scan_ms,
+            rewrite_ms=rewrite_ms,
+        )
+
+    def preview(self) -> Preview:
+        counts = self.counts(self.located.total("inserted"), 0, 0)
+        files = self.changes.candidates.only(_chunk(self.touched["file"])).files
+        paths = tuple(files["path"].to_pylist())
+        figures = EditFigures(masks_added=len(paths)) if self.masks else EditFigures(files_removed=len(paths))
+        operation = self._described(counts, figures)
+        version = self.changes.candidates.snapshot.version
+        return Preview(version, operation, {}, paths if self.masks else (), () if self.masks else paths)
+
+    def mask(self, rows: DataFrame) -> Committed:
+        """Old rows are masked, new ones written."""
+        inserted = self.located.total("inserted")
+        if not self.touched.num_rows and not inserted:
+            return self._nothing()
+        candidates, numbers = self.changes.candidates, _chunk(self.touched["file"])
+        bitmaps = self.located.bitmaps()
+        paths = _chunk(candidates.paths).take(candidates.places(numbers)) if len(numbers) else pa.array([], pa.string())
+        masks = pa.array([bitmaps[number][0] for number in numbers.to_pylist()], pa.binary())
+        touched = pa.table([paths, masks], schema=TOUCHED_FILES)
+        updated = self.located.total("updated")
+        fresh = updated + inserted if self.changes.writes else 0
+        changed = self._single(rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.COPY))))
+        # Where rows only go, or only come, readers derive the changes from masks and files.
+        return self._commit(changed, touched, fresh, bool(updated) and is_recorded(self.target), inserted, 0)
+
+    def rewrite(self) -> Committed:
+        """Files that lose rows are written anew, without them."""
+        candidates, numbers = self.changes.candidates, _chunk(self.touched["file"])
+        if not len(numbers) and not self.changes.inserts:
+            return self._nothing()
+        chosen = candidates.only(numbers)
+        touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
+        live = live_counts(candidates.snapshot, chosen.files) if len(numbers) else pa.array([], pa.int64())
+        gone = self.located.total("gone")
+        whole = None if live.null_count else int(pc.sum(live).as_py() or 0)
+        copied = whole - gone if whole is not None else None
+        updated = self.located.total("updated")
+        is_whole = copied == 0 and not updated and not self.changes.inserts
+        rows = changes_rows = self._single(self.changes.rows_of(chosen, True))
+        records = is_recorded(self.target) and not is_whole and bool(gone)
+        if records:
+            rows = changes_rows.persist()
+        try:
+            if copied is None:
+                copied = rows.where(sf.col(KIND) == sf.lit(int(ChangeKind.COPY))).count()
+            fresh = 0 if is_whole else copied + updated + (1 if self.changes.inserts else 0)
+            return self._commit(rows, touched, fresh, records, None, copied)
+        finally:
+            changes_rows.unpersist()
+
+    def _single(self, rows: DataFrame) -> DataFrame:
+        """Each of the table's rows once, where some have several matches that all come to the same."""
+        if self.located.total("matches") == self.located.total("matched"):
+            return rows
+        file, row = self.changes.candidates.columns.file, self.changes.candidates.columns.row
+        new = sf.when(sf.col(file).isNull(), sf.monotonically_increasing_id())
+        return rows.withColumn(_NEW, new).dropDuplicates([file, row, _NEW]).drop(_NEW)
+
+    def _commit(
+        self, rows: DataFrame, touched: pa.Table, fresh: int, records: bool, inserted: int | None, copied: int
+    ) -> Committed:
+        begun = time.monotonic()
+        target = self.target
+        plan = _with_ids(target.plan_write(None, ()), self.changes.candidates)
+        records_plan = plan_change_files(target.plan_write(None, ()))
+        written, footers, recorded = _no_files()
+        try:
+            if fresh:
+                written, footers = self._write(rows, plan, fresh)
+            if records:
+                recorded = self._record(rows, records_plan)
+            came = int(pc.sum(written["num_rows"]).as_py() or 0) - copied - self.located.total("updated")
+            counts = self.counts(came if inserted is None else inserted, copied, _since(begun))
+            if counts.is_nothing:
+                self._discard(plan, records_plan)
+                return self._nothing()
+            changes = FileChanges(
+                written,
+                footers,
+                self.verb.operation,
+                read=ReadScope(blind=False, where=self.changes.where),
+                touched=touched,
+                change_files=recorded,
+                describe=lambda figures: self._metrics(counts, figures),
+            )
+        except BaseException:
+            self._discard(plan, records_plan)
+            raise
+        try:
+            return target.commit(changes)
+        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+            self._discard(plan, records_plan)
+            raise
+
+    def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+        live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
+        columns = [sf.col(quote(name)) for name in self.target.schema.names]
+        completed = complete(live.select(*columns, *_id_columns(self.changes.candidates, plan)), plan.schema, plan)
+        tasks = max(1, -(-fresh // _ROWS_A_TASK))
+        few = self.masks and tasks < self.spark.sparkContext.defaultParallelism
+        write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
+        return written_files(self.target.store, plan)
+
+    def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
+        """Change data: each changed row, an updated one before and after."""
+        names = [sf.col(quote(name)) for name in self.target.schema.names]
+        kind = sf.col(KIND)
+        told = sf.lit(None).cast("string")
+        for known, text in _RECORDED.items():
+            told = sf.when(kind == sf.lit(int(known)), sf.lit(text)).otherwise(told)
+        after = rows.where(kind != sf.lit(int(ChangeKind.COPY))).select(*names, told.alias(CHANGE_TYPE))
+        if BEFORE in rows.columns:
+            before = [sf.col(BEFORE)[name].alias(name) for name in self.target.schema.names]
+            updated = rows.where(kind == sf.lit(int(ChangeKind.UPDATE)))
+            after = after.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
+        completed = complete(after, plan.schema, plan, Assignment.CAST)
+        write_files(self.spark, completed.df.coalesce(self.spark.sparkContext.defaultParallelism), completed.plan)
+        return written_files(self.target.store, plan)[0]
+
+    def _discard(self, *plans: WritePlan) -> None:
+        for plan in plans:
+            self.target.store.delete_tree(plan.directory)
+
+    def _nothing(self) -> Committed:
+        """As the reference, a verb that changes no row makes no commit."""
+        metrics = self._metrics(Counts(scan_ms=self.scan_ms), EditFigures())
+        return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
+
+    def _metrics(self, counts: Counts, figures: EditFigures) -> dict[str, str]:
+        found = {**self.verb.metrics(counts, figures), "executionTimeMs": _since(self.verb.started)}
+        return {name: str(value) for name, value in found.items()}
+
+    def _described(self, counts: Counts, figures: EditFigures) -> Operation:
+        return replace(self.verb.operation, metrics=self._metrics(counts, figures))
+
+
+def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], pa.Table | None]:
+    return WRITTEN_FILES.empty_table(), (), None
+
+
+def _with_ids(plan: WritePlan, candidates: Candidates) -> WritePlan:
+    """The plan for rows that bring all columns, with those that keep rows' identities.
+
+    Specification: "Row IDs [...] of a row must not change [...] when the row is copied or updated".
+    """
+    names = _materialized(candidates)
+    more = tuple(Field(name, LONG) for name in names)
+    return replace(
+        plan,
+        schema=Struct((*plan.schema.fields, *more)),
+        stored=None if plan.stored is None else Struct((*plan.stored.fields, *more)),
+        numbered=(),
+    )
+
+
+def _materialized(candidates: Candidates) -> tuple[str, ...]:
+    if candidates.columns.row_id is None:
+        return ()
+    configuration = candidates.snapshot.config.metadata.configuration
+    return (configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION])
+
+
+def _id_columns(candidates: Candidates, plan: WritePlan) -> list[Column]:
+    names, columns = _materialized(candidates), candidates.columns
+    if not names or columns.row_id is None or columns.row_version is None:
+        return []
+    copied = sf.col(KIND) == sf.lit(int(ChangeKind.COPY))
+    # "the last commit version in which the row was either inserted or updated": null, so that the file's own counts.
+    return [sf.col(columns.row_id).alias(names[0]), sf.when(copied, sf.col(columns.row_version)).alias(names[1])]

@@ -1,0 +1,132 @@
+"""UPDATE: new values in rows for which a condition is true."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.delete import TABLE, shown_condition
+from alluvium.commands.new_values import ensure_no_identities, generated, with_generated
+from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
+from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.source import DeltaSource
+from alluvium.delta.target import DeltaTarget
+from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.assign import assignments
+from alluvium.spark.positions import KIND, MATCHED
+from alluvium.spark.resolve import condition_tree, resolve_condition
+from alluvium.spark.scan.names import quote
+from alluvium.spark.scan.native import read_native
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """What to update.
+
+    Attributes:
+        condition: Which rows; None: all.
+        values: Column, or dotted field, to its value.
+        alias: Of the table in expressions.
+    """
+
+    condition: Column | str | None
+    values: Mapping[str, Column | str]
+    alias: str | None = None
+
+    @property
+    def name(self) -> str:
+        """By which expressions are resolved."""
+        return self.alias or TABLE
+
+
+def update_rows(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    request: UpdateRequest,
+    engine: str,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed | Preview:
+    """Updates the rows for which the condition is true; without one, all.
+
+    Raises:
+        InvalidRequest: The condition or a value does not resolve (`invalid-expression`), columns are unknown or set
+            twice, new rows do not fit the table, or it is append-only.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CommitConflict: Another writer touched what was read.
+    """
+    started = time.monotonic()
+    name, schema = request.name, snapshot.config.schema
+    with locating(snapshot.store, snapshot.version):
+        ensure_writable(snapshot.config)
+        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
+        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        found = None
+        if request.condition is not None:
+            found = resolve_condition(rows, request.condition, "the condition of UPDATE")
+        ensure_no_identities(target, assignments(request.values, schema, rows, (name,), "UPDATE").columns)
+        where = None if found is None else condition_tree(rows, found, schema, name)
+        shown = [] if found is None else [shown_condition(found)]
+        operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
+        candidates, _ = choose_candidates(snapshot, where)
+        # Where every row changes there is nothing to keep behind masks.
+        mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
+        update = _Update(spark, target, request)
+        changes = RowChanges(update.rows, candidates, where)
+        return apply_changes(spark, target, changes, Verb(operation, _metrics, started), mode, dry_run=dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class _Update:
+    spark: SparkSession
+    target: DeltaTarget
+    request: UpdateRequest
+
+    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
+        """The candidates' rows with their new values; `copies` come for free."""
+        schema, given = self.target.schema, self.request.condition
+        frame = read_native(self.spark, candidates).alias(self.request.name)
+        condition = sf.expr(given) if isinstance(given, str) else given
+        # Null counts as false, so that one question decides about all columns.
+        hit = sf.lit(True) if condition is None else sf.coalesce(condition, sf.lit(False))
+        values = assignments(self.request.values, schema, frame, (self.request.name,), "UPDATE")
+        after = []
+        for f in schema.fields:
+            before = sf.col(quote(f.name))
+            if f.name in values.columns:
+                before = sf.when(hit, values.after(f.name, f.type, before)).otherwise(before)
+            after.append(before.alias(f.name))
+        places = [sf.col(quote(n)) for n in candidates.columns.names]
+        kind = sf.when(hit, int(ChangeKind.UPDATE)).otherwise(int(ChangeKind.COPY)).alias(KIND)
+        recorded = [sf.struct(*(sf.col(quote(n)) for n in schema.names)).alias(BEFORE)]
+        rows = frame.select(
+            *after, *places, kind, sf.lit(False).alias(MATCHED), *(recorded if is_recorded(self.target) else [])
+        )
+        changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
+        anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
+        return with_generated(rows, schema, anew)
+
+
+def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
+    return {
+        "numRemovedFiles": figures.files_removed,
+        "numRemovedBytes": figures.bytes_removed,
+        "numCopiedRows": counts.copied,
+        "numUpdatedRows": counts.updated,
+        "numDeletionVectorsAdded": figures.masks_added,
+        "numDeletionVectorsUpdated": figures.masks_updated,
+        "numDeletionVectorsRemoved": figures.masks_removed,
+        "numAddedFiles": figures.files_added,
+        "numAddedBytes": figures.bytes_added,
+        "numAddedChangeFiles": figures.change_files,
+        "scanTimeMs": counts.scan_ms,
+        "rewriteTimeMs": counts.rewrite_ms,
+    }

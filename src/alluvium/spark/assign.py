@@ -1,0 +1,103 @@
+"""SET lists: which columns, or fields within them, get which values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.schema.ddl import parse_column_path
+from alluvium.schema.types import DataType, Struct
+from alluvium.spark.fit import fit
+from alluvium.spark.resolve import resolve, type_of
+from alluvium.spark.scan.names import sql_type
+
+Path = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Assignments:
+    """New values by the path of the column or field, in the schema's spelling; each of its column's type."""
+
+    values: Mapping[Path, Column]
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Columns that are changed, wholly or in part."""
+        return frozenset(path[0] for path in self.values)
+
+    def after(self, name: str, data_type: DataType, before: Column) -> Column:
+        """The column's value after the assignments."""
+        return self._after((name,), data_type, before)
+
+    def _after(self, path: Path, data_type: DataType, before: Column) -> Column:
+        if path in self.values:
+            return self.values[path]
+        if not isinstance(data_type, Struct) or not any(p[: len(path)] == path for p in self.values):
+            return before
+        # A struct that was null comes to be where one of its fields is set.
+        return sf.struct(
+            *(self._after((*path, f.name), f.type, before.getField(f.name)).alias(f.name) for f in data_type.fields)
+        )
+
+
+def assignments(
+    given: Mapping[str, Column | str], schema: Struct, rows: DataFrame, aliases: Sequence[str], what: str
+) -> Assignments:
+    """Resolves a SET list against the rows that its values may name.
+
+    Args:
+        given: Column, or dotted field, to its value.
+        schema: The table's columns.
+        rows: Whose columns values may name.
+        aliases: Names of the table, which may stand before a column.
+        what: For errors: `"UPDATE"`.
+
+    Raises:
+        InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
+            `"schema-mismatch"`.
+    """
+    values: dict[Path, Column] = {}
+    for name, value in given.items():
+        path, wanted = _find(name, schema, aliases)
+        clash = next((p for p in values if p[: len(path)] == path or path[: len(p)] == p), None)
+        if clash is not None:
+            raise InvalidRequest(
+                f"{what} sets {'.'.join(path)!r} twice" + ("" if clash == path else f", by {'.'.join(clash)!r}, too"),
+                code="assigned-twice",
+                column=".".join(path),
+            )
+        shown = f"the value of {name!r} in {what}"
+        found = resolve(rows, value, shown)
+        values[path] = fit(found.column, type_of(found, shown), wanted, ".".join(path))
+    return Assignments(values)
+
+
+def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, DataType]:
+    path = parse_column_path(name)
+    own = {f.name.casefold() for f in schema.fields}
+    if len(path) > 1 and path[0].casefold() not in own and path[0].casefold() in {a.casefold() for a in aliases}:
+        path = path[1:]
+    here: DataType = schema
+    exact: list[str] = []
+    for part in path:
+        fields = here.fields if isinstance(here, Struct) else ()
+        found = next((f for f in fields if f.name.casefold() == part.casefold()), None)
+        if found is None:
+            raise InvalidRequest(
+                f"the table has no column {name!r}",
+                code="unknown-column",
+                column=name,
+                hint=suggest(part, (f.name for f in fields)),
+            )
+        exact.append(found.name)
+        here = found.type
+    return tuple(exact), here
+
+
+def null_of(data_type: DataType) -> Column:
+    """Null, of a column's type."""
+    return sf.lit(None).cast(sql_type(data_type))

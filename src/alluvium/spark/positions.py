@@ -1,0 +1,99 @@
+"""Which rows of which files a verb changes: counted, and as bits, by Spark. No row reaches the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+
+from alluvium.codecs.bits import BLOCK_BITS, roaring_of_blocks
+from alluvium.plan.changes import ChangeKind, RowColumns
+
+#: Of a row that may change: what becomes of it, a `ChangeKind`.
+KIND = "__alluvium_kind"
+#: Whether it takes part in a match that must be the row's only one.
+MATCHED = "__alluvium_matched"
+_BLOCK, _BITS = "block", "bits"
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Where rows change.
+
+    Attributes:
+        blocks: For each file and block of rows: `file`, `block`, `bits`, and counts `updated`, `inserted`,
+            `unmatched_updated`, `unmatched_deleted`, `gone` (rows that go), `matches`, `matched` (rows that have any);
+            inserted rows have no file.
+    """
+
+    blocks: pa.Table
+
+    def total(self, name: str) -> int:
+        """The sum of a count."""
+        return int(pc.sum(self.blocks[name]).as_py() or 0)
+
+    @property
+    def changed(self) -> pa.Table:
+        """Files that lose rows: `file`, `gone`."""
+        rows = self.blocks.filter(pc.and_(self.blocks["file"].is_valid(), pc.greater(self.blocks["gone"], 0)))
+        return _by_file(rows)
+
+    @property
+    def met(self) -> pa.Array:
+        """Numbers of the files that lose rows or have matches."""
+        return pc.unique(self.blocks["file"].drop_null()).cast(pa.int64())
+
+    def bitmaps(self) -> dict[int, tuple[bytes, int]]:
+        """For each file that loses rows their bitmap (portable 64-bit format), and how many they are."""
+        rows = self.blocks.filter(pc.and_(self.blocks["file"].is_valid(), pc.greater(self.blocks["gone"], 0)))
+        found: dict[int, list[tuple[int, bytes]]] = {}
+        # One step for every 32,768 rows of a file.
+        for batch in rows.select(["file", _BLOCK, _BITS]).to_batches():
+            for file, block, bits in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                found.setdefault(file, []).append((block, bits))
+        return {file: roaring_of_blocks(blocks) for file, blocks in found.items()}
+
+
+def _by_file(rows: pa.Table) -> pa.Table:
+    summed = rows.group_by("file").aggregate([("gone", "sum")])
+    return pa.table({"file": summed["file"].cast(pa.int64()), "gone": summed["gone_sum"].cast(pa.int64())})
+
+
+def changed_rows(rows: DataFrame) -> DataFrame:
+    """Without rows that stay as they are, and have no match."""
+    return rows.where((sf.col(KIND) != sf.lit(int(ChangeKind.COPY))) | sf.col(MATCHED))
+
+
+def locate(rows: DataFrame, columns: RowColumns) -> Located:
+    """Runs one aggregate over rows that have `KIND`, `MATCHED`, and the columns that say where they are."""
+    kind, file, row = sf.col(KIND), sf.col(columns.file), sf.col(columns.row)
+    block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
+    goes = kind.isin(int(ChangeKind.UPDATE), int(ChangeKind.DELETE))
+    placed = changed_rows(rows).select(
+        file.alias("file"),
+        block,
+        # Of bits that are null the aggregate takes no notice.
+        sf.when(goes, row % sf.lit(BLOCK_BITS)).alias("bit"),
+        sf.when(sf.col(MATCHED), row % sf.lit(BLOCK_BITS)).alias("match"),
+        kind.alias("kind"),
+        sf.col(MATCHED).alias("is_matched"),
+    )
+    unmatched = ~sf.col("is_matched")
+    grouped = placed.groupBy("file", _BLOCK).agg(
+        sf.bitmap_construct_agg(sf.col("bit")).alias(_BITS),
+        _count(sf.col("kind") == int(ChangeKind.UPDATE)).alias("updated"),
+        _count((sf.col("kind") == int(ChangeKind.UPDATE)) & unmatched).alias("unmatched_updated"),
+        _count((sf.col("kind") == int(ChangeKind.DELETE)) & unmatched).alias("unmatched_deleted"),
+        _count(sf.col("kind") == int(ChangeKind.INSERT)).alias("inserted"),
+        sf.count(sf.col("match")).alias("matches"),
+        sf.bitmap_count(sf.bitmap_construct_agg(sf.col("match"))).alias("matched"),
+        sf.bitmap_count(sf.bitmap_construct_agg(sf.col("bit"))).alias("gone"),
+    )
+    return Located(grouped.toArrow())
+
+
+def _count(condition: Column) -> Column:
+    return sf.count(sf.when(condition, sf.lit(1)))

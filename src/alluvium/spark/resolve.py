@@ -1,0 +1,142 @@
+"""Expressions of a caller, resolved against the rows that they may name, before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as s
+
+from alluvium.errors import InvalidRequest
+from alluvium.expr.parse import parse_engine_filter
+from alluvium.expr.tree import Expression
+from alluvium.schema.types import DataType, Field, Struct
+from alluvium.schema.walk import fields_within
+from alluvium.spark.failures import analysis_problem
+from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.scan.names import to_logical
+from alluvium.spark.session import time_zone
+from alluvium.spark.types import from_spark
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """An expression whose columns are known for good: it may be used over any rows that still have them.
+
+    Attributes:
+        column: The expression.
+        type: Of its values.
+        java: Catalyst's expression.
+    """
+
+    column: Column
+    type: s.DataType
+    java: JavaObject
+
+    @property
+    def sql(self) -> str:
+        """As Spark prints it."""
+        return str(self.java.sql())
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether it gives the same value each time for the same row."""
+        return bool(self.java.deterministic())
+
+
+def resolve(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
+    """Resolves one expression over single rows.
+
+    Args:
+        rows: Whose columns it may name; a join, or rows under an alias.
+        expression: SQL text or a column.
+        what: For errors: `"the condition of DELETE"`.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: it names unknown or ambiguous columns, has a subquery, an aggregate, a
+            window or a generator, or its types do not fit.
+    """
+    column = sf.expr(expression) if isinstance(expression, str) else expression
+    try:
+        selected = rows.select(column.alias("value"))
+    except (AnalysisException, ParseException) as error:
+        raise _invalid(what, analysis_problem(error)) from None
+    java = java_of(rows.sparkSession)
+    plan, own = selected._jdf.queryExecution().analyzed(), rows._jdf.queryExecution().analyzed()
+    if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != str(own.nodeName()):
+        raise _invalid(what, "it is not computed from one row: an aggregate, a window or a generator")
+    found = plan.expressions().head().child()
+    if java.subquery_expression.hasSubquery(found):
+        raise _invalid(what, "subqueries are not supported", "run the subquery first, or use a merge")
+    return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found)
+
+
+def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
+    """Resolves a condition.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: as of `resolve`, or it is not boolean, or not deterministic.
+    """
+    found = resolve(rows, expression, what)
+    if not isinstance(found.type, (s.BooleanType, s.NullType)):
+        raise _invalid(what, f"it is {found.type.simpleString()}, not boolean")
+    if not found.is_deterministic:
+        raise _invalid(what, "it is not deterministic, so that it may say something else each time")
+    return found
+
+
+def attributes(rows: DataFrame) -> dict[str, Column]:
+    """The columns of some rows, each known for good: also behind a join with rows that have columns of that name."""
+    java = java_of(rows.sparkSession)
+    output = rows._jdf.queryExecution().analyzed().output()
+    found = (output.apply(n) for n in range(output.length()))
+    return {str(attribute.name()): Column(java.expression_utils.column(attribute)) for attribute in found}
+
+
+def type_of(found: Resolved, what: str) -> DataType:
+    """The type of the values in the words of a table."""
+    return from_spark(found.type, what)
+
+
+def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, alias: str) -> Expression:
+    """What a condition says of a table's columns, as far as it is understood; other columns are unknown.
+
+    Args:
+        rows: For the session.
+        condition: Resolved over rows that have the table's columns under an alias.
+        schema: The table's columns.
+        alias: Under which they go.
+    """
+    wrapped = Struct((Field(alias, schema),))
+    parsed = parse_engine_filter(condition.sql, wrapped, time_zone(rows.sparkSession))
+    paths = {(alias, *path): (path, f.type) for path, f in fields_within(schema)}
+    return to_logical(parsed, paths)
+
+
+def equal_keys(condition: Resolved, rows: DataFrame) -> Iterator[tuple[str, Column]]:
+    """Where the condition demands that a column of some rows equals something of others: the name, and that.
+
+    Args:
+        condition: Resolved over a join.
+        rows: Whose columns are meant.
+    """
+    java = java_of(rows.sparkSession)
+    own = rows._jdf.queryExecution().analyzed().outputSet()
+    pending = [condition.java]
+    while pending:
+        node = pending.pop()
+        name = str(node.nodeName())
+        if name == "And":
+            pending += [node.left(), node.right()]
+        elif name == "EqualTo":
+            for side, other in ((node.left(), node.right()), (node.right(), node.left())):
+                is_own = str(side.nodeName()) == "AttributeReference" and side.references().subsetOf(own)
+                if is_own and other.references().intersect(own).isEmpty() and not other.references().isEmpty():
+                    yield str(side.name()), Column(java.expression_utils.column(other))
+
+
+def _invalid(what: str, problem: str, hint: str | None = None) -> InvalidRequest:
+    return InvalidRequest(f"{what} cannot be used: {problem}", code="invalid-expression", hint=hint)

@@ -1,0 +1,48 @@
+"""Vectors as writers make them, read back by the reader's half."""
+
+from __future__ import annotations
+
+import uuid
+import zlib
+
+from pyroaring import BitMap64
+
+from alluvium.delta.features.deletion_vectors import load_vectors
+from alluvium.delta.vector_files import vector_column, write_vectors
+from alluvium.storage.memory import MemoryStore
+from alluvium.storage.open import open_store
+
+
+def bitmap(positions) -> tuple[bytes, int]:
+    found = BitMap64(positions)
+    return found.serialize(), len(found)
+
+
+def test_vectors_of_a_commit_share_a_file():
+    store = MemoryStore(str(uuid.uuid4()), "t")
+    wanted = [bitmap(range(0, 9000, 7)), bitmap(range(1, 100000, 3))]
+    vectors, path = write_vectors(store, wanted, uuid.UUID(int=7))
+    assert path == f"deletion_vector_{uuid.UUID(int=7)}.bin"
+    data = store.get(path)
+    # "The format version of this file: `1` for the format described here."
+    assert data[0] == 1
+    for vector, (content, cardinality) in zip(vectors, wanted, strict=True):
+        start = vector.offset
+        framed = data[start : start + vector.size_in_bytes + 8]
+        # "dataSize", "bitmapData", "checksum: CRC-32 checksum of `bitmapData`"
+        assert int.from_bytes(framed[:4], "big") == vector.size_in_bytes == len(content) + 4
+        assert int.from_bytes(framed[-4:], "big") == zlib.crc32(framed[4:-4])
+        assert (vector.storage_type, vector.cardinality) == ("u", cardinality)
+    assert load_vectors(vectors, store, open_store) == [content for content, _ in wanted]
+
+
+def test_small_vectors_lie_in_the_log():
+    store = MemoryStore(str(uuid.uuid4()), "t")
+    vectors, path = write_vectors(store, [bitmap([3, 8])])
+    assert path is None
+    assert (vectors[0].storage_type, vectors[0].offset) == ("i", None)
+    # "Size of the serialized DV in bytes (raw data size, i.e. before base85 encoding, if inline)."
+    assert vectors[0].size_in_bytes == 4 + len(bitmap([3, 8])[0])
+    assert load_vectors(vectors, store, open_store) == [bitmap([3, 8])[0]]
+    assert vector_column(vectors).to_pylist()[0]["cardinality"] == 2
+    assert not list(store.list_tree(""))
