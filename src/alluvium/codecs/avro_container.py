@@ -1,5 +1,8 @@
 """Avro container files to Python records, with every codec that writers use.
 
+Logical types are left aside: dates, times and decimals come as the numbers and bytes that the file holds, since Python's
+own types do not hold all of them.
+
 Specification: https://avro.apache.org/docs/1.11.1/specification/#object-container-files. fastavro decodes the records;
 blocks are decompressed here, by pyarrow, since fastavro wants a package of its own for each codec.
 """
@@ -7,6 +10,7 @@ blocks are decompressed here, by pyarrow, since fastavro wants a package of its 
 from __future__ import annotations
 
 import io
+import json
 import zlib
 from collections.abc import Iterator
 from typing import Any
@@ -35,9 +39,10 @@ def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
     try:
         header, position = _header(data)
         codec = header.get("avro.codec", b"null").decode()
-        plain = data if codec == "null" else _transcoded(data, position, codec, header)
-        reader = fastavro.reader(io.BytesIO(plain))
-        return reader.writer_schema, list(reader)
+        schema = json.loads(header["avro.schema"])
+        plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
+        reader = fastavro.reader(io.BytesIO(_transcoded(data, position, codec, plain)))
+        return schema, list(reader)
     except (CorruptTable, UnsupportedFeature) as error:
         error.path = path
         raise
@@ -65,11 +70,20 @@ def _header(data: bytes) -> tuple[dict[str, bytes], int]:
             entries[key.decode()], position = _piece(data, position)
 
 
+def _physical(node: Any) -> Any:
+    """A schema without its logical types."""
+    if isinstance(node, list):
+        return [_physical(part) for part in node]
+    if isinstance(node, dict):
+        return {key: _physical(value) for key, value in node.items() if key != "logicalType"}
+    return node
+
+
 def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]) -> bytes:
-    """The same container with blocks that are not compressed."""
+    """The same container with another header and blocks that are not compressed."""
     sync = data[position : position + _SYNC]
     parts = [MAGIC, _format_long(len(header))]
-    for key, value in {**header, "avro.codec": b"null"}.items():
+    for key, value in header.items():
         parts += [_format_long(len(key.encode())), key.encode(), _format_long(len(value)), value]
     parts += [_format_long(0), sync]
     for count, block in _blocks(data, position + _SYNC, sync):
@@ -90,6 +104,8 @@ def _blocks(data: bytes, position: int, sync: bytes) -> Iterator[tuple[int, byte
 
 
 def _decompressed(block: bytes, codec: str) -> bytes:
+    if codec == "null":
+        return block
     if codec == "deflate":
         return zlib.decompress(block, -15)
     if codec == "snappy":

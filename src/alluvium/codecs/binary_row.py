@@ -8,7 +8,7 @@ Columns are cut out of all rows at once: the slots of a field lie at the same pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,16 @@ def null_bytes(arity: int) -> int:
     return (arity + 63 + 8) // 64 * 8
 
 
-def decode_rows(rows: pa.Array, types: Sequence[tuple[DataType, int]]) -> list[pa.Array]:
+def decode_rows(
+    rows: pa.Array, types: Sequence[tuple[DataType, int]], only: Collection[int] | None = None
+) -> list[pa.Array]:
     """The fields of serialized rows, one Arrow array a field.
 
     Args:
         rows: Binary; null where there is no row (all its fields are null then).
         types: Of each field the logical type, and the precision (of timestamps; else 0). Fields behind the last are
             not looked at.
+        only: Places of the fields wanted; None: all.
 
     Raises:
         CorruptTable: Rows are cut short (`"damaged-row"`).
@@ -55,7 +58,7 @@ def decode_rows(rows: pa.Array, types: Sequence[tuple[DataType, int]]) -> list[p
     lengths = np.diff(offsets)
     reader = _Rows(content, offsets[:-1] + _ARITY, lengths - _ARITY, present, len(types))
     reader.ensure_whole()
-    return [reader.column(i, kind, precision) for i, (kind, precision) in enumerate(types)]
+    return [reader.column(i, kind, precision) for i, (kind, precision) in enumerate(types) if only is None or i in only]
 
 
 class _Rows:

@@ -137,17 +137,10 @@ def _column(records: Sequence[dict[str, object]], path: tuple[str, ...]) -> list
 def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa.Table:
     try:
         return pa.Table.from_arrays(
-            [pa.array(_millis(v, f.type), f.type) for v, f in zip(columns, schema, strict=True)], schema=schema
+            [pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema
         )
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise CorruptTable(f"its records are malformed: {error}", code="damaged-manifest", path=place) from None
-
-
-def _millis(values: list[object], kind: pa.DataType) -> list[object]:
-    """Avro's logical timestamps are aware; ours are the writer's wall clock."""
-    if not pa.types.is_timestamp(kind):
-        return values
-    return [value.replace(tzinfo=None) if hasattr(value, "replace") else value for value in values]
 
 
 def _from_orc(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:

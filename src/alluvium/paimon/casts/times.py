@@ -22,7 +22,7 @@ _DAY_MS = 86_400_000
 _NANOS = 1_000_000
 #: The engine takes whole numbers in text as the number that the type stores.
 _NUMBER = re.compile(r"-?\d{1,18}", re.ASCII)
-_DATE = re.compile(r"(\d{1,4})-(\d{1,2})-(\d{1,2})", re.ASCII)
+_DATE = re.compile(r"(\d{1,4})-(\d{1,2})-(\d{1,2})(?: .*)?", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _STAMP = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 
@@ -112,7 +112,7 @@ def _stamps(nanos: npt.NDArray[np.int64], like: pa.Array, target: ColumnType) ->
 
 
 def _parse_date(text: str, target: ColumnType) -> int:
-    if _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text) and abs(int(text)) < 1 << 31:
         return int(text)
     match = _DATE.fullmatch(text)
     days = days_from_civil(*(int(part) for part in match.groups())) if match else None
@@ -122,7 +122,7 @@ def _parse_date(text: str, target: ColumnType) -> int:
 
 
 def _parse_clock(text: str, target: ColumnType) -> int:
-    if _NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text) and abs(int(text)) < 1 << 31:
         return int(text)
     match = _CLOCK.fullmatch(text)
     if match is None:
@@ -136,7 +136,9 @@ def _parse_clock(text: str, target: ColumnType) -> int:
 def _parse_stamp(text: str, target: ColumnType) -> int:
     if _NUMBER.fullmatch(text) and target.root != _LTZ:
         # A number counts units of the type's precision.
-        return int(text) * 10 ** (9 - target.precision)
+        number = int(text) * 10 ** (9 - target.precision)
+        if abs(number) < 1 << 63:
+            return number
     match = _STAMP.fullmatch(text)
     if match is None:
         raise failed(text, target)
