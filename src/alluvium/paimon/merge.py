@@ -6,11 +6,12 @@ Specification: `org.apache.paimon.mergetree.compact`; options `merge-engine`, `s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.paimon.column_types import ColumnField
 from alluvium.paimon.table_schema import TableSchema
-from alluvium.plan.scan import KeyMerge, MergeRule, SortColumn
+from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 
 #: Hidden columns of merged parts, and the constant by which files of one section are told from others.
 SEQUENCE, KIND, GROUP = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION"
@@ -137,3 +138,9 @@ def _rule(
         is_true(options, f"{prefix}ignore-retract"),
         sequence,
     )
+
+
+def keep_deletes(plan: ScanPlan) -> ScanPlan:
+    """The same plan, in whose result deletions stay, told from others by the column `_VALUE_KIND`."""
+    parts = (p if p.merge is None else replace(p, merge=replace(p.merge, keeps_deletes=True)) for p in plan.parts)
+    return replace(plan, parts=tuple(parts))

@@ -115,6 +115,17 @@ def visible_entries(snapshot: Snapshot) -> pa.Table:
     return entries
 
 
+def plan_read_optimized(snapshot: Snapshot) -> ScanPlan:
+    """Only the files of the highest level, whose rows need no merge. Specification: `ReadOptimizedTable`."""
+    entries = visible_entries(snapshot)
+    if merges_on_read(snapshot):
+        options = snapshot.schema.options
+        trigger = int(options.get("num-sorted-run.compaction-trigger", "5"))
+        entries = entries.filter(pc.equal(entries["level"], int(options.get("num-levels", trigger + 1)) - 1))
+    selection = Selection(entries, partitions_of(entries, snapshot.schema), None)
+    return plan_files(snapshot, selection, None, vector_masks(snapshot))
+
+
 def merges_on_read(snapshot: Snapshot) -> bool:
     """Whether rows of a table with a primary key merge while reading."""
     schema = snapshot.schema
@@ -238,14 +249,15 @@ def _hidden_columns(snapshot: Snapshot, merged: bool) -> list[OutputColumn]:
             OutputColumn(KIND, t.BYTE, False, kind),
         ]
         return [*hidden, OutputColumn(GROUP, t.LONG, False, FileConstant(GROUP, t.LONG))] if merged else hidden
+    insert = OutputColumn(KIND, t.BYTE, False, Literal(0, t.BYTE))
     if not is_true(snapshot.schema.options, "row-tracking.enabled", "data-evolution.enabled"):
-        return []
+        return [insert]
     # "`_ROW_ID` = `_FIRST_ROW_ID` + position, `_SEQUENCE_NUMBER` = file's max sequence, both overridden by columns of
     # the same name stored in compacted files (null there: fall back)".
     position = Sum((FileConstant(_FIRST_ROW_ID, t.LONG), RowPosition()))
     row_id = Coalesce((Physical((ROW_ID,), t.LONG), position))
     sequence = Coalesce((Physical((SEQUENCE,), t.LONG), FileConstant(_MAX_SEQUENCE, t.LONG)))
-    hidden = [OutputColumn(ROW_ID, t.LONG, True, row_id), OutputColumn(SEQUENCE, t.LONG, True, sequence)]
+    hidden = [OutputColumn(ROW_ID, t.LONG, True, row_id), OutputColumn(SEQUENCE, t.LONG, True, sequence), insert]
     return [*hidden, OutputColumn(GROUP, t.LONG, False, FileConstant(GROUP, t.LONG))] if merged else hidden
 
 

@@ -165,6 +165,7 @@ class KeyMerge:
         ignores_delete: Rows of kind 1 and 3 are left out before merging.
         removes_on_delete: A row of kind 3 removes what came before it.
         removing_groups: Sequence columns: a delete that is newest by one of them removes the row.
+        keeps_deletes: Keys whose row is a deletion stay in the result, as that row.
     """
 
     group: str
@@ -176,6 +177,7 @@ class KeyMerge:
     ignores_delete: bool = False
     removes_on_delete: bool = False
     removing_groups: tuple[str, ...] = ()
+    keeps_deletes: bool = False
 
 
 class MaskSource(Protocol):

@@ -105,6 +105,8 @@ def _kinds(table: pa.Table, merge: KeyMerge) -> npt.NDArray[np.int8]:
 
 def _chosen(table: pa.Table, rows: Indices, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
     """These rows, without those that take a row back."""
+    if merge.keeps_deletes:
+        return table.select(list(names)).take(pa.array(rows))
     kinds = _kinds(table, merge)[rows]
     return table.select(list(names)).take(pa.array(rows[~np.isin(kinds, _RETRACTS)]))
 

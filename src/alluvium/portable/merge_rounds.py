@@ -160,7 +160,8 @@ class Rounds:
             aggregate.reset(flags)
 
     def _result(self, starts: Indices, lengths: Indices) -> pa.Table:
-        kept = ~self._deleted & self._inserted
+        gone = self._deleted | ~self._inserted
+        kept = np.ones(len(gone), bool) if self._merge.keeps_deletes else ~gone
         places = pa.array(np.flatnonzero(kept))
         last = (starts + lengths - 1)[kept]
         arrays = []
@@ -171,6 +172,8 @@ class Rounds:
             elif name in self._row:
                 rows = self._row[name][kept]
                 arrays.append(values.take(pa.array(rows, mask=rows < 0)))
+            elif name == self._merge.kind:
+                arrays.append(pa.array(np.where(gone[kept], _DELETE, 0), pa.int8()))
             else:
                 # Keys and hidden columns: the newest row's.
                 arrays.append(values.take(pa.array(last)))
