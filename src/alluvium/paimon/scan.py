@@ -205,7 +205,7 @@ def plan_files(
     entries = selection.entries
     section = selection.section
     if is_data_evolution(snapshot) and entries.num_rows:
-        section, merge = _row_ranges(entries), _patches()
+        section, merge = _row_ranges(entries, selection.partitions), _patches()
     files = _scan_files(selection, section, schema.partition_keys, data_paths(entries, selection.partitions, schema))
     parts = []
     for number, (rows, schema_id, file_format, names, merged) in enumerate(_alike(entries, section)):
@@ -261,14 +261,19 @@ def _hidden_columns(snapshot: Snapshot, merged: bool) -> list[OutputColumn]:
     return [*hidden, OutputColumn(GROUP, t.LONG, False, FileConstant(GROUP, t.LONG))] if merged else hidden
 
 
-def _row_ranges(entries: pa.Table) -> np.ndarray:
-    """Of each file the range of row ids that it shares with others; -1 where it is alone in its range."""
+def _row_ranges(entries: pa.Table, partitions: Partitions) -> np.ndarray:
+    """Of each file the range of row ids that it shares with others of its bucket; -1 where it is alone in it."""
     if entries["first_row_id"].null_count:
         raise UnsupportedFeature(
             "data files without row ids in a table with data evolution", code="unsupported-scan", features=("row-ids",)
         )
     first = entries["first_row_id"].to_numpy()
     last = first + entries["row_count"].to_numpy() - 1
+    # Writers of other languages number the rows of each partition from 0: ranges of different buckets are set apart.
+    place = np.asarray(partitions.indices.to_numpy(zero_copy_only=False), np.int64)
+    group = np.unique(np.stack([place, entries["bucket"].to_numpy()]), axis=1, return_inverse=True)[1].reshape(-1)
+    apart = group.astype(np.int64) * (int(last.max()) + 1)
+    first, last = first + apart, last + apart
     order = np.lexsort((-last, first))
     highest = np.maximum.accumulate(last[order])
     begins = np.ones(len(order), bool)

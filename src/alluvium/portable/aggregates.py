@@ -95,7 +95,7 @@ class Chosen:
         self._ranks = self._ranked() if rule.function in ("min", "max") else np.zeros(0, np.int64)
 
     def _ranked(self) -> Indices:
-        ranks = pc.rank(self._values, sort_keys="ascending", null_placement="at_start", tiebreaker="dense")
+        ranks = pc.rank(self._values, sort_keys="ascending", tiebreaker="dense")
         return np.asarray(ranks.to_numpy(), np.int64)
 
     def begin(self, count: int) -> None:

@@ -1,7 +1,7 @@
 """A file of large values: one column, each value with a frame of its own.
 
-Specification: Paimon's PIP-35. A frame is a magic number, the value, the frame's length (8 bytes, little endian) and a
-CRC32; the file ends with the frames' lengths (as zigzag varints of differences), the size of that index (4 bytes) and a
+Specification: Paimon's PIP-35. A frame is a magic number, the value, the frame's length (8 bytes, little endian) and a CRC32 of
+all that; the file ends with the frames' lengths (as zigzag varints of differences), the size of that index (4 bytes) and a
 version (1 byte). A length of -1 is null.
 """
 
@@ -73,7 +73,7 @@ class BlobFile:
             at += length
             if len(frame) != length or length < _HEAD + _TAIL or frame[:_HEAD] != _MAGIC:
                 raise damaged(self.path, "a value is cut short")
-            if zlib.crc32(frame[: -_TAIL]) != int.from_bytes(frame[-4:], "little"):
+            if zlib.crc32(frame[:-4]) != int.from_bytes(frame[-4:], "little"):
                 raise damaged(self.path, "the checksum of a value is wrong")
             values.append(frame[_HEAD:-_TAIL])
         return values

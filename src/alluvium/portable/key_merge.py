@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.plan.scan import KeyMerge
-from alluvium.portable.merge_rounds import Rounds
+from alluvium.portable.merge_rounds import Rounds, sort_nulls_first
 
 #: Column of the tables to merge: the number of the part that the row is of.
 PART = "\x00part"
@@ -70,8 +70,8 @@ def merge_rows(
 def _sorted(table: pa.Table, merge: KeyMerge) -> pa.Table:
     """By group and key, then by age: null is the oldest in either direction, and files come in order."""
     order = [(name, "ascending") for name in (merge.group, *merge.keys)]
-    order += [(c.name, "descending" if c.descending else "ascending") for c in merge.order]
-    return table.take(pc.sort_indices(table, sort_keys=order, null_placement="at_start")).combine_chunks()
+    ages = [(c.name, "descending" if c.descending else "ascending") for c in merge.order]
+    return table.take(sort_nulls_first(table, order + ages)).combine_chunks()
 
 
 def _keys(table: pa.Table, names: Sequence[str]) -> Keys:

@@ -187,7 +187,7 @@ def _flags(values: pa.ChunkedArray) -> Flags:
 def _ranks(table: pa.Table, group: tuple[str, ...]) -> Indices:
     """Ranks of the values of some columns together, null the smallest; -1 where all of them are null."""
     picked = table.select(list(group))
-    order = pc.sort_indices(picked, sort_keys=[(name, "ascending") for name in group], null_placement="at_start")
+    order = sort_nulls_first(picked, [(name, "ascending") for name in group])
     placed = picked.take(order)
     begins = np.zeros(table.num_rows, bool)
     all_null = np.ones(table.num_rows, bool)
@@ -202,3 +202,17 @@ def _ranks(table: pa.Table, group: tuple[str, ...]) -> Indices:
     return np.where(all_null, -1, ranks)
 
 
+
+
+def sort_nulls_first(table: pa.Table, order: Sequence[tuple[str, str]]) -> pa.Array:
+    """The order of rows by some columns, null before all values of a column in either direction; stable."""
+    keys: list[tuple[str, str]] = []
+    columns: dict[str, pa.ChunkedArray] = {}
+    for number, (name, direction) in enumerate(order):
+        values = table[name]
+        if values.null_count:
+            columns[f"v{number}"] = values.is_valid()
+            keys.append((f"v{number}", "ascending"))
+        columns[f"c{number}"] = values
+        keys.append((f"c{number}", direction))
+    return pc.sort_indices(pa.table(columns), sort_keys=keys)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -20,7 +20,7 @@ _ROWS_AT_ONCE = 1 << 19
 def merged_tables(
     parts: Sequence[ScanPart],
     merge: KeyMerge,
-    needed: Collection[str],
+    needed: Mapping[str, pa.DataType],
     files: Files,
     batch_size: int,
     time_zone: str,
@@ -30,7 +30,7 @@ def merged_tables(
     Args:
         parts: They.
         merge: Theirs.
-        needed: Columns of the result.
+        needed: Columns of the result, and their types.
         files: Where data files lie.
         batch_size: Rows that are decoded at once.
         time_zone: The session's.
@@ -39,9 +39,10 @@ def merged_tables(
         UnsupportedFeature: A row is taken back in a column that cannot take it back.
     """
     wanted = set(needed) | _merged_by(merge)
-    schema = _schema(parts, wanted)
+    schema = _schema(parts, wanted, needed)
     numbers = {id(part): number for number, part in enumerate(parts)}
-    supplied = {name: [any(c.name == name for c in part.output) for part in parts] for name in schema.names}
+    outputs = [{c.name for c in part.output} for part in parts]
+    supplied = {name: [name in output or name == FILE_COLUMN for output in outputs] for name in schema.names}
     by_group: dict[int, list[FileRows]] = {}
     for rows in file_rows(parts):
         by_group.setdefault(rows.constants[merge.group].as_py(), []).append(rows)
@@ -69,14 +70,15 @@ def _merged_by(merge: KeyMerge) -> set[str]:
     return columns
 
 
-def _schema(parts: Sequence[ScanPart], wanted: Collection[str]) -> pa.Schema:
+def _schema(parts: Sequence[ScanPart], wanted: Collection[str], needed: Mapping[str, pa.DataType]) -> pa.Schema:
     fields: dict[str, pa.Field] = {}
     for part in parts:
         for c in part.output:
             if c.name in wanted:
                 fields.setdefault(c.name, pa.field(c.name, to_arrow(c.type)))
-    if FILE_COLUMN in wanted:
-        fields.setdefault(FILE_COLUMN, pa.field(FILE_COLUMN, pa.string()))
+    # Columns that no part supplies are null.
+    for name, kind in needed.items():
+        fields.setdefault(name, pa.field(name, kind))
     return pa.schema(list(fields.values()))
 
 

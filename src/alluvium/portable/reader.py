@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -31,7 +31,7 @@ class _Request:
 
     Attributes:
         names: The result's columns.
-        needed: These, and what the filter reads.
+        needed: These, and what the filter reads, with their types.
         schema: The result's schema.
         where: Rows to keep: those for which it is true.
         time_zone: The session's.
@@ -39,7 +39,7 @@ class _Request:
     """
 
     names: tuple[str, ...]
-    needed: tuple[str, ...]
+    needed: Mapping[str, pa.DataType]
     schema: pa.Schema
     where: Expression | None
     time_zone: str
@@ -99,7 +99,7 @@ def _plan_request(
             )
         names.append(name)
     read_by_filter = sorted({path[0] for path in column_paths(where)} if where is not None else ())
-    needed = tuple(dict.fromkeys((*names, *read_by_filter)))
+    needed = {name: known[name].type for name in (*names, *read_by_filter)}
     return _Request(tuple(names), needed, pa.schema([known[name] for name in names]), where, time_zone, batch_size)
 
 
