@@ -284,7 +284,5 @@ def open_paimon(
 ) -> PaimonView:
     """The view that `alluvium.open` gives."""
     elsewhere = dict(storage_options)
-    snapshot = load_snapshot(
-        store, at, branch, options, open_elsewhere=lambda url: open_store(url, elsewhere)
-    )
+    snapshot = load_snapshot(store, at, branch, options, open_elsewhere=lambda url: open_store(url, elsewhere))
     return PaimonView(snapshot, storage_options)

@@ -1,7 +1,7 @@
 """Avro container files to Python records, with every codec that writers use.
 
-Logical types are left aside: dates, times and decimals come as the numbers and bytes that the file holds, since Python's
-own types do not hold all of them.
+Logical types are left aside: dates, times and decimals come as the numbers and bytes that the file holds, since
+Python's own types do not hold all of them.
 
 Specification: https://avro.apache.org/docs/1.11.1/specification/#object-container-files. fastavro decodes the records;
 blocks are decompressed here, by pyarrow, since fastavro wants a package of its own for each codec.
@@ -57,7 +57,8 @@ def _damaged(reason: str, path: str | None = None) -> CorruptTable:
 def _header(data: bytes) -> tuple[dict[str, bytes], int]:
     if data[:4] != MAGIC:
         raise _damaged("it does not begin as one")
-    position, entries = 4, {}
+    position = 4
+    entries: dict[str, bytes] = {}
     while True:
         count, position = _long(data, position)
         if count == 0:

@@ -147,4 +147,3 @@ def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
         return pa.chunked_array([pa.array(made, pa.string())])
     text = values.cast(pa.string())
     return pc.if_else(text.is_null(), "\x00", pc.binary_join_element_wise("=", text, ""))
-

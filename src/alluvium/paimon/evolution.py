@@ -1,7 +1,7 @@
 """How the columns of today come out of a file that was written with another schema.
 
-Specification: "load schema-`_SCHEMA_ID`, map wanted id to old name/type (recursively in rows, list elements, map values),
-read by the old name, cast, missing: null".
+Specification: "load schema-`_SCHEMA_ID`, map wanted id to old name/type (recursively in rows, list elements, map
+values), read by the old name, cast, missing: null".
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Manifest lists, manifests and index manifests to Arrow; the live files of a snapshot.
 
-Specification: `org.apache.paimon.manifest`. Three containers occur: Avro, Avro of Paimon 1.0 and before (every record in
-a union with null), and ORC; the first bytes of a file say which, never an option of the table.
+Specification: `org.apache.paimon.manifest`. Three containers occur: Avro, Avro of Paimon 1.0 and before (every record
+in a union with null), and ORC; the first bytes of a file say which, never an option of the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,7 @@ _ENTRY_PATHS = {
 _INDEX_PATHS = {"ranges": ("_DELETIONS_VECTORS_RANGES",)}
 
 
-def _path(name: str, known: dict[str, tuple[str, ...]], prefix: tuple[str, ...]) -> tuple[str, ...]:
+def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ...]) -> tuple[str, ...]:
     return known.get(name, (*prefix, f"_{name.upper()}"))
 
 
@@ -136,9 +136,7 @@ def _column(records: Sequence[dict[str, object]], path: tuple[str, ...]) -> list
 
 def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa.Table:
     try:
-        return pa.Table.from_arrays(
-            [pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema
-        )
+        return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise CorruptTable(f"its records are malformed: {error}", code="damaged-manifest", path=place) from None
 

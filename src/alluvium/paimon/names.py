@@ -1,6 +1,7 @@
 """Where the files of a table are, from its root.
 
-A branch has its own schema, snapshot, tag and changelog files; its manifests and data lie in the main table's directories.
+A branch has its own schema, snapshot, tag and changelog files; its manifests and data lie in the main table's
+directories.
 """
 
 from __future__ import annotations

@@ -157,7 +157,9 @@ def data_paths(entries: pa.Table, partitions: Partitions, schema: TableSchema) -
     if pc.any(pc.match_substring_regex(names, r"/|\x00|^\.{0,2}$")).as_py():
         raise CorruptTable("a manifest names a data file by a path", code="path-escapes-root")
     external = entries["external_path"].combine_chunks()
-    return pc.coalesce(external, pc.binary_join_element_wise(bucket_directories(entries, partitions, schema), names, "/"))
+    return pc.coalesce(
+        external, pc.binary_join_element_wise(bucket_directories(entries, partitions, schema), names, "/")
+    )
 
 
 def bucket_directories(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> pa.Array:

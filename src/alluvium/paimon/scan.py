@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
-from alluvium.paimon.column_types import ColumnField, ColumnType, logical_type
+from alluvium.paimon.column_types import ColumnField, ColumnType
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
 from alluvium.paimon.features.deletion_vectors import VectorMasks, vector_masks
 from alluvium.paimon.merge import FIRST_ROW, GROUP, KIND, SEQUENCE, is_true, key_merge, merge_engine
@@ -91,7 +91,9 @@ def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expre
     own = set(partition_rows(snapshot, visible_entries(snapshot)).to_pylist())
     rows = partition_rows(other, visible)
     mask = pa.array([row not in own for row in rows.dictionary.to_pylist()]).take(rows.indices)
-    narrowed = replace(other, schema=replace(other.schema, options={**other.schema.options, "scan.fallback-branch": ""}))
+    narrowed = replace(
+        other, schema=replace(other.schema, options={**other.schema.options, "scan.fallback-branch": ""})
+    )
     selection = _select(narrowed, visible.filter(mask), where)
     extra = plan_files(narrowed, selection, _merge_of(narrowed, selection), vector_masks(narrowed))
     renamed = tuple(replace(part, key=f"{branch}/{part.key}") for part in extra.parts)
@@ -190,9 +192,7 @@ def _merge_of(snapshot: Snapshot, selection: Selection) -> KeyMerge | None:
     return None if selection.section is None else key_merge(snapshot.schema)
 
 
-def plan_files(
-    snapshot: Snapshot, selection: Selection, merge: KeyMerge | None, masks: VectorMasks | None
-) -> ScanPlan:
+def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None, masks: VectorMasks | None) -> ScanPlan:
     """The plan of some files.
 
     Args:
@@ -300,9 +300,8 @@ def _patched(
     }
     columns = []
     for f in snapshot.schema.fields:
-        if f.name in snapshot.schema.partition_keys:
-            columns.append(f)
-        elif f.id in held and (file_format == "blob" or not _is_blob(f.type) or f.name in inline):
+        apart = _is_blob(f.type) and file_format != "blob" and f.name not in inline
+        if f.name in snapshot.schema.partition_keys or (f.id in held and not apart):
             columns.append(f)
     return held, columns
 
@@ -362,5 +361,3 @@ def _scan_files(
             "mask": pa.nulls(count, pa.binary()),
         }
     ).select(SCAN_FILES.names)
-
-

@@ -87,9 +87,7 @@ class EntryStatistics:
     def _column(self, path: tuple[str, ...]) -> ColumnField | None:
         return self._snapshot.schema.find(path[0]) if len(path) == 1 else None
 
-    def _places(
-        self, column: ColumnField, same_type: bool
-    ) -> list[tuple[np.ndarray, int | None, list[ColumnField]]]:
+    def _places(self, column: ColumnField, same_type: bool) -> list[tuple[np.ndarray, int | None, list[ColumnField]]]:
         """For files alike in their statistics: which they are, at which place the column stands, and all columns."""
         found = []
         for schema_id, names, rows in self._groups:

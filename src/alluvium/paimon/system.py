@@ -69,7 +69,9 @@ def read_system_table(snapshot: Snapshot, name: str) -> pa.Table:
     """
     if name not in SYSTEM_TABLES:
         known = (*SYSTEM_TABLES, "audit_log", "ro", "row_tracking")
-        raise InvalidRequest(f"there is no system table {name!r}", code="unknown-system-table", hint=suggest(name, known))
+        raise InvalidRequest(
+            f"there is no system table {name!r}", code="unknown-system-table", hint=suggest(name, known)
+        )
     return SYSTEM_TABLES[name](snapshot)
 
 
@@ -189,8 +191,8 @@ def _moment(value: object) -> dt.datetime | None:
     if isinstance(value, str):
         return dt.datetime.fromisoformat(value[:23])
     if isinstance(value, list) and len(value) >= 5:
-        parts = [*value, 0, 0][:7]
-        return dt.datetime(*parts[:6], parts[6] // 1000)
+        year, month, day, hour, minute, second, nanos = [*value, 0, 0][:7]
+        return dt.datetime(year, month, day, hour, minute, second, nanos // 1000)
     return None
 
 
@@ -219,9 +221,7 @@ def _consumers(snapshot: Snapshot) -> pa.Table:
 def _partition_texts(schema: TableSchema, partitions: Partitions, brackets: str) -> pa.Array:
     """`{a, b}`, or `a=1/b=2` where no brackets are given."""
     fields = [f for name in schema.partition_keys if (f := schema.find(name)) is not None]
-    columns = [
-        partition_text(partitions.values[f.name].combine_chunks(), f, legacy=False).to_pylist() for f in fields
-    ]
+    columns = [partition_text(partitions.values[f.name].combine_chunks(), f, legacy=False).to_pylist() for f in fields]
     lines = []
     for row in zip(*columns, strict=True):
         if brackets:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from alluvium.codecs.temporal_text import parse_timestamp, parse_zone
 from alluvium.errors import InvalidRequest, NotFound
@@ -64,8 +65,13 @@ def parse_at(at: At, options: Mapping[str, str], time_zone: str = "UTC") -> At:
             raise InvalidRequest(
                 "more than one point in time was asked for", code="version-and-timestamp", hint=f"leave {name} out"
             )
-        found = replace(found, **{attribute: _value(name, options[name], time_zone)})
+        found = _with(found, attribute, _value(name, options[name], time_zone))
     return found
+
+
+def _with(at: At, attribute: str, value: int | str) -> At:
+    members: dict[str, Any] = {attribute: value}
+    return replace(at, **members)
 
 
 def _value(name: str, text: str, time_zone: str) -> int | str:

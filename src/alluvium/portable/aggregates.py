@@ -5,7 +5,7 @@ An aggregate holds one accumulator a key. `add`, `retract` and `reset` get flags
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -217,10 +217,13 @@ class Numbers:
                 raise no_retract(self._rule)
         have |= taken
 
-    def _ensure_no_zero(self, divisors: npt.NDArray[np.generic]) -> None:
+    def _ensure_no_zero(self, divisors: npt.NDArray[Any]) -> None:
         if self._values.dtype.kind == "i" and (divisors == 0).any():
             raise UnsupportedFeature(
-                "a product takes a zero back", code="unsupported-retract", column=self._rule.column, features=("product",)
+                "a product takes a zero back",
+                code="unsupported-retract",
+                column=self._rule.column,
+                features=("product",),
             )
 
     def reset(self, flags: Flags) -> None:
@@ -230,7 +233,7 @@ class Numbers:
         return pa.array(self._sum, mask=~self._have).cast(self._kind)
 
 
-def _quotient(left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+def _quotient(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if left.dtype.kind != "i":
         return np.asarray(left / right)
     # Towards zero, as Java divides.

@@ -88,7 +88,9 @@ def _plain(kind: Any) -> Any:
     if isinstance(kind, list):
         rest = [part for part in kind if part != "null"]
         if len(rest) != 1:
-            raise UnsupportedFeature("an Avro union of several types", code="unsupported-file-type", features=("union",))
+            raise UnsupportedFeature(
+                "an Avro union of several types", code="unsupported-file-type", features=("union",)
+            )
         return _plain(rest[0])
     return kind
 
@@ -144,7 +146,9 @@ def _values(values: list[Any], kind: Any) -> list[Any]:
                    for f in kind["fields"]]  # fmt: skip
         return [None if v is None else {n: c[i] for n, c in columns} for i, v in enumerate(values)]
     if root == "map":
-        return [None if v is None else list(zip(v, _values(list(v.values()), kind["values"]), strict=True)) for v in values]
+        return [
+            None if v is None else list(zip(v, _values(list(v.values()), kind["values"]), strict=True)) for v in values
+        ]
     if root == "array":
         items = _plain(kind["items"])
         if _is_map(kind, items):

@@ -1,8 +1,8 @@
 """A file of large values: one column, each value with a frame of its own.
 
-Specification: Paimon's PIP-35. A frame is a magic number, the value, the frame's length (8 bytes, little endian) and a CRC32 of
-all that; the file ends with the frames' lengths (as zigzag varints of differences), the size of that index (4 bytes) and a
-version (1 byte). A length of -1 is null.
+Specification: Paimon's PIP-35. A frame is a magic number, the value, the frame's length (8 bytes, little endian) and a
+CRC32 of all that; the file ends with the frames' lengths (as zigzag varints of differences), the size of that index
+(4 bytes) and a version (1 byte). A length of -1 is null.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Aggregates whose accumulators are texts, lists, maps and bitmaps: Python values, touched only where a row adds to them.
+"""Aggregates whose accumulators are texts, lists, maps and bitmaps: Python values, touched only where a row adds.
 
 No kernel of Arrow joins lists or maps of many keys, so these go value by value; only columns with such a function pay.
 """
@@ -51,7 +51,9 @@ class Collected:
             )
         self._apply(self._retract, rows, flags, False)
 
-    def _apply(self, function: Callable[[Any, Any, dict[str, str]], Any], rows: Indices, flags: Flags, swap: bool) -> None:
+    def _apply(
+        self, function: Callable[[Any, Any, dict[str, str]], Any], rows: Indices, flags: Flags, swap: bool
+    ) -> None:
         places = np.flatnonzero(flags)
         taken = self._values.take(pa.array(rows[places])).to_pylist()
         for place, value in zip(places.tolist(), taken, strict=True):
@@ -175,7 +177,9 @@ def _bitmap_union(kind: Any) -> Callable[[Any, Any, dict[str, str]], Any]:
 
 
 #: What adds, and what takes back, by Paimon's name of the function.
-COLLECTORS: dict[str, tuple[Callable[[Any, Any, dict[str, str]], Any], Callable[[Any, Any, dict[str, str]], Any] | None]] = {
+COLLECTORS: dict[
+    str, tuple[Callable[[Any, Any, dict[str, str]], Any], Callable[[Any, Any, dict[str, str]], Any] | None]
+] = {
     "listagg": (_listagg, None),
     "collect": (_collect, _uncollect),
     "merge_map": (_merge_map, _unmerge_map),

@@ -175,19 +175,15 @@ def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "
         files: Where it lies.
         path: As the plan names it.
         time_zone: The session's.
-        file_format: As in `ScanPart`.
+        file_format: One of `FORMATS`.
         unit: Of INT96 timestamps in Parquet: `"us"`, or `"ns"` for columns that are finer.
 
     Raises:
         NotFound: The file is not there.
         CorruptTable: It is no file of that format.
-        UnsupportedFeature: pyarrow cannot read one of its types, or the format is not known.
+        UnsupportedFeature: pyarrow cannot read one of its types.
     """
     if file_format != "parquet":
-        if file_format not in _OTHERS:
-            raise UnsupportedFeature(
-                f"{file_format} files cannot be read without Spark", code="unsupported-scan", path=path
-            )
         return _OTHERS[file_format](path, files.open(path))
     try:
         # INT96 years such as 1677 overflow nanoseconds, pyarrow's default unit for them.
@@ -212,3 +208,5 @@ _OTHERS: dict[str, Callable[[str, pa.NativeFile], RowFile]] = {
     "avro": open_avro,
     "blob": open_blob,
 }
+#: What a `ScanPart.file_format` may be here.
+FORMATS = frozenset({"parquet", *_OTHERS})

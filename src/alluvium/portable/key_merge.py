@@ -1,8 +1,8 @@
 """Merging rows by key with Arrow and numpy: rows are sorted by key and age once, then all keys go at the same time.
 
-`deduplicate`, `first-row` and `patch` choose a row of each key (or of each column of a key) and are done in one step. The
-others go in rounds: the first round takes the oldest row of every key, the second the next, and so on. A key has a row a
-sorted run at most, so there are few rounds, and each is a handful of kernels over all keys.
+`deduplicate`, `first-row` and `patch` choose a row of each key (or of each column of a key) and are done in one step.
+The others go in rounds: the first round takes the oldest row of every key, the second the next, and so on. A key has a
+row a sorted run at most, so there are few rounds, and each is a handful of kernels over all keys.
 """
 
 from __future__ import annotations
@@ -92,9 +92,8 @@ def differs(values: pa.Array) -> Flags:
     here, before = values.slice(1), values.slice(0, max(len(values) - 1, 0))
     unequal = pc.not_equal(here, before)
     nulls = pc.xor(here.is_null(), before.is_null())
-    return np.asarray(pc.fill_null(unequal, False).to_numpy(zero_copy_only=False), bool) | np.asarray(
-        nulls.to_numpy(zero_copy_only=False), bool
-    )
+    both = pc.or_(pc.fill_null(unequal, False), nulls)
+    return np.asarray(both.to_numpy(zero_copy_only=False), bool)
 
 
 def _kinds(table: pa.Table, merge: KeyMerge) -> npt.NDArray[np.int8]:

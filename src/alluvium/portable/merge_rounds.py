@@ -1,6 +1,7 @@
 """Partial updates and aggregation, a round for the n-th row of every key.
 
-A column that keeps one of its values is a row number, not a value: -1 is null. Only aggregates hold values between rounds.
+A column that keeps one of its values is a row number, not a value: -1 is null. Only aggregates hold values between
+rounds.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.plan.scan import KeyMerge, MergeRule
+from alluvium.plan.scan import KeyMerge
 from alluvium.portable.aggregates import Aggregate, aggregate_of
 
 _UPDATE_BEFORE, _DELETE = 1, 3
@@ -200,8 +201,6 @@ def _ranks(table: pa.Table, group: tuple[str, ...]) -> Indices:
     ranks = np.empty(table.num_rows, np.int64)
     ranks[order.to_numpy()] = np.cumsum(begins)
     return np.where(all_null, -1, ranks)
-
-
 
 
 def sort_nulls_first(table: pa.Table, order: Sequence[tuple[str, str]]) -> pa.Array:

@@ -90,12 +90,11 @@ def _file_table(
     part = rows.part
     data = open_data_file(files, rows.path, time_zone, part.file_format, rows.unit)
     with contextlib.closing(data):
-        for num_rows, batch, left in made_batches(rows, data, schema.names, batch_size, files.uri(rows.path), time_zone):
-            have = set() if batch is None else set(batch.schema.names)
-            arrays = [
-                batch.column(batch.schema.get_field_index(f.name)) if f.name in have else pa.nulls(num_rows, f.type)
-                for f in schema
-            ]
+        for num_rows, batch, left in made_batches(
+            rows, data, schema.names, batch_size, files.uri(rows.path), time_zone
+        ):
+            have = {} if batch is None else dict(zip(batch.schema.names, batch.columns, strict=True))
+            arrays = [have[f.name] if f.name in have else pa.nulls(num_rows, f.type) for f in schema]
             arrays.append(pa.repeat(pa.scalar(number, pa.int32()), num_rows))
             made = pa.RecordBatch.from_arrays(arrays, schema=target)
             batches.append(made if left is None else made.filter(left))

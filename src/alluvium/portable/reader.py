@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Expression, column_paths
 from alluvium.plan.scan import ScanPart, ScanPlan
-from alluvium.portable.data_file import Files, RowFile, open_data_file
+from alluvium.portable.data_file import FORMATS, Files, RowFile, open_data_file
 from alluvium.portable.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
 from alluvium.portable.merged import merged_tables
 from alluvium.schema.arrow import to_arrow
@@ -72,6 +72,11 @@ def read_batches(
         NotFound: A data file is missing (while reading, code `missing-file`).
         CorruptTable: A data file is damaged (while reading).
     """
+    for part in plan.parts:
+        if part.file_format not in FORMATS:
+            raise UnsupportedFeature(
+                f"{part.file_format} files cannot be read without Spark", code="unsupported-scan", url=plan.root
+            )
     request = _plan_request(plan, columns, where, time_zone, batch_size)
     files = Files(store, open_store)
     return pa.RecordBatchReader.from_batches(request.schema, _read(plan, request, files))
@@ -147,9 +152,7 @@ def _next_file(
 
 def _file_batches(rows: FileRows, data: RowFile, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
     uri = files.uri(rows.path)
-    for num_rows, table, left in made_batches(
-        rows, data, request.needed, request.batch_size, uri, request.time_zone
-    ):
+    for num_rows, table, left in made_batches(rows, data, request.needed, request.batch_size, uri, request.time_zone):
         keep = _kept(num_rows, table, left, request)
         if keep is not None:
             num_rows = pc.sum(keep).as_py() or 0

@@ -146,7 +146,9 @@ def cast(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: st
 def _nested(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
     kind = to_arrow(logical_type(target))
     if target.root == "ROW":
-        members = dict(zip((f.id for f in source.fields), zip(source.fields, values.flatten(), strict=True), strict=True))
+        members = dict(
+            zip((f.id for f in source.fields), zip(source.fields, values.flatten(), strict=True), strict=True)
+        )
         arrays = []
         for f, arrow in zip(target.fields, kind, strict=True):
             if f.id in members:

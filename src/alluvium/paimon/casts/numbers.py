@@ -1,4 +1,4 @@
-"""Casts to booleans and numbers, as Java's: integers wrap, floating point saturates, decimals round half up or are null."""
+"""Casts to booleans and numbers, as Java's: integers wrap, floating point saturates, decimals round half up or null."""
 
 from __future__ import annotations
 
@@ -119,9 +119,13 @@ def _parse_floating(text: str, target: ColumnType) -> float:
 
 def to_decimal(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
     if source.root in ("CHAR", "VARCHAR"):
-        return each(values, lambda text: _parse_decimal(str(text), target), pa.decimal128(target.precision, target.scale))
+        return each(
+            values, lambda text: _parse_decimal(str(text), target), pa.decimal128(target.precision, target.scale)
+        )
     if source.root in ("FLOAT", "DOUBLE"):
-        return each(values, lambda number: _rounded(repr(number), target), pa.decimal128(target.precision, target.scale))
+        return each(
+            values, lambda number: _rounded(repr(number), target), pa.decimal128(target.precision, target.scale)
+        )
     if source.root == "BOOLEAN":
         values = values.cast(pa.int8())
     if source.root != "DECIMAL":

@@ -150,4 +150,5 @@ def _parse_stamp(text: str, target: ColumnType) -> int:
     if days is None or hours > 23 or minutes > 59 or seconds > 59:
         raise failed(text, target)
     whole = days * 86_400 + hours * 3600 + minutes * 60 + seconds
-    return whole * 1_000_000_000 + int((match[7] or "0").ljust(9, "0"))
+    nanos: int = whole * 1_000_000_000 + int((match[7] or "0").ljust(9, "0"))
+    return nanos

@@ -1,8 +1,8 @@
 """Deletion vectors: which rows of a data file are gone, in index files of two versions.
 
-Specification: `org.apache.paimon.deletionvectors`. An index file begins with the byte 1; then for each vector its length
-(4 bytes, big endian), the vector, and the vector's CRC32 (4 bytes, big endian). A vector of 32 bits begins with the number
-1581511376 (big endian), one of 64 bits, which is Delta's too, with 1681511377 (little endian).
+Specification: `org.apache.paimon.deletionvectors`. An index file begins with the byte 1; then for each vector its
+length (4 bytes, big endian), the vector, and the vector's CRC32 (4 bytes, big endian). A vector of 32 bits begins with
+the number 1581511376 (big endian), one of 64 bits, which is Delta's too, with 1681511377 (little endian).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, resolve
 
 INDEX_TYPE = "DELETION_VECTORS"
-_VERSION = 1
 _MAGIC_32, _MAGIC_64 = 1_581_511_376, 1_681_511_377
 #: Data file, index file, where in it, how long.
 _RANGES = pa.schema(
