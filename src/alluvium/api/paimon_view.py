@@ -16,7 +16,15 @@ from alluvium.codecs.variant_text import show_variants
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression
-from alluvium.paimon.changes import ROW_KIND, change_mode, difference, kind_names, plan_changes, resolve_end
+from alluvium.paimon.changes import (
+    ROW_KIND,
+    change_mode,
+    difference,
+    kind_names,
+    plan_changes,
+    plan_difference,
+    resolve_end,
+)
 from alluvium.paimon.history import read_history
 from alluvium.paimon.merge import KIND, keep_deletes
 from alluvium.paimon.scan import plan_read_optimized, plan_scan
@@ -229,14 +237,15 @@ class PaimonView:
         if not self.primary_keys:
             raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
         wanted = [KIND, *self.schema.names]
-        before, after = (self._at(number, wanted, where) for number in (first, last))
+        plans = plan_difference(self._snapshot, self._at(first), self._at(last))
+        before, after = (self._read(plan, wanted, where).read_all() for plan in plans)
         return _kinds_first(difference(before, after).select([KIND, *names]), ROW_KIND)
 
-    def _at(self, number: int, names: list[str], where: Expression | None) -> pa.Table:
-        """The rows of another snapshot by this view's schema."""
+    def _at(self, number: int) -> Snapshot:
         old = self._snapshot
-        found = load_snapshot(old.store, At(snapshot_id=number), old.branch, None, old.time_zone, old.open_store)
-        return self._read(plan_scan(replace(found, schema=old.schema), where), names, where).read_all()
+        if number == 0:
+            return replace(old, document=None, _loaded={})
+        return load_snapshot(old.store, At(snapshot_id=number), old.branch, None, old.time_zone, old.open_store)
 
     def _read(
         self,

@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.open import is_paimon, open_snapshot, option_texts, paimon_point, storage_for
 from alluvium.api.options import (
     READ,
     READ_LATER,
@@ -34,10 +34,13 @@ from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
+from alluvium.paimon.names import MAIN_BRANCH
+from alluvium.paimon.snapshot import load_snapshot as load_paimon
+from alluvium.paimon.source import PaimonSource
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native import read_native, unreadable
 from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
@@ -57,6 +60,10 @@ def read(
     where: str | Column | None = None,
     columns: Sequence[str] | None = None,
     lane: str | None = None,
+    *,
+    tag: str | None = None,
+    branch: str | None = None,
+    table_options: Mapping[str, object] | None = None,
     **options: object,
 ) -> DataFrame:
     """A table as a DataFrame on Spark's own Parquet reader.
@@ -75,6 +82,9 @@ def read(
         where: Only rows for which this is true.
         columns: Only these.
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
+        tag: Of Paimon: the snapshot that has this tag.
+        branch: Of Paimon: the table as this branch has it.
+        table_options: Of Paimon: dynamic table options, e.g. `scan.snapshot-id` (also as `options={...}`).
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
             `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
@@ -88,6 +98,7 @@ def read(
     Example:
         >>> alluvium.read(spark, "/data/flights").where("month = 1").count()
     """
+    dynamic = options.pop("options", table_options)
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
     at_version, at_ms = as_of(
@@ -103,7 +114,14 @@ def read(
     open_any = _opener(spark, storage_options)
     # Without a JVM nobody can read a large log for us.
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
-    snapshot = open_snapshot(open_any(url), at_version, at_ms, zone, open_any, limit)
+    store = open_any(url)
+    if is_paimon(store):
+        at = paimon_point(at_version, at_ms, tag)
+        texts = option_texts(dynamic if isinstance(dynamic, Mapping) else None)
+        found = load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any)
+        paimon = WorkerRequest(PaimonSource(found), zone, dict(storage_options or {}), choice.why)
+        return _read_paimon(spark, paimon, choice, where, columns)
+    snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
@@ -143,6 +161,22 @@ def _ensure_no_properties(options: Options) -> None:
     if options.properties:
         name = next(iter(options.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
+
+
+def _read_paimon(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    """A Paimon table: by Spark's own reader where no rows merge and all files are Parquet, else by Python workers."""
+    schema = request.source.plan_scan(None).schema
+    predicate = parse_predicate(where, schema, request.time_zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, schema.names)
+    if choice.lane != "python" and unreadable(request.source.plan_scan(None)) is None:
+        return _narrowed(_read_source(spark, request.source, choice), where, names)
+    return read_by_workers(spark, request, names, where, predicate)
 
 
 def _as_of_changes() -> InvalidRequest:

@@ -6,6 +6,7 @@ Specification: `incremental-between`, `incremental-between-scan-mode`; "a exclus
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon.manifest import read_entries
 from alluvium.paimon.partitions import partitions_of
-from alluvium.paimon.scan import Selection, is_data_evolution, plan_files
+from alluvium.paimon.scan import Selection, is_data_evolution, plan_entries, plan_files, visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, list_tags, read_changelog
@@ -106,6 +107,19 @@ def _list_of(document: SnapshotDocument, mode: str) -> str | None:
     if mode == "changelog":
         return document.changelog_manifest_list
     return document.delta_manifest_list if document.commit_kind == "APPEND" else None
+
+
+def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple[ScanPlan, ScanPlan]:
+    """The rows of the files that only the first state has, and of those that only the last has, merged by key.
+
+    Specification: `IncrementalDiffStartingScanner`: files that both states have are left out.
+    """
+    before, after = visible_entries(start), visible_entries(end)
+    plans = []
+    for one, other, state in ((before, after, start), (after, before, end)):
+        own = one.filter(pc.invert(pc.is_in(one["file_name"], value_set=other["file_name"].combine_chunks())))
+        plans.append(plan_entries(replace(state, schema=snapshot.schema), own))
+    return plans[0], plans[1]
 
 
 def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:

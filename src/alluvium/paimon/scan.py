@@ -82,6 +82,12 @@ def _plan_branch(snapshot: Snapshot, where: Expression | None) -> ScanPlan:
     return plan_files(snapshot, selection, _merge_of(snapshot, selection), vector_masks(snapshot))
 
 
+def plan_entries(snapshot: Snapshot, entries: pa.Table) -> ScanPlan:
+    """How to read some of a snapshot's files."""
+    selection = _select(snapshot, entries, None)
+    return plan_files(snapshot, selection, _merge_of(snapshot, selection), vector_masks(snapshot))
+
+
 def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expression | None) -> ScanPlan:
     """Partitions that the table lacks come from the branch. Specification: `FallbackReadFileStoreTable`."""
     at = At() if snapshot.document is None or "scan.snapshot-id" not in snapshot.asked else At(snapshot.version)
@@ -208,8 +214,8 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         section, merge = _row_ranges(entries, selection.partitions), _patches()
     files = _scan_files(selection, section, schema.partition_keys, data_paths(entries, selection.partitions, schema))
     parts = []
-    for number, (rows, schema_id, file_format, names, merged) in enumerate(_alike(entries, section)):
-        key = f"{snapshot.branch}.{number}"
+    for alike, rows, schema_id, file_format, names, merged in _alike(entries, section):
+        key = f"{snapshot.branch}.{alike}"
         held = file_columns(snapshot.schema_of(schema_id), names)
         if merged and merge is not None and merge.engine == "patch":
             held, columns = _patched(snapshot, held, file_format)
@@ -230,7 +236,7 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         )
     if not parts:
         output = [output_column(f, {}, ()) for f in schema.fields] + _hidden_columns(snapshot, False)
-        parts.append(ScanPart(f"{snapshot.branch}.0", files, "parquet", Struct(), tuple(output)))
+        parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", Struct(), tuple(output)))
     return ScanPlan(
         snapshot.store.url,
         tuple(parts),
@@ -312,8 +318,8 @@ def _is_blob(column: ColumnType) -> bool:
 
 def _alike(
     entries: pa.Table, section: np.ndarray | None
-) -> list[tuple[np.ndarray, int, str, tuple[str, ...] | None, bool]]:
-    """Files that are read alike: by schema, format, columns written, and whether their rows merge."""
+) -> list[tuple[str, np.ndarray, int, str, tuple[str, ...] | None, bool]]:
+    """Files that are read alike: by schema, format, columns written, and whether their rows merge; with a name."""
     if not entries.num_rows:
         return []
     # "Take the format of a data file from its extension".
@@ -336,7 +342,9 @@ def _alike(
                 f"data files of format {file_format!r}", code="unsupported-file-format", features=(file_format,)
             )
         columns = None if names == "\x01" else tuple(names.split("\x00"))
-        found.append((np.flatnonzero(indices == number), int(schema_id), file_format, columns, is_merged == "true"))
+        name = key.translate({0: ",", 1: "*", 2: "."})
+        rows = np.flatnonzero(indices == number)
+        found.append((name, rows, int(schema_id), file_format, columns, is_merged == "true"))
     return found
 
 

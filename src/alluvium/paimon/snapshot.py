@@ -99,6 +99,7 @@ def load_snapshot(
     options: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
     open_elsewhere: Callable[[str], Store] = open_store,
+    schema_id: int | None = None,
 ) -> Snapshot:
     """Reads a state of the table at the store's root.
 
@@ -109,6 +110,7 @@ def load_snapshot(
         options: The table's dynamic options, on top of those that its schema has.
         time_zone: The session's, for casts and for `scan.timestamp`.
         open_elsewhere: From a URL to its store, for files that lie outside the table.
+        schema_id: By which schema rows are read, whatever the state's own.
 
     Raises:
         NotFound: There is no table (`"not-a-table"`), no such branch, or nothing at that point.
@@ -127,8 +129,13 @@ def load_snapshot(
         schema = latest
         if not point.is_latest and document is not None and document.schema_id != latest.id:
             schema = read_schema(store, document.schema_id, branch)
+        if schema_id is not None and schema_id != schema.id:
+            schema = read_schema(store, schema_id, branch)
+        # A tag outlives its snapshot, so it is what names the state.
+        tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
+        named = {**asked, "scan.tag-name": tag} if tag else asked
         schema = replace(schema, options={**schema.options, **asked})
-        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, asked)
+        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named)
 
 
 def is_table(store: Store) -> bool:

@@ -16,6 +16,8 @@ from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import MergeRule
 from alluvium.portable.collections_merged import COLLECTORS, Collected
 
+#: Digits of decimals that Java keeps as whole numbers.
+_COMPACT = 18
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 _CHOSEN = ("last_value", "last_non_null_value", "first_value", "first_non_null_value", "min", "max", "primary-key")
@@ -133,14 +135,12 @@ class Chosen:
         if function == "last_non_null_value":
             have = (row >= 0) & self._valid[np.maximum(row, 0)]
             chosen = flags & valid & ~have
-        elif function == "first_value":
+        elif function in ("first_value", "first_non_null_value"):
+            # Java calls `agg` with its arguments exchanged, which then keeps what it takes for the accumulator.
             chosen = flags
-        elif function == "first_non_null_value":
-            chosen = flags & valid
         else:
             return
         row[chosen] = rows[chosen]
-        self._seen[: len(rows)] |= chosen
 
     def retract(self, rows: Indices, flags: Flags) -> None:
         if self._rule.ignores_retract:
@@ -212,7 +212,7 @@ class Numbers:
             elif self._rule.function == "product":
                 self._ensure_no_zero(new[both])
                 total[both] = _quotient(total[both], new[both])
-                total[only] = new[only]
+                taken = both
             else:
                 raise no_retract(self._rule)
         have |= taken
@@ -240,6 +240,13 @@ def _quotient(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> npt.NDArray[An
     magnitude = np.abs(left.astype(object)) // np.abs(right.astype(object))
     sign = np.sign(left.astype(object)) * np.sign(right.astype(object))
     return np.asarray((magnitude * sign).astype(left.dtype))
+
+
+def _choose(condition: pa.BooleanArray, yes: pa.Array, no: pa.Array) -> pa.Array:
+    """`if_else` that looks at no digit: sums may have more than their type."""
+    places = np.asarray(condition.to_numpy(zero_copy_only=False), bool)
+    rows = np.arange(len(places)) + np.where(places, 0, len(places))
+    return pa.concat_arrays([yes, no]).take(pa.array(rows))
 
 
 class Decimals:
@@ -272,13 +279,25 @@ class Decimals:
         size = len(rows)
         old, rest = self._state.slice(0, size), self._state.slice(size)
         new = self._values.take(pa.array(rows))
-        wide = pa.decimal256(76, self._kind.scale * (2 if self._rule.function == "product" else 1))
-        half = pa.decimal256(38, self._kind.scale)
-        joined = self._fitting(function(old.cast(half), new.cast(half)).cast(wide))
+        product = self._rule.function == "product"
+        # Arrow's results have a digit more than both operands together.
+        half = pa.decimal256(min(self._kind.precision, 37) if product else 38, self._kind.scale)
+        wide = pa.decimal256(76, self._kind.scale * (2 if product else 1))
+        exact = function(old.cast(half), new.cast(half)).cast(wide)
+        joined = self._compact(exact) if not product and self._kind.precision <= _COMPACT else self._fitting(exact)
         alone = pc.negate(new.cast(half)).cast(self._kind) if negated else new
         both = pc.and_(old.is_valid(), new.is_valid())
-        made = pc.if_else(both, joined, pc.if_else(new.is_valid(), alone, old))
-        self._state = pa.concat_arrays([pc.if_else(pa.array(flags), made, old), rest])
+        made = _choose(both, joined, _choose(new.is_valid(), alone, old))
+        self._state = pa.concat_arrays([_choose(pa.array(flags), made, old), rest])
+
+    def _compact(self, wide: pa.Array) -> pa.Array:
+        """Java adds decimals of at most 18 digits as whole numbers, and does not look whether the sum fits."""
+        whole = pa.concat_arrays([wide, wide.slice(0, 0)])
+        numbers = np.frombuffer(whole.buffers()[1], np.int64)[: 4 * len(whole) : 4]
+        sixteen = np.stack([numbers, numbers >> 63], axis=1)
+        valid = np.packbits(np.asarray(whole.is_valid().to_numpy(zero_copy_only=False), bool), bitorder="little")
+        buffers = [pa.py_buffer(valid), pa.py_buffer(np.ascontiguousarray(sixteen))]
+        return pa.Array.from_buffers(self._kind, len(whole), buffers)
 
     def _fitting(self, wide: pa.Array) -> pa.Array:
         scale, digits = self._kind.scale, self._kind.precision

@@ -76,12 +76,11 @@ class Rounds:
     def _aggregate(self, rows: Indices, retracts: Flags, deletes: Flags) -> None:
         removed = deletes if self._merge.removes_on_delete else np.zeros(len(rows), bool)
         if removed.any():
-            self._restart(removed)
-        for name, aggregate in self._aggregates.items():
+            self._restart(rows, removed)
+        for aggregate in self._aggregates.values():
             aggregate.add(rows, ~retracts)
             if (retracts & ~removed).any():
                 aggregate.retract(rows, retracts & ~removed)
-            del name
         self._inserted[: len(rows)] = True
 
     def _update(self, rows: Indices, inserts: Flags) -> None:
@@ -109,7 +108,7 @@ class Rounds:
         if self._groups:
             self._retract_groups(rows, retracts, deletes)
         elif self._merge.removes_on_delete:
-            self._restart(deletes)
+            self._restart(rows, deletes)
         else:
             raise UnsupportedFeature(
                 "rows are taken back in a table of partial updates that does not say what that means",
@@ -125,7 +124,7 @@ class Rounds:
             if not set(group).isdisjoint(self._merge.removing_groups):
                 removed |= newer[group] & deletes
         if removed.any():
-            self._restart(removed)
+            self._restart(rows, removed)
         for rule in self._rules:
             if not rule.sequence:
                 continue
@@ -151,14 +150,16 @@ class Rounds:
     def _set(self, column: str, rows: Indices, flags: Flags) -> None:
         self._row[column][: len(rows)][flags] = rows[flags]
 
-    def _restart(self, flags: Flags) -> None:
-        """Keys whose row is removed begin anew."""
-        active = len(flags)
-        self._deleted[:active] |= flags
-        for state in (*self._row.values(), *self._rank.values()):
-            state[:active][flags] = -1
+    def _restart(self, rows: Indices, flags: Flags) -> None:
+        """Keys whose row is removed begin anew, with what the deletion says: Java's merge functions do so."""
+        self._deleted[: len(rows)] |= flags
+        for column, state in self._row.items():
+            state[: len(rows)][flags] = np.where(self._valid[column][rows], rows, -1)[flags]
+        for group in self._groups:
+            self._raise_rank(group, rows, flags)
         for aggregate in self._aggregates.values():
             aggregate.reset(flags)
+            aggregate.add(rows, flags)
 
     def _result(self, starts: Indices, lengths: Indices) -> pa.Table:
         gone = self._deleted | ~self._inserted

@@ -136,7 +136,7 @@ def _parse_clock(text: str, target: ColumnType) -> int:
 def _parse_stamp(text: str, target: ColumnType) -> int:
     if _NUMBER.fullmatch(text) and target.root != _LTZ:
         # A number counts units of the type's precision.
-        number = int(text) * 10 ** (9 - target.precision)
+        number: int = int(text) * 10 ** (9 - target.precision)
         if abs(number) < 1 << 63:
             return number
     match = _STAMP.fullmatch(text)
