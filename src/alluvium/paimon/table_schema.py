@@ -97,10 +97,10 @@ def _field(node: dict[str, object], running: int) -> ColumnField:
     number = node.get("id", running)
     if not isinstance(number, int):
         raise CorruptTable(f"a field's id is {number!r}", code="invalid-schema")
-    return ColumnField(number, str(node["name"]), _type(node["type"]))
+    return ColumnField(number, str(node["name"]), parse_type(node["type"]))
 
 
-def _type(node: object) -> ColumnType:
+def parse_type(node: object) -> ColumnType:
     if isinstance(node, str):
         return _text_type(node)
     if not isinstance(node, dict):
@@ -109,9 +109,9 @@ def _type(node: object) -> ColumnType:
     nullable = "NOT NULL" not in text
     for root in ("ARRAY", "MULTISET", "VECTOR"):
         if text.startswith(root):
-            return ColumnType(root, nullable, int(node.get("length", 0)), element=_type(node["element"]))
+            return ColumnType(root, nullable, int(node.get("length", 0)), element=parse_type(node["element"]))
     if text.startswith("MAP"):
-        return ColumnType("MAP", nullable, key=_type(node["key"]), value=_type(node["value"]))
+        return ColumnType("MAP", nullable, key=parse_type(node["key"]), value=parse_type(node["value"]))
     if text.startswith("ROW"):
         return ColumnType("ROW", nullable, fields=tuple(_field(f, i) for i, f in enumerate(node["fields"])))
     raise CorruptTable(f"unknown type {text!r}", code="invalid-schema")

@@ -55,6 +55,7 @@ class Rounds:
         self._rank = {group: np.full(count, -1, np.int64) for group in self._groups}
         self._deleted = np.zeros(count, bool)
         self._inserted = np.zeros(count, bool)
+        self._filled = np.zeros(count, bool)
         for aggregate in self._aggregates.values():
             aggregate.begin(count)
         for number in range(int(lengths[0])):
@@ -69,6 +70,11 @@ class Rounds:
         if self._merge.engine == "aggregation":
             self._aggregate(rows, retracts, kinds == _DELETE)
             return
+        first = retracts & ~self._filled[:active]
+        if first.any():
+            # A key that begins with a row taken back begins with its values: `PartialUpdateMergeFunction.initRow`.
+            self._fill(rows, first)
+        self._filled[:active] = True
         if retracts.any():
             self._retract(rows, retracts, kinds == _DELETE)
         self._update(rows, ~retracts)
@@ -153,6 +159,9 @@ class Rounds:
     def _restart(self, rows: Indices, flags: Flags) -> None:
         """Keys whose row is removed begin anew, with what the deletion says: Java's merge functions do so."""
         self._deleted[: len(rows)] |= flags
+        self._fill(rows, flags)
+
+    def _fill(self, rows: Indices, flags: Flags) -> None:
         for column, state in self._row.items():
             state[: len(rows)][flags] = np.where(self._valid[column][rows], rows, -1)[flags]
         for group in self._groups:
