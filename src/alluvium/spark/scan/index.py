@@ -283,7 +283,7 @@ def ensure_readable(part: ScanPart) -> None:
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
     # Spark's reader knows neither times of day nor nanoseconds.
     for kind in (t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
-        if holds(part.read_schema, kind):
+        if holds(part.read_schema, kind) or any(holds(c.type, kind) for c in part.output):
             raise UnsupportedFeature(f"columns of type {kind} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
