@@ -13,7 +13,8 @@ import pytest
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.errors import CorruptTable
-from alluvium.paimon.column_types import ColumnType, logical_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataType
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from support.paimon_values import array_of, parse_column_type
@@ -31,8 +32,8 @@ def vectors() -> list[object]:
     return [pytest.param(v, id=",".join(str(kind) for kind in v["types"])) for v in found]
 
 
-def described(types: list[ColumnType]) -> list[tuple[t.DataType, int]]:
-    return [(logical_type(kind), kind.precision) for kind in types]
+def described(types: list[DataType]) -> list[tuple[t.DataType, int]]:
+    return [(to_logical(kind), kind.precision) for kind in types]
 
 
 @pytest.mark.parametrize("vector", vectors())

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import alluvium
 from alluvium.codecs.variant_text import show_variants
 from alluvium.errors import AlluviumError, UnsupportedFeature
+from alluvium.paimon.schema.logical import logical_schema
 from conformance.rows import difference
 from conformance_paimon.cases import Case
 
@@ -66,7 +67,7 @@ class OpenLane:
         if mode == "incremental":
             return table.changes(*read["between"], mode=(read.get("options") or {}).get(_MODE_OPTION, "auto"))
         rows = table.to_arrow(columns=read.get("columns"))
-        return show_variants(rows, table.metadata.logical) if read.get("compare") else rows
+        return show_variants(rows, logical_schema(table.metadata)) if read.get("compare") else rows
 
 
 class SparkLane:

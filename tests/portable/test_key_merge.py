@@ -167,6 +167,4 @@ def test_lists_and_rows_are_collected() -> None:
 
 def test_many_keys_of_different_lengths() -> None:
     rows = [{"k": k, "s": 1} for n in range(7) for k in range(n, 50)]
-    assert merged(rows, aggregation(rule("s", "sum"))) == sorted(
-        ((k, min(k + 1, 7)) for k in range(50)), key=repr
-    )
+    assert merged(rows, aggregation(rule("s", "sum"))) == sorted(((k, min(k + 1, 7)) for k in range(50)), key=repr)

@@ -7,19 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from alluvium.paimon.column_types import ColumnType, logical_type
 from alluvium.paimon.java_text import float_text
-from alluvium.paimon.table_schema import parse_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.type_json import parse_type
+from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
 
-def parse_column_type(node: object) -> ColumnType:
+def parse_column_type(node: object) -> DataType:
     return parse_type(node)
 
 
-def array_of(values: list[Any], kind: ColumnType) -> pa.Array:
+def array_of(values: list[Any], kind: DataType) -> pa.Array:
     """Timestamps come as text of nanoseconds, dates as days, times as milliseconds, binary as hex, numbers as text."""
-    arrow = to_arrow(logical_type(kind))
+    arrow = to_arrow(to_logical(kind))
     if pa.types.is_timestamp(arrow):
         step = 1 if arrow.unit == "ns" else 1000
         return pa.array([None if v is None else int(v) // step for v in values], pa.int64()).cast(arrow)
@@ -34,7 +35,7 @@ def array_of(values: list[Any], kind: ColumnType) -> pa.Array:
     return pa.array(values, arrow)
 
 
-def json_of(value: pa.Scalar, kind: ColumnType) -> Any:
+def json_of(value: pa.Scalar, kind: DataType) -> Any:
     """The inverse of `array_of` for one value."""
     if not value.is_valid:
         return None

@@ -11,7 +11,7 @@ from alluvium.api.paimon_view import PaimonView, open_paimon
 from alluvium.api.table import Table
 from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.paimon.names import MAIN_BRANCH
+from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.travel import At
 from alluvium.storage.hadoop import HadoopAccess
 from alluvium.storage.open import open_store

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from alluvium.paimon.names import MAIN_BRANCH
+from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource
 from alluvium.paimon.travel import At

@@ -28,9 +28,10 @@ from alluvium.paimon.changes import (
 from alluvium.paimon.history import read_history
 from alluvium.paimon.merge import KIND, keep_deletes
 from alluvium.paimon.scan import plan_read_optimized, plan_scan
+from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
 from alluvium.paimon.system import live_files, read_system_table
-from alluvium.paimon.table_schema import TableSchema
 from alluvium.paimon.travel import At
 from alluvium.plan.scan import ScanPlan
 from alluvium.portable.reader import read_batches
@@ -84,7 +85,7 @@ class PaimonView:
     @property
     def schema(self) -> Schema:
         """The logical schema: `.to_arrow()`, `.to_spark()`, `str()` is a tree."""
-        return Schema(self._snapshot.schema.logical)
+        return Schema(logical_schema(self._snapshot.schema))
 
     @property
     def metadata(self) -> TableSchema:
@@ -147,7 +148,7 @@ class PaimonView:
     def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame; arguments and errors as for `to_batches`. Variants become JSON text."""
         try:
-            return show_variants(self.to_arrow(columns, where), self._snapshot.schema.logical).to_pandas()
+            return show_variants(self.to_arrow(columns, where), logical_schema(self._snapshot.schema)).to_pandas()
         except ModuleNotFoundError as error:
             raise InvalidRequest(
                 f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
@@ -265,7 +266,7 @@ class PaimonView:
         )
 
     def _parse(self, where: str | None) -> Expression | None:
-        return None if where is None else parse_predicate(where, self._snapshot.schema.logical)
+        return None if where is None else parse_predicate(where, logical_schema(self._snapshot.schema))
 
     def _expand(self, columns: Sequence[str] | None) -> list[str] | None:
         if columns is None:

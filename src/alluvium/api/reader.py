@@ -34,7 +34,7 @@ from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
-from alluvium.paimon.names import MAIN_BRANCH
+from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot as load_paimon
 from alluvium.paimon.source import PaimonSource
 from alluvium.plan.ports import ScanSource

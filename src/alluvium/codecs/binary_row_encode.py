@@ -140,9 +140,7 @@ def _write_stamp(
     return _Far(content, np.arange(len(valid), dtype=np.int64) * 8, eight, eight)
 
 
-def _write_bytes(
-    values: pa.Array, valid: npt.NDArray[np.bool_], slot: _Bytes, ends: npt.NDArray[np.int64]
-) -> _Far:
+def _write_bytes(values: pa.Array, valid: npt.NDArray[np.bool_], slot: _Bytes, ends: npt.NDArray[np.int64]) -> _Far:
     data = pc.fill_null(values.cast(pa.large_binary()), b"")
     data = pa.concat_arrays([data, data.slice(0, 0)])
     offsets = np.frombuffer(data.buffers()[1], np.int64)[: len(data) + 1]
@@ -203,7 +201,7 @@ def hash_rows(rows: pa.Array) -> pa.Array:
 
 
 def _rotated(words: npt.NDArray[np.uint32], bits: int) -> npt.NDArray[np.uint32]:
-    return words << np.uint32(bits) | words >> np.uint32(32 - bits)
+    return np.asarray(words << np.uint32(bits) | words >> np.uint32(32 - bits), np.uint32)
 
 
 def buckets_of(hashes: pa.Array, buckets: int) -> pa.Array:

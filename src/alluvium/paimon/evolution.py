@@ -9,37 +9,38 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from alluvium.paimon.casts.cast import cast_between
-from alluvium.paimon.column_types import ColumnField, logical_type
-from alluvium.paimon.table_schema import TableSchema
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
 from alluvium.plan.scan import ColumnValue, Converted, FileConstant, Literal, OutputColumn, Physical
 from alluvium.schema.types import Field, Struct
 
 
-def file_columns(file_schema: TableSchema, write_cols: Sequence[str] | None) -> dict[int, ColumnField]:
+def file_columns(file_schema: TableSchema, write_cols: Sequence[str] | None) -> dict[int, DataField]:
     """The columns that a file holds, by id; `write_cols` are names of its schema, None: all of them."""
     wanted = None if write_cols is None else set(write_cols)
     return {f.id: f for f in file_schema.fields if wanted is None or f.name in wanted}
 
 
-def output_column(column: ColumnField, held: dict[int, ColumnField], partition_keys: Collection[str]) -> OutputColumn:
+def output_column(column: DataField, held: dict[int, DataField], partition_keys: Collection[str]) -> OutputColumn:
     """One column of the table out of a file.
 
     Raises:
         UnsupportedFeature: The file has it under a type from which there is no cast.
     """
-    kind = logical_type(column.type)
+    kind = to_logical(column.type)
     return OutputColumn(column.name, kind, column.type.nullable, _value(column, held, partition_keys))
 
 
-def _value(column: ColumnField, held: dict[int, ColumnField], partition_keys: Collection[str]) -> ColumnValue:
-    kind = logical_type(column.type)
+def _value(column: DataField, held: dict[int, DataField], partition_keys: Collection[str]) -> ColumnValue:
+    kind = to_logical(column.type)
     if column.name in partition_keys:
         return FileConstant(column.name, kind)
     old = held.get(column.id)
     if old is None:
         return Literal(None, kind)
     conversion = cast_between(old.type, column.type)
-    physical = Physical((old.name,), logical_type(old.type))
+    physical = Physical((old.name,), to_logical(old.type))
     return physical if conversion is None else Converted(physical, conversion, kind)
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.paimon.column_types import ColumnField
-from alluvium.paimon.table_schema import TableSchema
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 
 #: Hidden columns of merged parts, and the constant by which files of one section are told from others.
@@ -98,7 +98,7 @@ def _sequence_groups(schema: TableSchema) -> dict[str, tuple[str, ...]]:
 
 
 def _rule(
-    column: ColumnField, schema: TableSchema, engine: str, fields: tuple[str, ...], groups: dict[str, tuple[str, ...]]
+    column: DataField, schema: TableSchema, engine: str, fields: tuple[str, ...], groups: dict[str, tuple[str, ...]]
 ) -> MergeRule:
     options = schema.options
     sequence = groups.get(column.name, ())

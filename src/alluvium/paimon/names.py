@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from alluvium.errors import InvalidRequest, NotFound
+from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.storage.store import Store
 
-MAIN_BRANCH = "main"
 _SENSELESS = re.compile(r"[/\\\x00]|^\.{0,2}$")
 
 

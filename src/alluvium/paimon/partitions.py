@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.paimon.column_types import ColumnField, logical_type
 from alluvium.paimon.java_text import float_text
-from alluvium.paimon.table_schema import TableSchema
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
 from alluvium.schema.arrow import to_arrow
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
@@ -52,21 +53,21 @@ def partitions_of(entries: pa.Table, schema: TableSchema) -> Partitions:
     encoded = entries["partition"].combine_chunks().dictionary_encode()
     rows = encoded.dictionary
     fields = [_field(schema, name) for name in schema.partition_keys]
-    columns = decode_rows(rows, [(logical_type(f.type), f.type.precision) for f in fields])
+    columns = decode_rows(rows, [(to_logical(f.type), f.type.precision) for f in fields])
     names = list(schema.partition_keys)
     values = pa.table(dict(zip(names, columns, strict=True))) if names else pa.table({"_": pa.nulls(len(rows))})
     directories = _directories(values, fields, schema) if names else pa.repeat(pa.scalar(""), len(rows))
     return Partitions(values, encoded.indices, directories)
 
 
-def _field(schema: TableSchema, name: str) -> ColumnField:
+def _field(schema: TableSchema, name: str) -> DataField:
     found = schema.find(name)
     if found is None:
         raise CorruptTable(f"the partition key {name!r} is no column", code="invalid-schema", column=name)
     return found
 
 
-def _directories(values: pa.Table, fields: list[ColumnField], schema: TableSchema) -> pa.Array:
+def _directories(values: pa.Table, fields: list[DataField], schema: TableSchema) -> pa.Array:
     default = schema.options.get("partition.default-name", DEFAULT_NAME)
     legacy = schema.options.get("partition.legacy-name", "true").lower() == "true"
     texts = [partition_text(values[f.name].combine_chunks(), f, legacy) for f in fields]
@@ -84,7 +85,7 @@ def _escape(text: str) -> str:
     return _TO_ESCAPE.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 
-def partition_text(values: pa.Array, column: ColumnField, legacy: bool) -> pa.Array:
+def partition_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Array:
     """Partition values as text, as directories have them; null stays.
 
     Args:
@@ -112,7 +113,7 @@ def partition_text(values: pa.Array, column: ColumnField, legacy: bool) -> pa.Ar
     raise UnsupportedFeature(f"a partition key of type {root}", code="unsupported-type", column=column.name)
 
 
-def _timestamp_text(values: pa.Array, column: ColumnField, legacy: bool) -> pa.Array:
+def _timestamp_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Array:
     nanos = values.cast(pa.timestamp("ns"), safe=False).cast(pa.int64())
     if legacy:
         # `Timestamp.toString`: ISO local time, its seconds and fraction only as far as they are not zero.
@@ -173,6 +174,6 @@ def bucket_directories(entries: pa.Table, partitions: Partitions, schema: TableS
     return pc.binary_join_element_wise(front, joined, "/") if front else joined
 
 
-def typed_nulls(column: ColumnField, count: int) -> pa.Array:
+def typed_nulls(column: DataField, count: int) -> pa.Array:
     """Nulls of a column."""
-    return pa.nulls(count, to_arrow(logical_type(column.type)))
+    return pa.nulls(count, to_arrow(to_logical(column.type)))

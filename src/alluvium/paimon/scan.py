@@ -15,11 +15,12 @@ import pyarrow.compute as pc
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
-from alluvium.paimon.column_types import ColumnField, ColumnType
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
 from alluvium.paimon.features.deletion_vectors import VectorMasks, vector_masks
 from alluvium.paimon.merge import FIRST_ROW, GROUP, KIND, SEQUENCE, is_true, key_merge, merge_engine
 from alluvium.paimon.partitions import Partitions, data_paths, partitions_of
+from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.schema.types import DataField, DataType
 from alluvium.paimon.sections import sections
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.stats import EntryStatistics
@@ -240,7 +241,7 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
     return ScanPlan(
         snapshot.store.url,
         tuple(parts),
-        schema.logical,
+        logical_schema(schema),
         schema.partition_keys,
         (("partition", selection.by_partition), ("statistics", selection.by_statistics)),
     )
@@ -295,8 +296,8 @@ def _patches() -> KeyMerge:
 
 
 def _patched(
-    snapshot: Snapshot, held: dict[int, ColumnField], file_format: str
-) -> tuple[dict[int, ColumnField], list[ColumnField]]:
+    snapshot: Snapshot, held: dict[int, DataField], file_format: str
+) -> tuple[dict[int, DataField], list[DataField]]:
     """The columns that a file of a shared range supplies: those it holds, large values only from files of their own."""
     options = snapshot.schema.options
     inline = {
@@ -312,7 +313,7 @@ def _patched(
     return held, columns
 
 
-def _is_blob(column: ColumnType) -> bool:
+def _is_blob(column: DataType) -> bool:
     return column.root == "BLOB"
 
 

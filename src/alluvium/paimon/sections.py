@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.errors import CorruptTable
-from alluvium.paimon.column_types import logical_type
 from alluvium.paimon.partitions import Partitions
-from alluvium.paimon.table_schema import TableSchema
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
 
 
 def sections(
@@ -49,7 +49,7 @@ def sections(
 def _ranks(entries: pa.Table, schema: TableSchema) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """The ranks of the smallest and the greatest key of each file among all of them."""
     fields = [schema.find(name) for name in schema.trimmed_primary_keys]
-    types = [(logical_type(f.type), f.type.precision) for f in fields if f is not None]
+    types = [(to_logical(f.type), f.type.precision) for f in fields if f is not None]
     if len(types) != len(fields):
         raise CorruptTable("the primary key names a column that does not exist", code="invalid-schema")
     both = pa.concat_arrays([entries["min_key"].combine_chunks(), entries["max_key"].combine_chunks()])

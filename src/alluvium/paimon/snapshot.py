@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from alluvium.errors import AlluviumError, CorruptTable, NotFound
+from alluvium.errors import AlluviumError, NotFound
 from alluvium.paimon.manifest import snapshot_entries
-from alluvium.paimon.names import MAIN_BRANCH, directory, list_branches, list_numbers
+from alluvium.paimon.names import list_branches
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
-from alluvium.paimon.table_schema import TableSchema, parse_table_schema
 from alluvium.paimon.travel import At, find_snapshot, parse_at
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -64,32 +65,10 @@ class Snapshot:
         if schema_id == self.schema.id:
             return self.schema
         if schema_id not in self._loaded:
-            self._loaded[schema_id] = read_schema(self.store, schema_id, self.branch)
+            self._loaded[schema_id] = load_schema(self.store, schema_id, self.branch)
         found = self._loaded[schema_id]
         assert isinstance(found, TableSchema)
         return found
-
-
-def list_schemas(store: Store, branch: str = MAIN_BRANCH) -> list[int]:
-    """Ids of the schema files, ascending."""
-    return list_numbers(store, directory(branch, "schema"), "schema-")
-
-
-def read_schema(store: Store, schema_id: int, branch: str = MAIN_BRANCH) -> TableSchema:
-    """One schema file."""
-    path = f"{directory(branch, 'schema')}/schema-{schema_id}"
-    try:
-        return parse_table_schema(store.get(path))
-    except NotFound:
-        raise CorruptTable(
-            f"the table names schema {schema_id}, which does not exist",
-            code="missing-schema",
-            path=path,
-            hint=f"schemas: {', '.join(map(str, list_schemas(store, branch)))}",
-        ) from None
-    except AlluviumError as error:
-        error.path = error.path or path
-        raise
 
 
 def load_snapshot(
@@ -119,18 +98,18 @@ def load_snapshot(
     asked = dict(options or {})
     branch = asked.pop("branch", branch)
     with locating(store, at.snapshot_id):
-        schemas = list_schemas(store, branch)
+        schemas = list_schema_ids(store, branch)
         if not schemas:
             raise _no_table(store, branch)
-        latest = read_schema(store, schemas[-1], branch)
+        latest = load_schema(store, schemas[-1], branch)
         point = parse_at(at, {**latest.options, **asked}, time_zone)
         document = find_snapshot(store, point, branch)
         # "batch latest: latest schema file (not the snapshot's); time travel: that snapshot's schema".
         schema = latest
         if not point.is_latest and document is not None and document.schema_id != latest.id:
-            schema = read_schema(store, document.schema_id, branch)
+            schema = load_schema(store, document.schema_id, branch)
         if schema_id is not None and schema_id != schema.id:
-            schema = read_schema(store, schema_id, branch)
+            schema = load_schema(store, schema_id, branch)
         # A tag outlives its snapshot, so it is what names the state.
         tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
         named = {**asked, "scan.tag-name": tag} if tag else asked
@@ -140,11 +119,11 @@ def load_snapshot(
 
 def is_table(store: Store) -> bool:
     """Whether a Paimon table lies at the store's root."""
-    return bool(list_schemas(store))
+    return bool(list_schema_ids(store))
 
 
 def _no_table(store: Store, branch: str) -> NotFound:
-    if branch == MAIN_BRANCH or not list_schemas(store):
+    if branch == MAIN_BRANCH or not list_schema_ids(store):
         return NotFound("there is no Paimon table", code="not-a-table", hint="a table has a file schema/schema-0")
     known = list_branches(store)
     return NotFound(

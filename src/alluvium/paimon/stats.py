@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.binary_row import decode_rows
-from alluvium.paimon.column_types import ColumnField, logical_type
 from alluvium.paimon.partitions import Partitions
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -48,7 +49,7 @@ class EntryStatistics:
 
     def upper(self, path: tuple[str, ...]) -> pa.Array | None:
         column = self._column(path)
-        return None if column is None or logical_type(column.type) in _UNBOUNDED else self._bound(path, "stats_max")
+        return None if column is None or to_logical(column.type) in _UNBOUNDED else self._bound(path, "stats_max")
 
     def null_count(self, path: tuple[str, ...]) -> pa.Array | None:
         column = self._column(path)
@@ -67,7 +68,7 @@ class EntryStatistics:
         column = self._column(path)
         if column is None:
             return None
-        kind = logical_type(column.type)
+        kind = to_logical(column.type)
         if kind not in _KEPT and not isinstance(kind, Decimal):
             return None
         target = to_arrow(kind)
@@ -77,17 +78,17 @@ class EntryStatistics:
                 pieces.append((rows, pa.nulls(len(rows), target)))
                 continue
             data = self._entries[side].combine_chunks().take(pa.array(rows))
-            types = [(logical_type(f.type), f.type.precision) for f in fields]
+            types = [(to_logical(f.type), f.type.precision) for f in fields]
             known = pc.greater_equal(pc.binary_length(data), 12 + 8 * len(types))
             data = pc.if_else(known, data, pa.scalar(None, data.type))
             (values,) = decode_rows(data, types, (place,))
             pieces.append((rows, values))
         return _assembled(pieces, self.num_files, target)
 
-    def _column(self, path: tuple[str, ...]) -> ColumnField | None:
+    def _column(self, path: tuple[str, ...]) -> DataField | None:
         return self._snapshot.schema.find(path[0]) if len(path) == 1 else None
 
-    def _places(self, column: ColumnField, same_type: bool) -> list[tuple[np.ndarray, int | None, list[ColumnField]]]:
+    def _places(self, column: DataField, same_type: bool) -> list[tuple[np.ndarray, int | None, list[DataField]]]:
         """For files alike in their statistics: which they are, at which place the column stands, and all columns."""
         found = []
         for schema_id, names, rows in self._groups:

@@ -17,14 +17,16 @@ import pyarrow.compute as pc
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.expr.tree import Expression
-from alluvium.paimon.column_types import ColumnField, logical_type
 from alluvium.paimon.manifest import read_index_manifest, read_manifest_list
 from alluvium.paimon.names import directory, list_branches, list_names
 from alluvium.paimon.partitions import Partitions, data_paths, partition_text, partitions_of
 from alluvium.paimon.scan import select_files, visible_entries
-from alluvium.paimon.snapshot import Snapshot, list_schemas, read_schema
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.schema_log import list_schema_ids, load_schema
+from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import SnapshotDocument
-from alluvium.paimon.table_schema import TableSchema
 from alluvium.paimon.travel import list_tags, read_snapshots, read_tag
 
 _STRING_MAP = pa.map_(pa.string(), pa.string())
@@ -124,10 +126,10 @@ _SCHEMAS = pa.schema(
 
 def _schemas(snapshot: Snapshot) -> pa.Table:
     rows = []
-    for number in list_schemas(snapshot.store, snapshot.branch):
+    for number in list_schema_ids(snapshot.store, snapshot.branch):
         data = snapshot.store.get(f"{directory(snapshot.branch, 'schema')}/schema-{number}")
         document = msgspec.json.decode(data)
-        schema = read_schema(snapshot.store, number, snapshot.branch)
+        schema = load_schema(snapshot.store, number, snapshot.branch)
         rows.append(
             {
                 "schema_id": schema.id,
@@ -271,7 +273,7 @@ def _key_texts(schema: TableSchema, rows: pa.Array) -> pa.Array:
     fields = [f for name in schema.trimmed_primary_keys if (f := schema.find(name)) is not None]
     if not fields:
         return pa.nulls(len(rows), pa.string())
-    columns = decode_rows(rows, [(logical_type(f.type), f.type.precision) for f in fields])
+    columns = decode_rows(rows, [(to_logical(f.type), f.type.precision) for f in fields])
     texts = [_texts(values) for values in columns]
     lines = [f"[{', '.join(row)}]" for row in zip(*texts, strict=True)]
     return pa.array(lines, pa.string())
@@ -302,8 +304,8 @@ def _stats_texts(snapshot: Snapshot, entries: pa.Table, side: str) -> list[str]:
     return lines
 
 
-def _row_texts(row: pa.Array, fields: list[ColumnField]) -> list[str]:
-    types = [(logical_type(f.type), f.type.precision) for f in fields]
+def _row_texts(row: pa.Array, fields: list[DataField]) -> list[str]:
+    types = [(to_logical(f.type), f.type.precision) for f in fields]
     length = pc.binary_length(row)[0].as_py() or 0
     if length < 12 + 8 * len(types):
         return []

@@ -11,7 +11,8 @@ from typing import Any
 
 from alluvium.codecs.temporal_text import parse_timestamp, parse_zone
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.names import MAIN_BRANCH, directory, ensure_name, list_names, list_numbers, read_file
+from alluvium.paimon.names import directory, ensure_name, list_names, list_numbers, read_file
+from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.spec import SnapshotDocument, parse_snapshot
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store

@@ -11,7 +11,7 @@ import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.paimon.casts.cast import cast, cast_between
-from alluvium.paimon.column_types import ColumnField, ColumnType
+from alluvium.paimon.schema.types import DataField, DataType
 from support.paimon_values import array_of, json_of, parse_column_type
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -71,21 +71,21 @@ def test_zones_have_a_say_between_wall_clocks_and_instants() -> None:
 
 
 def test_fields_of_rows_go_by_id() -> None:
-    old = ColumnType(
+    old = DataType(
         "ROW",
-        fields=(ColumnField(1, "a", ColumnType("INTEGER")), ColumnField(2, "b", ColumnType("VARCHAR", length=9))),
+        fields=(DataField(1, "a", DataType("INTEGER")), DataField(2, "b", DataType("VARCHAR", length=9))),
     )
-    new = ColumnType(
+    new = DataType(
         "ROW",
         fields=(
-            ColumnField(3, "a", ColumnType("DOUBLE")),
-            ColumnField(1, "z", ColumnType("BIGINT")),
+            DataField(3, "a", DataType("DOUBLE")),
+            DataField(1, "z", DataType("BIGINT")),
         ),
     )
     values = pa.array([{"a": 1, "b": "x"}, None], pa.struct([("a", pa.int32()), ("b", pa.string())]))
     assert cast(values, old, new, "UTC").to_pylist() == [{"a": None, "z": 1}, None]
     lists = pa.array([[{"a": 5, "b": "y"}], None, []], pa.list_(values.type))
-    made = cast(lists, ColumnType("ARRAY", element=old), ColumnType("ARRAY", element=new), "UTC")
+    made = cast(lists, DataType("ARRAY", element=old), DataType("ARRAY", element=new), "UTC")
     assert made.to_pylist() == [[{"a": None, "z": 5}], None, []]
 
 

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.casts import numbers, texts, times
-from alluvium.paimon.column_types import ColumnType, logical_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
 _INTS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
@@ -22,8 +23,8 @@ _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR")
 class PaimonCast:
     """Implements `plan.scan.Conversion` by Paimon's cast rules."""
 
-    source: ColumnType
-    target: ColumnType
+    source: DataType
+    target: DataType
 
     def convert(self, values: pa.Array, time_zone: str) -> pa.Array:
         return cast(values, self.source, self.target, time_zone)
@@ -33,11 +34,11 @@ class PaimonCast:
         widened = self.source.root in (*_INTS, "FLOAT") and self.target.root in (*_INTS, "DOUBLE", "BIGINT")
         wider = (*_INTS, "FLOAT", "DOUBLE")
         if widened and wider.index(self.source.root) <= wider.index(self.target.root):
-            return f"cast({operand} as {logical_type(self.target)})"
+            return f"cast({operand} as {to_logical(self.target)})"
         return None
 
 
-def cast_between(source: ColumnType, target: ColumnType) -> PaimonCast | None:
+def cast_between(source: DataType, target: DataType) -> PaimonCast | None:
     """The cast that a column needs; None where its values are as they should be.
 
     Raises:
@@ -49,7 +50,7 @@ def cast_between(source: ColumnType, target: ColumnType) -> PaimonCast | None:
     return PaimonCast(source, target)
 
 
-def _differs(source: ColumnType, target: ColumnType) -> bool:
+def _differs(source: DataType, target: DataType) -> bool:
     if source.root != target.root:
         # A text that may be longer, or bytes that may be, are what they were.
         return True
@@ -65,7 +66,7 @@ def _differs(source: ColumnType, target: ColumnType) -> bool:
     return (source.length, source.precision, source.scale) != (target.length, target.precision, target.scale)
 
 
-def _ensure_castable(source: ColumnType, target: ColumnType) -> None:
+def _ensure_castable(source: DataType, target: DataType) -> None:
     if source.root in _NESTED or target.root in _NESTED:
         both = {source.root, target.root}
         if source.root == target.root or both <= {"ARRAY", "VECTOR"}:
@@ -103,7 +104,7 @@ def _has_executor(source: str, target: str) -> bool:
     return False
 
 
-def _no_cast(source: ColumnType, target: ColumnType) -> UnsupportedFeature:
+def _no_cast(source: DataType, target: DataType) -> UnsupportedFeature:
     return UnsupportedFeature(
         f"files hold a column as {source.root} that is {target.root} today, and there is no cast",
         code="unsupported-cast",
@@ -111,7 +112,7 @@ def _no_cast(source: ColumnType, target: ColumnType) -> UnsupportedFeature:
     )
 
 
-def cast(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
+def cast(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     """Values of one type as another's; see `cast_between` for which pairs there are.
 
     Raises:
@@ -143,8 +144,8 @@ def cast(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: st
     return times.to_timestamp(values, source, target, time_zone)
 
 
-def _nested(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
-    kind = to_arrow(logical_type(target))
+def _nested(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
+    kind = to_arrow(to_logical(target))
     if target.root == "ROW":
         members = dict(
             zip((f.id for f in source.fields), zip(source.fields, values.flatten(), strict=True), strict=True)

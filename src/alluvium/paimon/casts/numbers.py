@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import InvalidRequest
-from alluvium.paimon.column_types import ColumnType, logical_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
@@ -22,7 +23,7 @@ _INTS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64}
 _WIDE = pa.decimal256(76, 0)
 
 
-def failed(value: object, target: ColumnType) -> InvalidRequest:
+def failed(value: object, target: DataType) -> InvalidRequest:
     """What a cast that cannot be done raises."""
     return InvalidRequest(
         f"{value!r} cannot be cast to {target.root}",
@@ -38,7 +39,7 @@ def each(values: pa.Array, function: Callable[[object], object], target: pa.Data
     return made.take(encoded.indices)
 
 
-def to_boolean(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
+def to_boolean(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     if source.root in ("CHAR", "VARCHAR"):
         lowered = pc.utf8_lower(values)
         true = pc.is_in(lowered, pa.array(_TRUE))
@@ -50,8 +51,8 @@ def to_boolean(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.A
     return pc.not_equal(values, pa.scalar(0, values.type))
 
 
-def to_integer(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
-    kind = to_arrow(logical_type(target))
+def to_integer(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    kind = to_arrow(to_logical(target))
     if source.root in ("CHAR", "VARCHAR"):
         return each(values, lambda text: _parse_integer(str(text), target), kind)
     if source.root == "BOOLEAN":
@@ -63,7 +64,7 @@ def to_integer(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.A
     return values.cast(kind, safe=False)
 
 
-def _parse_integer(text: str, target: ColumnType) -> int:
+def _parse_integer(text: str, target: DataType) -> int:
     bits = _INTS[target.root]
     if not _WHOLE.fullmatch(text):
         raise failed(text, target)
@@ -73,7 +74,7 @@ def _parse_integer(text: str, target: ColumnType) -> int:
     return number
 
 
-def _floats_to_integer(values: pa.Array, target: ColumnType) -> pa.Array:
+def _floats_to_integer(values: pa.Array, target: DataType) -> pa.Array:
     """Java: NaN is 0, what is too large is the largest; narrow types go by way of int, whose bits they cut."""
     bits = 64 if target.root == "BIGINT" else 32
     floats = pc.fill_null(values, 0).to_numpy(zero_copy_only=False).astype(np.float64)
@@ -94,8 +95,8 @@ def _low_bits(values: pa.Array) -> pa.Array:
     return pa.array(words, mask=values.is_null().to_numpy(zero_copy_only=False))
 
 
-def to_floating(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
-    kind = to_arrow(logical_type(target))
+def to_floating(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
+    kind = to_arrow(to_logical(target))
     if source.root in ("CHAR", "VARCHAR"):
         return each(values, lambda text: _parse_floating(str(text), target), pa.float64()).cast(kind, safe=False)
     if source.root == "BOOLEAN":
@@ -106,7 +107,7 @@ def to_floating(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.
     return values.cast(kind, safe=False)
 
 
-def _parse_floating(text: str, target: ColumnType) -> float:
+def _parse_floating(text: str, target: DataType) -> float:
     bare = text.strip()
     if bare in ("NaN", "Infinity", "+Infinity", "-Infinity"):
         return float(bare)
@@ -117,7 +118,7 @@ def _parse_floating(text: str, target: ColumnType) -> float:
     return float(bare)
 
 
-def to_decimal(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
+def to_decimal(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     if source.root in ("CHAR", "VARCHAR"):
         return each(
             values, lambda text: _parse_decimal(str(text), target), pa.decimal128(target.precision, target.scale)
@@ -133,13 +134,13 @@ def to_decimal(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.A
     return _rescaled(values, target)
 
 
-def _parse_decimal(text: str, target: ColumnType) -> decimal.Decimal | None:
+def _parse_decimal(text: str, target: DataType) -> decimal.Decimal | None:
     if not _DECIMAL.fullmatch(text):
         raise failed(text, target)
     return _rounded(text, target)
 
 
-def _rounded(text: str, target: ColumnType) -> decimal.Decimal | None:
+def _rounded(text: str, target: DataType) -> decimal.Decimal | None:
     if text in ("nan", "inf", "-inf"):
         raise failed(text, target)
     with decimal.localcontext(decimal.Context(prec=400, rounding=decimal.ROUND_HALF_UP)) as context:
@@ -147,7 +148,7 @@ def _rounded(text: str, target: ColumnType) -> decimal.Decimal | None:
         return rounded if abs(rounded) < decimal.Decimal(10) ** (target.precision - target.scale) else None
 
 
-def _rescaled(values: pa.Array, target: ColumnType) -> pa.Array:
+def _rescaled(values: pa.Array, target: DataType) -> pa.Array:
     """Half up, and null where the digits do not suffice."""
     source_scale = values.type.scale
     wide = values.cast(pa.decimal256(76, max(source_scale, target.scale)))

@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.paimon.casts.numbers import each
 from alluvium.paimon.casts.times import to_wall_clock
-from alluvium.paimon.column_types import ColumnType
 from alluvium.paimon.java_text import float_text
+from alluvium.paimon.schema.types import DataType
 
 _MAX_LENGTH = 2_147_483_647
 
 
-def to_text(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
+def to_text(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     """CHAR(n) is cut and filled with blanks, VARCHAR(n) is cut."""
     if source.root in ("BINARY", "VARBINARY", "BLOB"):
         made = each(values, lambda data: bytes(data).decode("utf-8", "replace"), pa.string())  # type: ignore[call-overload]
@@ -28,7 +28,7 @@ def _cut(values: pa.Array, length: int) -> pa.Array:
     return values if length >= _MAX_LENGTH else pc.utf8_slice_codeunits(values, 0, length)
 
 
-def _text_of(values: pa.Array, source: ColumnType, time_zone: str) -> pa.Array:
+def _text_of(values: pa.Array, source: DataType, time_zone: str) -> pa.Array:
     if source.root in ("FLOAT", "DOUBLE"):
         single = source.root == "FLOAT"
         return each(values, lambda number: float_text(float(number), single), pa.string())  # type: ignore[arg-type]
@@ -56,7 +56,7 @@ def _clock(millis: int, precision: int) -> str:
     return f"{clock}.{f'{rest:03d}'[:precision].rstrip('0') or '0'}" if precision else clock
 
 
-def to_bytes(values: pa.Array, target: ColumnType) -> pa.Array:
+def to_bytes(values: pa.Array, target: DataType) -> pa.Array:
     """BINARY(n) is cut and filled with zeros, VARBINARY(n) is cut."""
     data = values.cast(pa.binary())
     if target.length < _MAX_LENGTH:

@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from alluvium.codecs.temporal_text import days_from_civil, parse_zone
 from alluvium.expr.columnar import instant, local_time
 from alluvium.paimon.casts.numbers import each, failed
-from alluvium.paimon.column_types import ColumnType, logical_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
 _LTZ = "TIMESTAMP_WITH_LOCAL_TIME_ZONE"
@@ -27,7 +28,7 @@ _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.AS
 _STAMP = re.compile(r"(\d{4,})-(\d{1,2})-(\d{1,2})(?:[T ](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 
 
-def to_wall_clock(values: pa.Array, source: ColumnType, time_zone: str) -> pa.Array:
+def to_wall_clock(values: pa.Array, source: DataType, time_zone: str) -> pa.Array:
     """Timestamps as nanoseconds of the wall clock since 1970; those of an instant by the session's zone."""
     zone = parse_zone(time_zone)
     if source.root == _LTZ and zone is not timezone.utc:
@@ -49,23 +50,23 @@ def _array(numbers: npt.NDArray[np.int64], like: pa.Array, kind: pa.DataType) ->
     return made.cast(pa.int32()).cast(kind) if pa.types.is_date(kind) or pa.types.is_time(kind) else made.cast(kind)
 
 
-def to_seconds(values: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
+def to_seconds(values: pa.Array, source: DataType, target: DataType) -> pa.Array:
     """Whole seconds since 1970, towards zero from the millisecond."""
     millis = _numbers(_nanos(values)) // _NANOS
     seconds = np.sign(millis) * (np.abs(millis) // 1000)
     return pa.array(seconds, mask=values.is_null().to_numpy(zero_copy_only=False)).cast(
-        to_arrow(logical_type(target)), safe=False
+        to_arrow(to_logical(target)), safe=False
     )
 
 
-def to_date(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
+def to_date(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     if source.root in ("CHAR", "VARCHAR"):
         days = each(values, lambda text: _parse_date(str(text), target), pa.int32())
         return days.cast(pa.date32())
     return _array(_numbers(to_wall_clock(values, source, time_zone)) // (_DAY_MS * _NANOS), values, pa.date32())
 
 
-def to_time(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
+def to_time(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     if source.root in ("CHAR", "VARCHAR"):
         return each(values, lambda text: _parse_clock(str(text), target), pa.int32()).cast(pa.time32("ms"))
     if source.root == "TIME_WITHOUT_TIME_ZONE":
@@ -74,7 +75,7 @@ def to_time(values: pa.Array, source: ColumnType, target: ColumnType, time_zone:
     return _array(millis, values, pa.time32("ms"))
 
 
-def to_timestamp(values: pa.Array, source: ColumnType, target: ColumnType, time_zone: str) -> pa.Array:
+def to_timestamp(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     zone = parse_zone(time_zone)
     if source.root in ("INTEGER", "BIGINT", "SMALLINT", "TINYINT"):
         # Java multiplies without a check, so what is too large wraps.
@@ -98,7 +99,7 @@ def to_timestamp(values: pa.Array, source: ColumnType, target: ColumnType, time_
     return _stamps(_numbers(wall), values, target)
 
 
-def _stamps(nanos: npt.NDArray[np.int64], like: pa.Array, target: ColumnType) -> pa.Array:
+def _stamps(nanos: npt.NDArray[np.int64], like: pa.Array, target: DataType) -> pa.Array:
     """Cut to the target's digits: below the millisecond downwards, above it towards zero."""
     precision = target.precision
     if precision < 9:
@@ -106,12 +107,12 @@ def _stamps(nanos: npt.NDArray[np.int64], like: pa.Array, target: ColumnType) ->
         nanos = nanos // min(step, _NANOS) * min(step, _NANOS)
         if precision < 3:
             nanos = np.sign(nanos) * (np.abs(nanos) // step * step)
-    kind = to_arrow(logical_type(target))
+    kind = to_arrow(to_logical(target))
     units = nanos if kind.unit == "ns" else nanos // 1000
     return pa.array(units, mask=like.is_null().to_numpy(zero_copy_only=False)).cast(kind)
 
 
-def _parse_date(text: str, target: ColumnType) -> int:
+def _parse_date(text: str, target: DataType) -> int:
     if _NUMBER.fullmatch(text) and abs(int(text)) < 1 << 31:
         return int(text)
     match = _DATE.fullmatch(text)
@@ -121,7 +122,7 @@ def _parse_date(text: str, target: ColumnType) -> int:
     return days
 
 
-def _parse_clock(text: str, target: ColumnType) -> int:
+def _parse_clock(text: str, target: DataType) -> int:
     if _NUMBER.fullmatch(text) and abs(int(text)) < 1 << 31:
         return int(text)
     match = _CLOCK.fullmatch(text)
@@ -133,7 +134,7 @@ def _parse_clock(text: str, target: ColumnType) -> int:
     return (hours * 3600 + minutes * 60 + seconds) * 1000 + int((match[4] or "0").ljust(3, "0")[:3])
 
 
-def _parse_stamp(text: str, target: ColumnType) -> int:
+def _parse_stamp(text: str, target: DataType) -> int:
     if _NUMBER.fullmatch(text) and target.root != _LTZ:
         # A number counts units of the type's precision.
         number: int = int(text) * 10 ** (9 - target.precision)
