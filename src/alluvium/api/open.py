@@ -58,10 +58,7 @@ def open(
     if is_paimon(store):
         at = paimon_point(at_version, at_ms, tag)
         return open_paimon(store, at, branch or MAIN_BRANCH, option_texts(options), access)
-    if tag is not None or branch is not None or options:
-        raise InvalidRequest(
-            "tag, branch and options are Paimon's: there is no Paimon table", code="not-a-paimon-table", url=store.url
-        )
+    ensure_no_paimon(store, tag, branch, options)
     snapshot = open_snapshot(store, at_version, at_ms, open_elsewhere=lambda other: open_store(other, access))
     return Table(snapshot, access)
 
@@ -69,6 +66,18 @@ def open(
 def is_paimon(store: Store) -> bool:
     """Whether a Paimon table lies at the store's root, and no Delta table."""
     return bool(store.list_from("schema", "schema-")) and not store.list_from("_delta_log")
+
+
+def ensure_no_paimon(store: Store, tag: str | None, branch: str | None, options: Mapping[str, object] | None) -> None:
+    """Arguments of Paimon's tables mean nothing elsewhere.
+
+    Raises:
+        InvalidRequest: `"not-a-paimon-table"`.
+    """
+    if tag is not None or branch is not None or options:
+        raise InvalidRequest(
+            "tag, branch and options are Paimon's: there is no Paimon table", code="not-a-paimon-table", url=store.url
+        )
 
 
 def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At:

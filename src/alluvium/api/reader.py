@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import is_paimon, open_snapshot, option_texts, paimon_point, storage_for
+from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point, storage_for
 from alluvium.api.options import (
     READ,
     READ_LATER,
@@ -84,7 +84,7 @@ def read(
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
         tag: Of Paimon: the snapshot that has this tag.
         branch: Of Paimon: the table as this branch has it.
-        table_options: Of Paimon: dynamic table options, e.g. `scan.snapshot-id` (also as `options={...}`).
+        table_options: Of Paimon: dynamic table options, also as `options={...}`.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
             `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
@@ -98,7 +98,7 @@ def read(
     Example:
         >>> alluvium.read(spark, "/data/flights").where("month = 1").count()
     """
-    dynamic = options.pop("options", table_options)
+    table_options = _dynamic(options.pop("options", table_options))
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
     at_version, at_ms = as_of(
@@ -116,16 +116,29 @@ def read(
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
     store = open_any(url)
     if is_paimon(store):
-        at = paimon_point(at_version, at_ms, tag)
-        texts = option_texts(dynamic if isinstance(dynamic, Mapping) else None)
-        found = load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any)
-        paimon = WorkerRequest(PaimonSource(found), zone, dict(storage_options or {}), choice.why)
-        return _read_paimon(spark, paimon, choice, where, columns)
+        at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
+        found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
+        request = WorkerRequest(found, zone, dict(storage_options or {}), choice.why)
+        return _read_paimon(spark, request, choice, where, columns)
+    ensure_no_paimon(store, tag, branch, table_options)
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
         return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
+    return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
+
+
+def _read_delta(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    parsed: Options,
+    choice: LaneChoice,
+    storage_options: Mapping[str, str] | None,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    zone = snapshot.time_zone
     schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
     predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, schema.names)
@@ -185,6 +198,12 @@ def _as_of_changes() -> InvalidRequest:
         code="changes-as-of",
         hint="give startingVersion and endingVersion",
     )
+
+
+def _dynamic(options: object) -> Mapping[str, object] | None:
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidRequest("options must be a mapping of names to values", code="invalid-option")
+    return options
 
 
 def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:

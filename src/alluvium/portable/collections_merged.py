@@ -144,9 +144,8 @@ def _nested_update(state: list[Any] | None, value: list[Any] | None, parameters:
             "a limit or a sequence of nested updates", code="unsupported-aggregate", features=("nested_update",)
         )
     if state is None or value is None:
-        state, value = (value if state is None else state), []
-        if state is None:
-            return None
+        # Nothing to join: what is there is not looked at.
+        return value if state is None else state
     joined = [row for row in (*state, *value) if row is not None]
     if not parameters.get("nested-key"):
         return joined
