@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_values import array_of, parse_column_type
 
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
@@ -17,7 +18,6 @@ from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.types import DataType
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
-from support.paimon_values import array_of, parse_column_type
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMED = os.environ.get("ALLUVIUM_CONFORMANCE")

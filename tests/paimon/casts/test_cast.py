@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_values import array_of, json_of, parse_column_type
 
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.paimon.casts.cast import cast, cast_between
 from alluvium.paimon.schema.types import DataField, DataType
-from support.paimon_values import array_of, json_of, parse_column_type
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMED = os.environ.get("ALLUVIUM_CONFORMANCE")
