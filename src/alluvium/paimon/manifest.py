@@ -7,6 +7,8 @@ in a union with null), and ORC; the first bytes of a file say which, never an op
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -121,17 +123,27 @@ def _read(store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], t
         return _from_orc(data, place, schema, path_of)
     if data[:4] == MAGIC:
         _, records = read_avro(data, place)
-        columns = [_column(records, path_of(f.name)) for f in schema]
-        return _typed(columns, schema, place)
+        return _typed(_columns(records, [path_of(f.name) for f in schema]), schema, place)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 
 
-def _column(records: Sequence[dict[str, object]], path: tuple[str, ...]) -> list[object]:
-    values: list[object] = list(records)
-    for name in path:
-        # Fields newer than the writer are absent.
-        values = [value.get(name) if isinstance(value, dict) else None for value in values]
-    return values
+def _columns(records: list[object], paths: Sequence[tuple[str, ...]]) -> list[list[object]]:
+    """The values at some paths of all records; records on the way are looked up once."""
+    found: dict[tuple[str, ...], list[object]] = {(): records}
+    for path in paths:
+        for depth in range(1, len(path) + 1):
+            if path[:depth] not in found:
+                found[path[:depth]] = _members(found[path[: depth - 1]], path[depth - 1])
+    return [found[path] for path in paths]
+
+
+def _members(values: list[object], name: str) -> list[object]:
+    get: Callable[[Any], object] = itemgetter(name)
+    try:
+        return list(map(get, values))
+    except (KeyError, TypeError):
+        # Fields newer than the writer are absent, and so may be the record around one.
+        return [value.get(name) if isinstance(value, dict) else None for value in values]
 
 
 def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa.Table:
