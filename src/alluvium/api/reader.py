@@ -101,13 +101,7 @@ def read(
     table_options = _dynamic(options.pop("options", table_options))
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
-    at_version, at_ms = as_of(
-        version if version is not None else parsed.get("versionAsOf"),
-        timestamp if timestamp is not None else parsed.get("timestampAsOf"),
-    )
-    _ensure_no_properties(parsed)
-    if of_changes and (at_version is not None or at_ms is not None):
-        raise _as_of_changes()
+    at_version, at_ms = _point(parsed, version, timestamp, of_changes)
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
@@ -127,6 +121,18 @@ def read(
     if of_changes:
         return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
     return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
+
+
+def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:
+    """The one point in time that arguments and options name; none of a change feed."""
+    point = as_of(
+        version if version is not None else parsed.get("versionAsOf"),
+        timestamp if timestamp is not None else parsed.get("timestampAsOf"),
+    )
+    _ensure_no_properties(parsed)
+    if of_changes and point != (None, None):
+        raise _as_of_changes()
+    return point
 
 
 def _read_delta(

@@ -5,14 +5,14 @@ Specification: spec/paimon-format.md (d); `org.apache.paimon.table.source`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import NotFound, UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
 from alluvium.paimon.buckets import in_bucket, wanted_hash
@@ -93,9 +93,8 @@ def plan_entries(snapshot: Snapshot, entries: pa.Table) -> ScanPlan:
 
 def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expression | None) -> ScanPlan:
     """Partitions that the table lacks come from the branch. Specification: `FallbackReadFileStoreTable`."""
-    at = At() if snapshot.document is None or "scan.snapshot-id" not in snapshot.asked else At(snapshot.version)
     options = {k: v for k, v in snapshot.asked.items() if k != "branch" and not k.startswith("scan.")}
-    other = load_snapshot(snapshot.store, at, branch, options, snapshot.time_zone, snapshot.open_store)
+    other = _fallback_state(snapshot, branch, options)
     visible = visible_entries(other)
     own = set(partition_rows(snapshot, visible_entries(snapshot)).to_pylist())
     rows = partition_rows(other, visible)
@@ -107,6 +106,22 @@ def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expre
     extra = plan_files(narrowed, selection, _merge_of(narrowed, selection), vector_masks(narrowed))
     renamed = tuple(replace(part, key=f"{branch}/{part.key}") for part in extra.parts)
     return replace(plan, parts=(*plan.parts, *renamed))
+
+
+def _fallback_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> Snapshot:
+    """The branch at the same time: ids of its snapshots are others than the table's."""
+    rest = (branch, options, snapshot.time_zone, snapshot.open_store)
+    if snapshot.at.is_latest or snapshot.document is None:
+        return load_snapshot(snapshot.store, At(), *rest)
+    time_ms = snapshot.at.timestamp_ms
+    at = At(timestamp_ms=snapshot.document.time_millis if time_ms is None else time_ms)
+    try:
+        return load_snapshot(snapshot.store, at, *rest)
+    except NotFound as error:
+        if error.code != "no-snapshot-before":
+            raise
+        # Specification, `FallbackReadFileStoreTable.rewriteFallbackOptions`: the first one, where there is none.
+        return load_snapshot(snapshot.store, At(snapshot_id=1), *rest)
 
 
 def partition_rows(snapshot: Snapshot, entries: pa.Table) -> pa.DictionaryArray:

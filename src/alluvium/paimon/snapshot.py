@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from alluvium.errors import AlluviumError, NotFound
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -30,6 +30,7 @@ class Snapshot:
         time_zone: The session's.
         open_store: From a URL to its store, for files that lie outside the table.
         asked: The options of the call alone.
+        at: The point of history that was asked for.
     """
 
     store: Store
@@ -39,6 +40,7 @@ class Snapshot:
     time_zone: str = "UTC"
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    at: At = At()  # noqa: RUF009 - immutable
     _loaded: dict[object, pa.Table | TableSchema] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -97,6 +99,7 @@ def load_snapshot(
     """
     asked = dict(options or {})
     branch = asked.pop("branch", branch)
+    _ensure_batch(asked)
     with locating(store, at.snapshot_id):
         schemas = list_schema_ids(store, branch)
         if not schemas:
@@ -114,7 +117,19 @@ def load_snapshot(
         tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
         named = {**asked, "scan.tag-name": tag} if tag else asked
         schema = replace(schema, options={**schema.options, **asked})
-        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named)
+        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point)
+
+
+def _ensure_batch(options: Mapping[str, str]) -> None:
+    """Options that ask for other rows than those of a state are not simply left aside."""
+    for name in options:
+        if name.startswith("incremental-"):
+            raise InvalidRequest(
+                f"{name} asks for changes, not for a state", code="changes-as-of", hint="open(url).changes(start, end)"
+            )
+    mode = options.get("scan.mode", "default").strip().lower()
+    if mode in ("compacted-full", "from-file-creation-time", "from-creation-timestamp", "incremental"):
+        raise UnsupportedFeature(f"the scan mode {mode!r}", code="unsupported-scan", features=(mode,))
 
 
 def is_table(store: Store) -> bool:
