@@ -153,8 +153,9 @@ def _as_spark_has_it(table: pa.Table) -> pa.Table:
     """Nanoseconds cut to microseconds, times of day as milliseconds."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            micros = pc.floor(pc.divide(table[field.name].cast(pa.int64()).cast(pa.decimal128(38, 0)), 1000))
-            cut = micros.cast(pa.int64()).cast(pa.timestamp("us", tz=field.type.tz))
+            nanos = table[field.name].cast(pa.int64()).to_pylist()
+            micros = [None if value is None else value // 1000 for value in nanos]
+            cut = pa.array(micros, pa.int64()).cast(pa.timestamp("us", tz=field.type.tz))
             table = table.set_column(place, field.name, cut)
         if pa.types.is_time(field.type):
             table = table.set_column(place, field.name, table[field.name].cast(pa.int32()))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyarrow import orc
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.portable.file_names import damaged, own_names
 
 
@@ -55,6 +56,13 @@ class OrcFile:
         try:
             return self.reader.read_stripe(number, own)
         except (pa.ArrowException, OSError) as error:
+            if "out of range for nanosecond" in str(error):
+                raise UnsupportedFeature(
+                    f"pyarrow {pa.__version__} cannot read timestamps of ORC before 1677 and after 2262",
+                    code="unsupported-file-type",
+                    path=self.path,
+                    features=("timestamp",),
+                ) from None
             raise damaged(self.path, error) from None
 
 
