@@ -55,12 +55,18 @@ def open(
     at_version, at_ms = as_of(version, timestamp)
     access = dict(storage_options or {})
     store = open_store(str(url), access)
-    if is_paimon(store):
-        at = paimon_point(at_version, at_ms, tag)
-        return open_paimon(store, at, branch or MAIN_BRANCH, option_texts(options), access)
-    ensure_no_paimon(store, tag, branch, options)
-    snapshot = open_snapshot(store, at_version, at_ms, open_elsewhere=lambda other: open_store(other, access))
-    return Table(snapshot, access)
+    if tag is None and branch is None and not options:
+        # Delta first, so that opening a Delta table takes not a request more.
+        try:
+            snapshot = load_snapshot(store, at_version, at_ms)
+            return Table(replace(snapshot, open_store=lambda other: open_store(other, access)), access)
+        except NotFound as error:
+            if error.code != "not-a-table" or not is_paimon(store):
+                raise
+    elif not is_paimon(store):
+        ensure_no_paimon(store, tag, branch, options)
+    at = paimon_point(at_version, at_ms, tag)
+    return open_paimon(store, at, branch or MAIN_BRANCH, option_texts(options), access)
 
 
 def is_paimon(store: Store) -> bool:
