@@ -114,10 +114,10 @@ def partition_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Arra
 
 
 def _timestamp_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Array:
-    nanos = values.cast(pa.timestamp("ns"), safe=False).cast(pa.int64())
+    nanos = to_nanoseconds(values)
     if legacy:
         # `Timestamp.toString`: ISO local time, its seconds and fraction only as far as they are not zero.
-        return _each(nanos, _iso_text)
+        return pa.array([None if v is None else iso_text(v) for v in nanos], pa.string())
     precision = column.type.precision
 
     def text(value: int) -> str:
@@ -125,10 +125,17 @@ def _timestamp_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Arr
         fraction = f"{value % 1_000_000_000:09d}"[:precision]
         return f"{front}.{fraction}" if precision else front
 
-    return _each(nanos, text)
+    return pa.array([None if v is None else text(v) for v in nanos], pa.string())
 
 
-def _iso_text(nanos: int) -> str:
+def to_nanoseconds(values: pa.Array) -> list[int | None]:
+    """Timestamps as nanoseconds since 1970, however far away."""
+    per_unit = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}[values.type.unit]
+    return [None if value is None else value * per_unit for value in values.cast(pa.int64()).to_pylist()]
+
+
+def iso_text(nanos: int) -> str:
+    """`LocalDateTime.toString`: seconds and their fraction only as far as they are not zero."""
     front, _ = format_instant(nanos // 1000, "T")
     fraction = f"{nanos % 1_000_000_000:09d}"
     if fraction == "000000000":
@@ -138,9 +145,10 @@ def _iso_text(nanos: int) -> str:
 
 
 def _time_text(millis: int) -> str:
+    """Zeros at the end of the fraction are left out, but for the first."""
     seconds, rest = divmod(millis, 1000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-    return f"{clock}.{rest:03d}" if rest else clock
+    return f"{clock}.{f'{rest:03d}'.rstrip('0') or '0'}"
 
 
 def _each(values: pa.Array, text: object) -> pa.Array:

@@ -19,14 +19,22 @@ from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.manifest import read_index_manifest, read_manifest_list
 from alluvium.paimon.names import directory, list_branches, list_names
-from alluvium.paimon.partitions import Partitions, data_paths, partition_text, partitions_of
+from alluvium.paimon.partitions import (
+    DEFAULT_NAME,
+    Partitions,
+    data_paths,
+    iso_text,
+    partition_text,
+    partitions_of,
+    to_nanoseconds,
+)
 from alluvium.paimon.scan import select_files, visible_entries
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.schema_log import list_schema_ids, load_schema
 from alluvium.paimon.snapshot import Snapshot
-from alluvium.paimon.spec import SnapshotDocument
+from alluvium.paimon.spec import MANIFESTS, SnapshotDocument
 from alluvium.paimon.travel import list_tags, read_snapshots, read_tag
 
 _STRING_MAP = pa.map_(pa.string(), pa.string())
@@ -224,12 +232,14 @@ def _partition_texts(schema: TableSchema, partitions: Partitions, brackets: str)
     """`{a, b}`, or `a=1/b=2` where no brackets are given."""
     fields = [f for name in schema.partition_keys if (f := schema.find(name)) is not None]
     columns = [partition_text(partitions.values[f.name].combine_chunks(), f, legacy=False).to_pylist() for f in fields]
+    default = schema.options.get("partition.default-name", DEFAULT_NAME)
     lines = []
     for row in zip(*columns, strict=True):
         if brackets:
             lines.append(brackets[0] + ", ".join("null" if v is None else v for v in row) + brackets[1])
         else:
-            lines.append("/".join(f"{f.name}={v}" for f, v in zip(fields, row, strict=True)))
+            texts = (default if v is None or not v.strip() else v for v in row)
+            lines.append("/".join(f"{f.name}={text}" for f, text in zip(fields, texts, strict=True)))
     if not fields:
         lines = [brackets] * len(partitions.directories)
     return pa.array(lines, pa.string())
@@ -243,9 +253,7 @@ def _files(snapshot: Snapshot) -> pa.Table:
     statistics = [_stats_texts(snapshot, entries, side) for side in ("null", "stats_min", "stats_max")]
     source = pc.if_else(pc.equal(entries["file_source"], 1), "COMPACT", "APPEND")
     columns: Mapping[str, object] = {
-        "partition": _partition_texts(schema, partitions, "{}").take(partitions.indices)
-        if schema.partition_keys
-        else pa.nulls(entries.num_rows, pa.string()),
+        "partition": _partition_texts(schema, partitions, "{}").take(partitions.indices),
         "bucket": entries["bucket"],
         "file_path": data_paths(entries, partitions, schema),
         "file_format": pc.replace_substring_regex(names, r"^.*\.", ""),
@@ -280,27 +288,34 @@ def _key_texts(schema: TableSchema, rows: pa.Array) -> pa.Array:
 
 
 def _texts(values: pa.Array) -> list[str]:
-    if pa.types.is_binary(values.type) or pa.types.is_null(values.type):
+    """Values as Java prints them: dates and times as numbers, timestamps in ISO form; nested ones have no text."""
+    kind = values.type
+    if pa.types.is_nested(kind) or pa.types.is_null(kind):
+        return ["null"] * len(values)
+    if pa.types.is_date(kind) or pa.types.is_time(kind):
+        values = values.cast(pa.int32())
+    elif pa.types.is_timestamp(kind):
+        return ["null" if v is None else iso_text(v) for v in to_nanoseconds(values)]
+    elif pa.types.is_binary(kind):
         return ["null" if value is None else repr(value) for value in values.to_pylist()]
     return ["null" if value is None else value for value in values.cast(pa.string()).to_pylist()]
 
 
 def _stats_texts(snapshot: Snapshot, entries: pa.Table, side: str) -> list[str]:
-    """`{a=1, b=2}` of each file, columns by name in alphabetic order."""
+    """`{a=1, b=null}` of each file, the table's columns by name in alphabetic order."""
     lines = []
-    schemas = entries["schema_id"].to_pylist()
-    named = entries["value_stats_cols"].to_pylist()
     nulls = entries["stats_nulls"].to_pylist()
     data = None if side == "null" else entries[side].combine_chunks()
-    for place, (schema_id, names) in enumerate(zip(schemas, named, strict=True)):
-        schema = snapshot.schema_of(schema_id)
-        fields = [f for f in schema.fields if names is None or f.name in names]
+    described = zip(entries["schema_id"].to_pylist(), entries["value_stats_cols"].to_pylist(), strict=True)
+    for place, (schema_id, names) in enumerate(described):
+        held = [f for f in snapshot.schema_of(schema_id).fields if names is None or f.name in names]
         if data is None:
-            values = [str(count) for count in nulls[place] or ()]
+            values = ["null" if count is None else str(count) for count in nulls[place] or ()]
         else:
-            values = _row_texts(data.slice(place, 1), fields)
-        pairs = dict(zip((f.name for f in fields), values, strict=False))
-        lines.append("{" + ", ".join(f"{name}={pairs[name]}" for name in sorted(pairs)) + "}")
+            values = _row_texts(data.slice(place, 1), held)
+        known = dict(zip((f.id for f in held), values, strict=False))
+        columns = sorted(snapshot.schema.fields, key=lambda f: f.name)
+        lines.append("{" + ", ".join(f"{f.name}={known.get(f.id, 'null')}" for f in columns) + "}")
     return lines
 
 
@@ -315,9 +330,18 @@ def _row_texts(row: pa.Array, fields: list[DataField]) -> list[str]:
 def _manifests(snapshot: Snapshot) -> pa.Table:
     document = snapshot.document
     lists = [] if document is None else [document.base_manifest_list, document.delta_manifest_list]
-    tables = [read_manifest_list(snapshot.store, name) for name in lists]
+    if document is not None and document.changelog_manifest_list is not None:
+        lists.append(document.changelog_manifest_list)
+    found = pa.concat_tables([MANIFESTS.empty_table(), *(read_manifest_list(snapshot.store, name) for name in lists)])
     kept = ["file_name", "file_size", "num_added_files", "num_deleted_files", "schema_id"]
-    return pa.concat_tables([t.select(kept) for t in tables]) if tables else pa.table({name: [] for name in kept})
+    fields = [f for name in snapshot.schema.partition_keys if (f := snapshot.schema.find(name)) is not None]
+    table = found.select(kept)
+    for side in ("min", "max"):
+        rows = found[f"partition_{side}"].combine_chunks()
+        texts = [_texts(v) for v in decode_rows(rows, [(to_logical(f.type), f.type.precision) for f in fields])]
+        lines = ["{" + ", ".join(row) + "}" for row in zip(*texts, strict=True)] if fields else ["{}"] * len(rows)
+        table = table.append_column(f"{side}_partition_stats", pa.array(lines, pa.string()))
+    return table
 
 
 def _grouped(snapshot: Snapshot, by_bucket: bool) -> pa.Table:
