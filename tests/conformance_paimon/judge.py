@@ -153,9 +153,7 @@ def _as_spark_has_it(table: pa.Table) -> pa.Table:
     """Nanoseconds cut to microseconds, times of day as milliseconds."""
     for place, field in enumerate(table.schema):
         if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-            nanos = table[field.name].cast(pa.int64()).to_pylist()
-            micros = [None if value is None else value // 1000 for value in nanos]
-            cut = pa.array(micros, pa.int64()).cast(pa.timestamp("us", tz=field.type.tz))
+            cut = table[field.name].cast(pa.timestamp("us", tz=field.type.tz), safe=False)
             table = table.set_column(place, field.name, cut)
         if pa.types.is_time(field.type):
             table = table.set_column(place, field.name, table[field.name].cast(pa.int32()))
