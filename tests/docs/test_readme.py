@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import pytest
 from change_table import write_accounts
 from flights_table import write_flights
+from paimon_tables import write_readings
 
 import alluvium
 from alluvium.cli.app import main
@@ -120,6 +121,7 @@ def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def write_tables() -> None:
     write_flights("flights")
     write_accounts("accounts")
+    write_readings("readings")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)

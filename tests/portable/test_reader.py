@@ -21,7 +21,6 @@ from alluvium.plan.scan import (
     Coalesce,
     ColumnValue,
     FileConstant,
-    KeyMerge,
     Literal,
     OutputColumn,
     Physical,
@@ -347,7 +346,7 @@ def test_files_elsewhere(tmp_path: Path, scheme: str) -> None:
 def test_what_this_lane_cannot_do_is_said_at_once(tmp_path: Path) -> None:
     plan = plan_of(tmp_path, [], Struct((Field("a", t.LONG),)))
     (part,) = plan.parts
-    for other in (replace(part, file_format="orc"), replace(part, merge=KeyMerge(("a",), (), "deduplicate"))):
+    for other in (replace(part, file_format="lance"), replace(part, file_format="csv")):
         with pytest.raises(UnsupportedFeature):
             read_batches(replace(plan, parts=(other,)), open_store(str(tmp_path)), open_store)
     assert read(plan).num_rows == 0

@@ -13,7 +13,8 @@ from alluvium.delta.answers import LogBounds, bounds_from_log, count_from_log
 from alluvium.delta.scan import plan_files
 from alluvium.delta.snapshot import Snapshot
 from alluvium.expr.tree import Expression
-from alluvium.portable.reader import FILE_COLUMN, read_batches
+from alluvium.portable.file_rows import FILE_COLUMN
+from alluvium.portable.reader import read_batches
 from alluvium.schema import types as t
 from alluvium.storage.store import Store
 

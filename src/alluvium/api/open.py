@@ -7,9 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from alluvium.api.options import as_of
+from alluvium.api.paimon_view import PaimonView, open_paimon
 from alluvium.api.table import Table
 from alluvium.delta.snapshot import Snapshot, load_snapshot
-from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon.schema_log import MAIN_BRANCH
+from alluvium.paimon.travel import At
 from alluvium.storage.hadoop import HadoopAccess
 from alluvium.storage.open import open_store
 from alluvium.storage.paths import is_near
@@ -21,14 +24,21 @@ def open(
     version: int | None = None,
     timestamp: dt.datetime | dt.date | str | None = None,
     storage_options: Mapping[str, str] | None = None,
-) -> Table:
-    """Opens a table without Spark.
+    *,
+    tag: str | None = None,
+    branch: str | None = None,
+    options: Mapping[str, object] | None = None,
+) -> Table | PaimonView:
+    """Opens a table without Spark; its format is found from what is there.
 
     Args:
         url: A local path, `file:`, `s3://`, `s3a://`, `gs://`, `abfss://` or `memory:` URL.
-        version: This version instead of the newest.
+        version: This version (of Paimon: snapshot) instead of the newest.
         timestamp: The newest version committed at or before this time (naive: UTC), or ISO text.
         storage_options: Credentials and settings of the object store.
+        tag: Of Paimon: the snapshot that has this tag.
+        branch: Of Paimon: the table as this branch has it.
+        options: Of Paimon: dynamic table options, e.g. `scan.snapshot-id`.
 
     Returns:
         An immutable view of one version.
@@ -43,10 +53,53 @@ def open(
         >>> t.to_arrow(columns=["carrier"], where="month = 1 and dep_delay > 60")
     """
     at_version, at_ms = as_of(version, timestamp)
-    options = dict(storage_options or {})
-    store = open_store(str(url), options)
-    snapshot = open_snapshot(store, at_version, at_ms, open_elsewhere=lambda other: open_store(other, options))
-    return Table(snapshot, options)
+    access = dict(storage_options or {})
+    store = open_store(str(url), access)
+    if tag is None and branch is None and not options:
+        # Delta first, so that opening a Delta table takes not a request more.
+        try:
+            snapshot = load_snapshot(store, at_version, at_ms)
+            return Table(replace(snapshot, open_store=lambda other: open_store(other, access)), access)
+        except NotFound as error:
+            if error.code != "not-a-table" or not is_paimon(store):
+                raise
+    elif not is_paimon(store):
+        ensure_no_paimon(store, tag, branch, options)
+    at = paimon_point(at_version, at_ms, tag)
+    return open_paimon(store, at, branch or MAIN_BRANCH, option_texts(options), access)
+
+
+def is_paimon(store: Store) -> bool:
+    """Whether a Paimon table lies at the store's root, and no Delta table."""
+    return bool(store.list_from("schema", "schema-")) and not store.list_from("_delta_log")
+
+
+def ensure_no_paimon(store: Store, tag: str | None, branch: str | None, options: Mapping[str, object] | None) -> None:
+    """Arguments of Paimon's tables mean nothing elsewhere.
+
+    Raises:
+        InvalidRequest: `"not-a-paimon-table"`.
+    """
+    if tag is not None or branch is not None or options:
+        raise InvalidRequest(
+            "tag, branch and options are Paimon's: there is no Paimon table", code="not-a-paimon-table", url=store.url
+        )
+
+
+def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At:
+    """The one point in a Paimon table's history that was asked for.
+
+    Raises:
+        InvalidRequest: More than one was.
+    """
+    if sum(value is not None for value in (version, timestamp_ms, tag)) > 1:
+        raise InvalidRequest("give a version, a timestamp or a tag, only one of them", code="version-and-timestamp")
+    return At(snapshot_id=version, timestamp_ms=timestamp_ms, tag=tag)
+
+
+def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:
+    """Options as texts, as tables hold them."""
+    return {key: str(v).lower() if isinstance(v, bool) else str(v) for key, v in (options or {}).items()}
 
 
 def open_snapshot(
@@ -75,11 +128,9 @@ def open_snapshot(
         snapshot = load_snapshot(store, version, timestamp_ms, time_zone, max_checkpoint_bytes)
         return replace(snapshot, open_store=open_elsewhere)
     except NotFound as error:
-        if error.code != "not-a-table":
-            raise
-        if store.list_from("schema", "schema-"):
+        if error.code == "not-a-table" and is_paimon(store):
             raise UnsupportedFeature(
-                "it is a Paimon table: reading those is not implemented yet", features=("paimon",), url=store.url
+                "it is a Paimon table, which this call does not read yet", features=("paimon",), url=store.url
             ) from None
         raise
 

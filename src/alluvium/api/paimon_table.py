@@ -22,6 +22,8 @@ from alluvium.paimon.schema_log import (
     publish_first_schema,
     publish_next_schema,
 )
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.system import read_system_table
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -130,6 +132,18 @@ class PaimonTable:
         return publish_next_schema(
             self._store, lambda newest: newest.apply(changes, _has_snapshots(self._store)), retry=retry
         )
+
+    def snapshots(self) -> pa.Table:
+        """The snapshots there are, oldest first: the system table `snapshots`."""
+        return read_system_table(load_snapshot(self._store), "snapshots")
+
+    def tags(self) -> pa.Table:
+        """The tags there are: the system table `tags`."""
+        return read_system_table(load_snapshot(self._store), "tags")
+
+    def branches(self) -> pa.Table:
+        """The branches beside the main one: the system table `branches`."""
+        return read_system_table(load_snapshot(self._store), "branches")
 
     def __repr__(self) -> str:
         return f"PaimonTable({self.url!r})"

@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point, storage_for
 from alluvium.api.options import (
     READ,
     READ_LATER,
@@ -34,10 +34,13 @@ from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
+from alluvium.paimon.schema_log import MAIN_BRANCH
+from alluvium.paimon.snapshot import load_snapshot as load_paimon
+from alluvium.paimon.source import PaimonSource
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native import read_native, unreadable
 from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
@@ -57,6 +60,10 @@ def read(
     where: str | Column | None = None,
     columns: Sequence[str] | None = None,
     lane: str | None = None,
+    *,
+    tag: str | None = None,
+    branch: str | None = None,
+    table_options: Mapping[str, object] | None = None,
     **options: object,
 ) -> DataFrame:
     """A table as a DataFrame on Spark's own Parquet reader.
@@ -75,6 +82,9 @@ def read(
         where: Only rows for which this is true.
         columns: Only these.
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
+        tag: Of Paimon: the snapshot that has this tag.
+        branch: Of Paimon: the table as this branch has it.
+        table_options: Of Paimon: dynamic table options, also as `options={...}`.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
             `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
@@ -88,26 +98,53 @@ def read(
     Example:
         >>> alluvium.read(spark, "/data/flights").where("month = 1").count()
     """
+    table_options = _dynamic(options.pop("options", table_options))
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
-    at_version, at_ms = as_of(
-        version if version is not None else parsed.get("versionAsOf"),
-        timestamp if timestamp is not None else parsed.get("timestampAsOf"),
-    )
-    _ensure_no_properties(parsed)
-    if of_changes and (at_version is not None or at_ms is not None):
-        raise _as_of_changes()
+    at_version, at_ms = _point(parsed, version, timestamp, of_changes)
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
     open_any = _opener(spark, storage_options)
     # Without a JVM nobody can read a large log for us.
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
-    snapshot = open_snapshot(open_any(url), at_version, at_ms, zone, open_any, limit)
+    store = open_any(url)
+    if is_paimon(store):
+        at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
+        found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
+        request = WorkerRequest(found, zone, dict(storage_options or {}), choice.why)
+        return _read_paimon(spark, request, choice, where, columns)
+    ensure_no_paimon(store, tag, branch, table_options)
+    snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
     if of_changes:
         return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
+    return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
+
+
+def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:
+    """The one point in time that arguments and options name; none of a change feed."""
+    point = as_of(
+        version if version is not None else parsed.get("versionAsOf"),
+        timestamp if timestamp is not None else parsed.get("timestampAsOf"),
+    )
+    _ensure_no_properties(parsed)
+    if of_changes and point != (None, None):
+        raise _as_of_changes()
+    return point
+
+
+def _read_delta(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    parsed: Options,
+    choice: LaneChoice,
+    storage_options: Mapping[str, str] | None,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    zone = snapshot.time_zone
     schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
     predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, schema.names)
@@ -145,12 +182,34 @@ def _ensure_no_properties(options: Options) -> None:
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
 
 
+def _read_paimon(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    """A Paimon table: by Spark's own reader where no rows merge and all files are Parquet, else by Python workers."""
+    schema = request.source.plan_scan(None).schema
+    predicate = parse_predicate(where, schema, request.time_zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, schema.names)
+    if choice.lane != "python" and unreadable(request.source.plan_scan(None)) is None:
+        return _narrowed(_read_source(spark, request.source, choice), where, names)
+    return read_by_workers(spark, request, names, where, predicate)
+
+
 def _as_of_changes() -> InvalidRequest:
     return InvalidRequest(
         "a change feed is read from a range, not as of a version",
         code="changes-as-of",
         hint="give startingVersion and endingVersion",
     )
+
+
+def _dynamic(options: object) -> Mapping[str, object] | None:
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidRequest("options must be a mapping of names to values", code="invalid-option")
+    return options
 
 
 def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:

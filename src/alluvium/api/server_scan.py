@@ -16,12 +16,15 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import open_snapshot
+from alluvium.api.open import is_paimon, open_snapshot
 from alluvium.api.options import as_of
+from alluvium.api.paimon_pins import open_pinned, paimon_pins
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
+from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.source import PaimonSource
 from alluvium.portable.reader import read_batches
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.source import OpenedScan, make_source
@@ -44,11 +47,17 @@ def open_scan(options: Mapping[str, str]) -> OpenedScan:
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("s3://bucket/table")')
     version, timestamp_ms = as_of(given.get("versionasof"), given.get("timestampasof"))
     store = open_table_store(given, given["path"])
-    snapshot = open_snapshot(store, version, timestamp_ms, zone, partial(open_table_store, given))
-    schema = snapshot.config.schema
+    open_any = partial(open_table_store, given)
+    source: DeltaSource | PaimonSource
+    if is_paimon(store):
+        source = open_pinned(store, given, zone, open_any)
+        schema = logical_schema(source.snapshot.schema)
+    else:
+        source = DeltaSource(open_snapshot(store, version, timestamp_ms, zone, open_any))
+        schema = source.snapshot.config.schema
     where = parse_predicate(given["where"], schema, zone) if given.get("where") else None
     names = msgspec.json.decode(given["columns"], type=list[str]) if given.get("columns") else schema.names
-    return OpenedScan(DeltaSource(snapshot).plan_scan(where), resolve_columns(names, schema.names), where, zone)
+    return OpenedScan(source.plan_scan(where), resolve_columns(names, schema.names), where, zone)
 
 
 def _folded(options: Mapping[str, str]) -> dict[str, str]:
@@ -111,7 +120,7 @@ def register(spark: SparkSession, name: str) -> None:
 class WorkerRequest:
     """What Python workers are to read: a pinned version, with the session's zone and the store's settings."""
 
-    source: DeltaSource
+    source: DeltaSource | PaimonSource
     time_zone: str
     storage_options: Mapping[str, str]
     why: str
@@ -136,7 +145,7 @@ def read_by_workers(
     register(spark, OWN_FORMAT)
     understood = predicate is not None and not any(isinstance(node, Unknown) for node in walk(predicate))
     snapshot = request.source.snapshot
-    options = {"versionAsOf": str(snapshot.version), "timeZone": request.time_zone}
+    options = {**_pins(request.source), "timeZone": request.time_zone}
     if understood:
         options["where"] = str(where)
     if columns is not None and (understood or where is None):
@@ -153,6 +162,13 @@ def read_by_workers(
         frame = frame.where(where)
         frame = frame if columns is None else frame.select(*(quote(name) for name in columns))
     return frame
+
+
+def _pins(source: DeltaSource | PaimonSource) -> dict[str, str]:
+    """Options that name the very state that was opened."""
+    if isinstance(source, DeltaSource):
+        return {"versionAsOf": str(source.snapshot.version)}
+    return paimon_pins(source)
 
 
 def _load(spark: SparkSession, options: Mapping[str, str], url: str) -> DataFrame:

@@ -77,7 +77,34 @@ class Sum:
     values: tuple[ColumnValue, ...]
 
 
-ColumnValue: TypeAlias = "Physical | FileConstant | Literal | RowPosition | Coalesce | Sum"
+class Conversion(Protocol):
+    """Values of one type as values of another, by rules of the format; engines apply it and need not know them."""
+
+    def convert(self, values: pa.Array, time_zone: str) -> pa.Array:
+        """As many values, of the Arrow type of the target.
+
+        Args:
+            values: Of the Arrow type of the source.
+            time_zone: The session's.
+
+        Raises:
+            InvalidRequest: A value cannot be converted, and the rules want an error.
+        """
+
+    def sql(self, operand: str) -> str | None:
+        """The same in Spark SQL over a column's SQL; None where SQL cannot say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A value under another type: the file was written before the column's type changed."""
+
+    value: ColumnValue
+    conversion: Conversion
+    type: DataType
+
+
+ColumnValue: TypeAlias = "Physical | FileConstant | Literal | RowPosition | Coalesce | Sum | Converted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +121,63 @@ class OutputColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class KeyMerge:
-    """Rows of overlapping sorted runs that are merged by key while reading."""
+class SortColumn:
+    """A column that orders the rows of a key, the later winning; null is before every value, in both directions."""
 
+    name: str
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRule:
+    """How one column of the rows of a key becomes one value.
+
+    Attributes:
+        column: Its name in the parts' output.
+        function: `"last"`, `"last_non_null"`, or an aggregate function (`"sum"`, `"listagg"`, ...).
+        parameters: Of the function, by name (`"delimiter"`, `"distinct"`, ...).
+        ignores_retract: Rows that take a value back leave the column alone.
+        sequence: Columns that decide whether a row is newer for this column; empty: rows come in order.
+    """
+
+    column: str
+    function: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    ignores_retract: bool = False
+    sequence: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KeyMerge:
+    """Rows that are merged by key while reading. Parts whose `merge` is equal are merged together.
+
+    Rows of a key stand in the order of `order`; columns in `order` and `keys`, `kind` and `group` are in every part's
+    output, be they in the plan's schema or not. A key whose row is a deletion after merging has no row in the result.
+
+    Attributes:
+        group: A file constant: rows merge only with rows of files where it is equal, so engines work group by group.
+        keys: Columns that make rows one.
+        order: Oldest first.
+        kind: Column of the change's kind, int8: 0 insert, 1 update before, 2 update after, 3 delete; None: all inserts.
+        engine: `"deduplicate"` (the last row), `"first-row"`, `"partial-update"`, `"aggregation"`, or `"patch"`: each
+            column comes from the last row among those of parts whose output has the column.
+        rules: Of the columns that are not keys, for `partial-update` and `aggregation`.
+        ignores_delete: Rows of kind 1 and 3 are left out before merging.
+        removes_on_delete: A row of kind 3 removes what came before it.
+        removing_groups: Sequence columns: a delete that is newest by one of them removes the row.
+        keeps_deletes: Keys whose row is a deletion stay in the result, as that row.
+    """
+
+    group: str
     keys: tuple[str, ...]
-    sequence: tuple[str, ...]
-    kind: str
-    rules: tuple[tuple[str, str], ...] = ()
+    order: tuple[SortColumn, ...]
+    kind: str | None
+    engine: str
+    rules: tuple[MergeRule, ...] = ()
+    ignores_delete: bool = False
+    removes_on_delete: bool = False
+    removing_groups: tuple[str, ...] = ()
+    keeps_deletes: bool = False
 
 
 class MaskSource(Protocol):
@@ -123,10 +200,11 @@ class ScanPart:
         key: Stable name of the part within its table, so that an engine that planned once can ask again
             with a sharper predicate and find the same part.
         files: Schema `SCAN_FILES` (with the fields of `constants` filled in).
-        file_format: `"parquet"`, `"orc"` or `"avro"`.
+        file_format: `"parquet"`, `"orc"`, `"avro"`, or `"blob"` (a file of one column of large values).
         read_schema: Physical columns to read from the files.
         output: The result's columns, in order.
-        merge: How rows of equal keys merge; None where rows are independent.
+        merge: How rows of equal keys merge, together with those of the other parts that have the same; None where rows
+            are independent.
         masks: Where deleted rows are listed; None where `mask` says all. An engine that reads the files without
             calling it returns rows that are gone.
         is_complete: False: the files are so many that they are named only in the answer to a predicate.

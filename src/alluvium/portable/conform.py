@@ -34,6 +34,10 @@ def _is_date_or_timestamp(kind: pa.DataType) -> bool:
     return bool(_is.is_timestamp(kind) or _is.is_date(kind))
 
 
+def _is_time(kind: pa.DataType) -> bool:
+    return bool(_is.is_time(kind) or _is.is_int32(kind))
+
+
 def _is_number(kind: pa.DataType) -> bool:
     return bool(_is.is_integer(kind) or _is.is_floating(kind))
 
@@ -48,6 +52,9 @@ _ALLOWED: dict[DataType, Callable[[pa.DataType], bool]] = {
     t.DATE: _is.is_date,
     t.TIMESTAMP: _is.is_timestamp,
     t.TIMESTAMP_NTZ: _is_date_or_timestamp,
+    t.TIMESTAMP_NANOS: _is.is_timestamp,
+    t.TIMESTAMP_NTZ_NANOS: _is.is_timestamp,
+    t.TIME: _is_time,
 }
 
 

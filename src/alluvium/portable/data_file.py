@@ -1,17 +1,22 @@
-"""One Parquet file as a stream of record batches: only the columns asked, one row group at a time."""
+"""Data files as streams of record batches; Parquet: only the columns asked, one row group at a time."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
+from alluvium.portable.avro_file import open_avro
+from alluvium.portable.blob_file import open_blob
 from alluvium.portable.conform import field_id
+from alluvium.portable.file_names import damaged, own_names
 from alluvium.portable.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
+from alluvium.portable.orc_file import open_orc
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
@@ -58,9 +63,22 @@ class Files:
             ) from None
 
 
+class RowFile(Protocol):
+    """An open data file of any format."""
+
+    def close(self) -> None:
+        """Closes the file."""
+
+    def names(self, wanted: Sequence[str], ids: Mapping[str, int] | None = None) -> dict[str, str]:
+        """The file's own name of each top-level column wanted that it has."""
+
+    def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+        """Rows in order: how many, and the columns under the names wanted; `columns` is from `names`."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """An open Parquet file.
+    """An open Parquet file; implements `RowFile`.
 
     Attributes:
         path: As the plan names it.
@@ -92,8 +110,6 @@ class DataFile:
             CorruptTable: Columns are wanted by id, and the file has none (code `missing-field-ids`).
         """
         schema = self.reader.schema_arrow
-        exact = set(schema.names)
-        by_folded = {name.casefold(): name for name in reversed(schema.names)}
         by_id = {field_id(f): f.name for f in schema} if ids else {}
         if ids and by_id.keys() == {None} and not ids.keys().isdisjoint(wanted):
             # "If a data file does not contain field ids, readers must refuse to read that file or return nulls for
@@ -104,12 +120,10 @@ class DataFile:
                 path=self.path,
                 hint="the file was written by a client that does not know column mapping; rewrite it",
             )
-        found = {
-            name: by_id.get(ids[name])
-            if ids and name in ids
-            else (name if name in exact else by_folded.get(name.casefold()))
-            for name in wanted
-        }
+        if not ids:
+            return own_names(schema.names, wanted)
+        by_name = own_names(schema.names, [name for name in wanted if name not in ids])
+        found = {name: by_id.get(ids[name]) if name in ids else by_name.get(name) for name in wanted}
         return {name: own for name, own in found.items() if own is not None}
 
     def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
@@ -143,7 +157,7 @@ class DataFile:
         try:
             yield from self.reader.iter_batches(batch_size, row_groups=[row_group], columns=own)
         except (pa.ArrowException, OSError) as error:
-            raise _damaged(self.path, error) from None
+            raise damaged(self.path, error) from None
 
     def _int96_columns(self) -> frozenset[str]:
         """Top-level columns with INT96 in them; a file never mixes both kinds of timestamps."""
@@ -154,17 +168,26 @@ class DataFile:
         return frozenset(name for name in names if any(path == name or path.startswith(f"{name}.") for path in paths))
 
 
-def open_data_file(files: Files, path: str, time_zone: str) -> DataFile:
-    """Opens a Parquet file and reads its footer.
+def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "parquet", unit: str = "us") -> RowFile:
+    """Opens a data file and reads its footer.
+
+    Args:
+        files: Where it lies.
+        path: As the plan names it.
+        time_zone: The session's.
+        file_format: One of `FORMATS`.
+        unit: Of INT96 timestamps in Parquet: `"us"`, or `"ns"` for columns that are finer.
 
     Raises:
         NotFound: The file is not there.
-        CorruptTable: It is no Parquet file.
+        CorruptTable: It is no file of that format.
         UnsupportedFeature: pyarrow cannot read one of its types.
     """
+    if file_format != "parquet":
+        return _OTHERS[file_format](path, files.open(path))
     try:
         # INT96 years such as 1677 overflow nanoseconds, pyarrow's default unit for them.
-        reader = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
+        reader = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit=unit, pre_buffer=True)
         reader.schema_arrow  # noqa: B018 - types are looked at here, so that failing is failing to open
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(
@@ -176,14 +199,14 @@ def open_data_file(files: Files, path: str, time_zone: str) -> DataFile:
     except AlluviumError:
         raise
     except (pa.ArrowException, OSError) as error:
-        raise _damaged(path, error) from None
+        raise damaged(path, error) from None
     return DataFile(path, reader, legacy_calendar(reader.metadata.metadata, time_zone))
 
 
-def _damaged(path: str, error: Exception) -> CorruptTable:
-    return CorruptTable(
-        f"the data file cannot be read: {str(error).splitlines()[0]}",
-        code="damaged-file",
-        path=path,
-        hint="the file was cut or overwritten; restore it, or remove its rows from the table",
-    )
+_OTHERS: dict[str, Callable[[str, pa.NativeFile], RowFile]] = {
+    "orc": open_orc,
+    "avro": open_avro,
+    "blob": open_blob,
+}
+#: What a `ScanPart.file_format` may be here.
+FORMATS = frozenset({"parquet", *_OTHERS})

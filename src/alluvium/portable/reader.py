@@ -3,43 +3,26 @@
 from __future__ import annotations
 
 import contextlib
-from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.roaring import positions_of
-from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Expression, column_paths
-from alluvium.plan.scan import (
-    FIELD_ID,
-    Coalesce,
-    ColumnValue,
-    FileConstant,
-    Literal,
-    OutputColumn,
-    Physical,
-    RowPosition,
-    ScanPart,
-    ScanPlan,
-    Sum,
-)
-from alluvium.portable.conform import conform, relabel
-from alluvium.portable.data_file import DataFile, Files, open_data_file
+from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.portable.data_file import FORMATS, Files, RowFile, open_data_file
+from alluvium.portable.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
+from alluvium.portable.merged import merged_tables
 from alluvium.schema.arrow import to_arrow
 from alluvium.storage.store import Store
 
-#: Metadata column: the address of the file that a row is in.
-FILE_COLUMN = "_file"
 #: Files whose footers are read ahead: hides the latency of object stores, costs no data in memory.
 _OPEN_AHEAD = 4
-#: Files whose constants and masks are taken from the plan in one step.
-_FILES_AT_ONCE = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +31,7 @@ class _Request:
 
     Attributes:
         names: The result's columns.
-        needed: These, and what the filter reads.
+        needed: These, and what the filter reads, with their types.
         schema: The result's schema.
         where: Rows to keep: those for which it is true.
         time_zone: The session's.
@@ -56,21 +39,11 @@ class _Request:
     """
 
     names: tuple[str, ...]
-    needed: tuple[str, ...]
+    needed: Mapping[str, pa.DataType]
     schema: pa.Schema
     where: Expression | None
     time_zone: str
     batch_size: int
-
-
-@dataclass(frozen=True, slots=True)
-class _FileRows:
-    """A file of a plan: what its rows have in common."""
-
-    part: ScanPart
-    path: str
-    mask: bytes | None
-    constants: dict[str, pa.Scalar] = field(default_factory=dict)
 
 
 def read_batches(
@@ -100,9 +73,10 @@ def read_batches(
         CorruptTable: A data file is damaged (while reading).
     """
     for part in plan.parts:
-        if part.file_format != "parquet" or part.merge is not None:
-            what = "merging rows by key" if part.merge is not None else f"{part.file_format} files"
-            raise UnsupportedFeature(f"{what} cannot be read without Spark", code="unsupported-scan", url=plan.root)
+        if part.file_format not in FORMATS:
+            raise UnsupportedFeature(
+                f"{part.file_format} files cannot be read without Spark", code="unsupported-scan", url=plan.root
+            )
     request = _plan_request(plan, columns, where, time_zone, batch_size)
     files = Files(store, open_store)
     return pa.RecordBatchReader.from_batches(request.schema, _read(plan, request, files))
@@ -130,16 +104,32 @@ def _plan_request(
             )
         names.append(name)
     read_by_filter = sorted({path[0] for path in column_paths(where)} if where is not None else ())
-    needed = tuple(dict.fromkeys((*names, *read_by_filter)))
+    needed = {name: known[name].type for name in (*names, *read_by_filter)}
     return _Request(tuple(names), needed, pa.schema([known[name] for name in names]), where, time_zone, batch_size)
 
 
 def _read(plan: ScanPlan, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
+    yield from _read_apart([part for part in plan.parts if part.merge is None], request, files)
+    for merge in dict.fromkeys(part.merge for part in plan.parts if part.merge is not None):
+        parts = [part for part in plan.parts if part.merge == merge]
+        for table in merged_tables(parts, merge, request.needed, files, request.batch_size, request.time_zone):
+            for batch in table.combine_chunks().to_batches(request.batch_size):
+                keep = _kept(batch.num_rows, batch, None, request)
+                left = batch if keep is None else batch.filter(keep)
+                if left.num_rows:
+                    yield _projected(left, left.num_rows, request)
+
+
+def _read_apart(parts: Sequence[ScanPart], request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
+    """Rows that are independent of each other."""
     with ThreadPoolExecutor(_OPEN_AHEAD, "alluvium-open") as pool:
-        opening: deque[tuple[_FileRows, Future[DataFile]]] = deque()
+        opening: deque[tuple[FileRows, Future[RowFile]]] = deque()
         try:
-            for rows in _file_rows(plan):
-                opening.append((rows, pool.submit(open_data_file, files, rows.path, request.time_zone)))
+            for rows in file_rows(parts):
+                task = pool.submit(
+                    open_data_file, files, rows.path, request.time_zone, rows.part.file_format, rows.unit
+                )
+                opening.append((rows, task))
                 if len(opening) >= _OPEN_AHEAD:
                     yield from _next_file(opening, request, files)
             while opening:
@@ -152,7 +142,7 @@ def _read(plan: ScanPlan, request: _Request, files: Files) -> Iterator[pa.Record
 
 
 def _next_file(
-    opening: deque[tuple[_FileRows, Future[DataFile]]], request: _Request, files: Files
+    opening: deque[tuple[FileRows, Future[RowFile]]], request: _Request, files: Files
 ) -> Iterator[pa.RecordBatch]:
     rows, future = opening.popleft()
     data = future.result()
@@ -160,38 +150,10 @@ def _next_file(
         yield from _file_batches(rows, data, request, files)
 
 
-def _file_rows(plan: ScanPlan) -> Iterator[_FileRows]:
-    for part in plan.parts:
-        for start in range(0, part.files.num_rows, _FILES_AT_ONCE):
-            batch = part.load_masks(part.files.slice(start, _FILES_AT_ONCE)).combine_chunks()
-            paths = batch["path"].to_pylist()
-            masks = batch["mask"].to_pylist()
-            constants = batch["constants"].combine_chunks()
-            members = {f.name: constants.field(i) for i, f in enumerate(constants.type)}
-            for i, (path, mask) in enumerate(zip(paths, masks, strict=True)):
-                if mask is None and part.keeps_masked:
-                    continue
-                yield _FileRows(part, path, mask, {name: values[i] for name, values in members.items()})
-
-
-def _file_batches(rows: _FileRows, data: DataFile, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
-    output = {c.name: c for c in rows.part.output}
-    wanted = [output[name] for name in request.needed if name in output]
-    physical = list(dict.fromkeys(path[0] for c in wanted for path in _physical_paths(c.value)))
-    listed = _listed_rows(rows)
-    start = 0
-    for num_rows, arrays in data.batches(data.names(physical, _field_ids(rows.part)), request.batch_size):
-        batch = _Batch(start, num_rows, arrays, rows)
-        start += num_rows
-        try:
-            made = {c.name: batch.column(c) for c in wanted}
-        except CorruptTable as error:
-            error.path = error.path or rows.path
-            raise
-        if FILE_COLUMN in request.needed and FILE_COLUMN not in made:
-            made[FILE_COLUMN] = pa.repeat(pa.scalar(files.uri(rows.path)), num_rows)
-        table = pa.RecordBatch.from_arrays(list(made.values()), names=list(made)) if made else None
-        keep = _kept(batch, listed, table, request.where, request.time_zone)
+def _file_batches(rows: FileRows, data: RowFile, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
+    uri = files.uri(rows.path)
+    for num_rows, table, left in made_batches(rows, data, request.needed, request.batch_size, uri, request.time_zone):
+        keep = _kept(num_rows, table, left, request)
         if keep is not None:
             num_rows = pc.sum(keep).as_py() or 0
             if num_rows == 0:
@@ -209,104 +171,13 @@ def _projected(table: pa.RecordBatch | None, num_rows: int, request: _Request) -
 
 
 def _kept(
-    batch: _Batch, listed: Sequence[int], table: pa.RecordBatch | None, where: Expression | None, time_zone: str
+    num_rows: int, table: pa.RecordBatch | None, left: pa.BooleanArray | None, request: _Request
 ) -> pa.BooleanArray | None:
     """Which rows stay; None where all do."""
-    keep = None
-    low, high = bisect_left(listed, batch.start), bisect_left(listed, batch.start + batch.num_rows)
-    if low < high or batch.rows.part.keeps_masked:
-        keep = pc.is_in(batch.positions(), pa.array(listed[low:high], pa.int64()))
-        keep = keep if batch.rows.part.keeps_masked else pc.invert(keep)
-    if where is not None:
-        if table is None:
-            table = pa.RecordBatch.from_struct_array(pa.array([{}] * batch.num_rows, pa.struct([])))
-        # "true" alone keeps a row: neither false nor null does.
-        matches = pc.fill_null(evaluate(where, table, time_zone), False)
-        keep = matches if keep is None else pc.and_(keep, matches)
-    return keep
-
-
-def _listed_rows(rows: _FileRows) -> Sequence[int]:
-    if rows.mask is None:
-        return ()
-    try:
-        return positions_of(rows.mask)
-    except CorruptTable as error:
-        error.path = error.path or rows.path
-        raise
-
-
-def _field_ids(part: ScanPart) -> dict[str, int]:
-    """Columns that are found by number, not by name."""
-    ids = {f.name: f.metadata.get(FIELD_ID) for f in part.read_schema.fields}
-    return {name: number for name, number in ids.items() if isinstance(number, int)}
-
-
-def _physical_paths(value: ColumnValue) -> Iterator[tuple[str, ...]]:
-    if isinstance(value, Physical):
-        yield value.path
-    elif isinstance(value, (Coalesce, Sum)):
-        for part in value.values:
-            yield from _physical_paths(part)
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Rows of a file before columns are made of them.
-
-    Attributes:
-        start: Position of the first row in the file.
-        num_rows: How many.
-        arrays: The file's top-level columns, under the names that the plan asks for.
-        rows: What all rows of the file have in common.
-    """
-
-    start: int
-    num_rows: int
-    arrays: dict[str, pa.Array]
-    rows: _FileRows
-
-    def positions(self) -> pa.Array:
-        """Each row's index in the file."""
-        return pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), self.num_rows), start=self.start - 1)
-
-    def column(self, column: OutputColumn) -> pa.Array:
-        made = self.value(column.value, column.name)
-        return relabel(made, column.type, column.name)
-
-    def value(self, value: ColumnValue, name: str) -> pa.Array:
-        if isinstance(value, Physical):
-            return self._physical(value, name)
-        if isinstance(value, FileConstant):
-            constant = self.rows.constants.get(value.name)
-            if constant is None or not constant.is_valid:
-                return pa.nulls(self.num_rows, to_arrow(value.type))
-            return pa.repeat(constant, self.num_rows)
-        if isinstance(value, Literal):
-            return pa.repeat(pa.scalar(value.value, to_arrow(value.type)), self.num_rows)
-        if isinstance(value, RowPosition):
-            return self.positions()
-        parts = [self.value(part, name) for part in value.values]
-        if isinstance(value, Coalesce):
-            return pc.coalesce(*parts)
-        total = parts[0]
-        for part in parts[1:]:
-            total = pc.add(total, part)
-        return total
-
-    def _physical(self, value: Physical, name: str) -> pa.Array:
-        values = self.arrays.get(value.path[0])
-        for member in value.path[1:]:
-            if values is None or not pa.types.is_struct(values.type):
-                break
-            values = _member(values, member)
-        if values is None:
-            return pa.nulls(self.num_rows, to_arrow(value.type))
-        return conform(values, value.type, name)
-
-
-def _member(values: pa.StructArray, name: str) -> pa.Array | None:
-    names = [f.name for f in values.type]
-    if name not in names:
-        name = next((other for other in names if other.casefold() == name.casefold()), "")
-    return pc.struct_field(values, [name]) if name in names else None
+    if request.where is None:
+        return left
+    if table is None:
+        table = pa.RecordBatch.from_struct_array(pa.array([{}] * num_rows, pa.struct([])))
+    # "true" alone keeps a row: neither false nor null does.
+    matches = pc.fill_null(evaluate(request.where, table, request.time_zone), False)
+    return matches if left is None else pc.and_(left, matches)

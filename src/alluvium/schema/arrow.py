@@ -21,13 +21,20 @@ _TO_ARROW: dict[DataType, pa.DataType] = {
     t.DATE: pa.date32(),
     t.TIMESTAMP: pa.timestamp("us", tz="UTC"),
     t.TIMESTAMP_NTZ: pa.timestamp("us"),
+    t.TIMESTAMP_NANOS: pa.timestamp("ns", tz="UTC"),
+    t.TIMESTAMP_NTZ_NANOS: pa.timestamp("ns"),
+    # Milliseconds of the day, whatever the precision.
+    t.TIME: pa.time32("ms"),
     t.VOID: pa.null(),
     # Arrow has no variant of its own: the two buffers of the Parquet encoding.
     t.VARIANT: pa.struct([pa.field("metadata", pa.binary(), False), pa.field("value", pa.binary(), False)]),
 }
 
+#: Nothing that is written has them.
+_ONE_WAY = (t.VARIANT, t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS)
+
 _FROM_ARROW: dict[pa.DataType, DataType] = {
-    **{arrow: ours for ours, arrow in _TO_ARROW.items() if ours is not t.VARIANT},
+    **{arrow: ours for ours, arrow in _TO_ARROW.items() if ours not in _ONE_WAY},
     pa.large_string(): t.STRING,
     pa.string_view(): t.STRING,
     pa.large_binary(): t.BINARY,

@@ -131,6 +131,11 @@ TIMESTAMP = Primitive("timestamp")
 TIMESTAMP_NTZ = Primitive("timestamp_ntz")
 VOID = Primitive("void")
 VARIANT = Primitive("variant")
+#: Types of formats that are finer than Spark: their values are cut, or are numbers, where Spark reads them. They have
+#: no name in Spark's JSON form of a schema, so they are not among `PRIMITIVES`.
+TIME = Primitive("time")
+TIMESTAMP_NANOS = Primitive("timestamp_nanos")
+TIMESTAMP_NTZ_NANOS = Primitive("timestamp_ntz_nanos")
 
 PRIMITIVES: Mapping[str, Primitive] = {
     t.name: t

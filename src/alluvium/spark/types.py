@@ -27,6 +27,12 @@ _TO_SPARK: Mapping[DataType, s.DataType] = {
     t.VOID: s.NullType(),
     t.VARIANT: s.VariantType(),
 }
+#: What Spark has no type for is read as the nearest that it has.
+_READ_AS: Mapping[DataType, s.DataType] = {
+    t.TIME: s.IntegerType(),
+    t.TIMESTAMP_NANOS: s.TimestampType(),
+    t.TIMESTAMP_NTZ_NANOS: s.TimestampNTZType(),
+}
 _FROM_SPARK: Mapping[type[s.DataType], DataType] = {
     **{type(spark): ours for ours, spark in _TO_SPARK.items()},
     # Spark itself stores char(n) and varchar(n) as strings, and the length in the field's metadata.
@@ -51,7 +57,7 @@ def to_spark(data_type: DataType) -> s.DataType:
         return s.StructType(
             [s.StructField(f.name, to_spark(f.type), f.nullable, dict(f.metadata)) for f in data_type.fields]
         )
-    return _TO_SPARK[data_type]
+    return _TO_SPARK[data_type] if data_type in _TO_SPARK else _READ_AS[data_type]
 
 
 @overload

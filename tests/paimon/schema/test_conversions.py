@@ -105,7 +105,7 @@ def test_logical_types() -> None:
     assert [to_logical(f.type) for f in fields] == [f.type for f in struct.fields]
     assert to_logical(parse_type("INT MULTISET")) == t.Map(t.INTEGER, t.INTEGER, False)
     with pytest.raises(UnsupportedFeature):
-        to_logical(parse_type("TIME(3)"))
+        to_logical(parse_type("GEOMETRY"))
     with pytest.raises(UnsupportedFeature):
         from_logical(t.VOID)
 

@@ -191,7 +191,10 @@ def test_answers_are_kept_for_equal_filters(spark: SparkSession, make_source: Ma
 def test_unreadable_parts_are_refused(spark: SparkSession, make_source: Make) -> None:
     source = make_source([numbers(0, 10)])
     part = source.plan.parts[0]
-    for unreadable in (replace(part, merge=KeyMerge(("id",), (), "last")), replace(part, file_format="orc")):
+    for unreadable in (
+        replace(part, merge=KeyMerge("g", ("id",), (), None, "deduplicate")),
+        replace(part, file_format="orc"),
+    ):
         source.plan = replace(source.plan, parts=(unreadable,))
         with pytest.raises(UnsupportedFeature):
             read_native(spark, source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from alluvium.errors import UnsupportedFeature
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import BINARY, CHARACTER, MAX_LENGTH, DataField, DataType
 from alluvium.schema import types as t
 
@@ -17,6 +18,7 @@ _PLAIN = {
     "FLOAT": t.FLOAT,
     "DOUBLE": t.DOUBLE,
     "DATE": t.DATE,
+    "TIME_WITHOUT_TIME_ZONE": t.TIME,
     "BLOB": t.BINARY,
     "VARIANT": t.VARIANT,
     "TIMESTAMP_WITHOUT_TIME_ZONE": t.TIMESTAMP_NTZ,
@@ -32,6 +34,8 @@ _FROM_PLAIN = {
     **{ours: DataType(root) for root, ours in _PLAIN.items() if root not in CHARACTER | BINARY | {"BLOB"}
        and not root.startswith("TIMESTAMP")},
 }  # fmt: skip
+#: Digits of a second's fraction that microseconds have.
+_MICROS = 6
 #: Where Spark keeps the length of `char(n)` and `varchar(n)`, which its tables store as strings.
 _SPARK_LENGTH = "__CHAR_VARCHAR_TYPE_STRING"
 _SIZED_TEXT = re.compile(r"(char|varchar)\((\d+)\)")
@@ -41,7 +45,7 @@ def to_logical(data_type: DataType) -> t.DataType:
     """The logical type of a type's values.
 
     Raises:
-        UnsupportedFeature: `"unsupported-type"`: TIME, GEOMETRY and GEOGRAPHY have none.
+        UnsupportedFeature: `"unsupported-type"`: GEOMETRY and GEOGRAPHY have none.
     """
     if data_type.root == "DECIMAL":
         return t.Decimal(data_type.precision, data_type.scale)
@@ -55,9 +59,16 @@ def to_logical(data_type: DataType) -> t.DataType:
     if data_type.key is not None and data_type.value is not None:
         return t.Map(to_logical(data_type.key), to_logical(data_type.value), data_type.value.nullable)
     known = _PLAIN.get(data_type.root)
+    if data_type.root.startswith("TIMESTAMP") and data_type.precision > _MICROS:
+        known = t.TIMESTAMP_NTZ_NANOS if known == t.TIMESTAMP_NTZ else t.TIMESTAMP_NANOS
     if known is None:
         raise UnsupportedFeature(f"{data_type} has no logical type", code="unsupported-type")
     return known
+
+
+def logical_schema(schema: TableSchema) -> t.Struct:
+    """The columns of a table as plans know them; errors as for `to_logical`."""
+    return t.Struct(tuple(t.Field(f.name, to_logical(f.type), f.type.nullable) for f in schema.fields))
 
 
 def fields_from_logical(schema: t.Struct) -> tuple[DataField, ...]:

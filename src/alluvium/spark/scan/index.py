@@ -20,7 +20,9 @@ from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.schema import types as t
 from alluvium.schema.types import BOOLEAN, Field, Struct
+from alluvium.schema.walk import holds
 from alluvium.spark.failures import CarriedError, remember
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
@@ -279,6 +281,10 @@ def ensure_readable(part: ScanPart) -> None:
     """
     if part.file_format != "parquet":
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
+    # Spark's reader knows neither times of day nor nanoseconds.
+    for kind in (t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
+        if holds(part.read_schema, kind) or any(holds(c.type, kind) for c in part.output):
+            raise UnsupportedFeature(f"columns of type {kind} cannot be read by Spark here")
     if part.merge is not None:
         raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
 

@@ -12,6 +12,7 @@ from alluvium.plan.scan import (
     FIELD_ID,
     Coalesce,
     ColumnValue,
+    Converted,
     FileConstant,
     Literal,
     OutputColumn,
@@ -83,6 +84,8 @@ def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:
     if isinstance(value, (Coalesce, Sum)):
         for operand in value.values:
             yield from _leaves(operand)
+    elif isinstance(value, Converted):
+        yield from _leaves(value.value)
     else:
         yield value
 
@@ -119,11 +122,21 @@ def _sql(value: ColumnValue) -> str:
         return f"coalesce({', '.join(_sql(v) for v in value.values)})"
     if isinstance(value, Sum):
         return f"({' + '.join(_sql(v) for v in value.values)})"
+    if isinstance(value, Converted):
+        text = value.conversion.sql(_sql(value.value))
+        if text is None:
+            raise UnsupportedFeature(
+                f"values that change their type to {value.type} by rules that Spark does not have",
+                code="unsupported-conversion",
+                features=("conversion",),
+                hint="read the table without Spark: alluvium.open(url).to_arrow()",
+            )
+        return text
     return f"cast({_literal(value)} as {sql_type(value.type)})"
 
 
 def _type(value: ColumnValue) -> DataType:
-    if isinstance(value, (Physical, FileConstant, Literal)):
+    if isinstance(value, (Physical, FileConstant, Literal, Converted)):
         return value.type
     return t.LONG if isinstance(value, (RowPosition, Sum)) else _type(value.values[0])
 

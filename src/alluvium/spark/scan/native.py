@@ -18,7 +18,7 @@ from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks
-from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
+from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, select_list
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
@@ -49,6 +49,18 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     if not plan.parts:
         return _empty(spark, plan.schema)
     return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in plan.parts])
+
+
+def unreadable(plan: ScanPlan) -> str | None:
+    """Why Spark's own reader cannot read a plan; None: it can."""
+    for part in plan.parts:
+        try:
+            ensure_readable(part)
+            data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
+            select_list(part, Struct((*data.fields, *constants.fields)))
+        except UnsupportedFeature as error:
+            return error.message
+    return None
 
 
 def _empty(spark: SparkSession, schema: Struct) -> DataFrame:

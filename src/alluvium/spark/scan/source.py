@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from alluvium.expr.tree import Expression
-from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.plan.scan import KeyMerge, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import nullable_schema
 from alluvium.spark.types import to_spark
@@ -110,7 +111,11 @@ class TableReader(DataSourceReader):
     def partitions(self) -> Sequence[InputPartition]:
         """Files in groups of 128 MiB, deleted rows loaded; one empty group where nothing is left to read."""
         scan = self._open_scan(self._options)
-        groups = [_only(scan, (piece,)) for part in scan.plan.parts for piece in _split(part)]
+        apart = [part for part in scan.plan.parts if part.merge is None]
+        groups = [_only(scan, (piece,)) for part in apart for piece in _split(part)]
+        for merge in dict.fromkeys(part.merge for part in scan.plan.parts if part.merge is not None):
+            parts = [part for part in scan.plan.parts if part.merge == merge]
+            groups += [_only(scan, pieces) for pieces in _split_merged(parts, merge)]
         return groups or [_only(scan, ())]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -118,7 +123,7 @@ class TableReader(DataSourceReader):
         assert isinstance(partition, FileGroup)
         wanted = to_arrow_schema(self._schema, timezone="UTC")
         for batch in self._read_group(self._options, partition.scan):
-            yield from pa.Table.from_batches([batch]).cast(wanted).to_batches()
+            yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
 
 
 def _only(scan: OpenedScan, parts: tuple[ScanPart, ...]) -> FileGroup:
@@ -134,3 +139,30 @@ def _split(part: ScanPart) -> Iterator[ScanPart]:
         if size_bytes >= _TASK_BYTES or row == files.num_rows - 1:
             yield replace(part, files=files.slice(start, row + 1 - start).combine_chunks(), masks=None)
             start, size_bytes = row + 1, 0
+
+
+def _split_merged(parts: Sequence[ScanPart], merge: KeyMerge) -> Iterator[tuple[ScanPart, ...]]:
+    """Rows merge within a group of files, which one task reads whole."""
+    loaded = [replace(part, files=part.load_masks(part.files), masks=None) for part in parts]
+    members = [pc.struct_field(part.files["constants"].combine_chunks(), merge.group) for part in loaded]
+    sizes = pa.table(
+        {
+            "group": pa.concat_arrays(members),
+            "size": pa.concat_arrays([part.files["size"].combine_chunks() for part in loaded]),
+        }
+    )
+    totals = sizes.group_by("group").aggregate([("size", "sum")]).sort_by("group")
+    task: list[int] = []
+    size_bytes = 0
+    groups = list(zip(totals["group"].to_pylist(), totals["size_sum"].to_pylist(), strict=True))
+    for number, (group, size) in enumerate(groups):
+        task.append(group)
+        size_bytes += size
+        if size_bytes >= _TASK_BYTES or number == len(groups) - 1:
+            wanted = pa.array(task)
+            pieces = [
+                replace(part, files=part.files.filter(pc.is_in(member, value_set=wanted)).combine_chunks())
+                for part, member in zip(loaded, members, strict=True)
+            ]
+            yield tuple(piece for piece in pieces if piece.files.num_rows)
+            task, size_bytes = [], 0

@@ -1,0 +1,49 @@
+"""The very state of a Paimon table as options of a data source, for workers that open it again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from alluvium.paimon.schema_log import MAIN_BRANCH
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.travel import At
+from alluvium.storage.store import Store
+
+#: JSON: branch, snapshot or tag, schema, and the call's dynamic options.
+_PIN = "alluviumPin"
+
+
+class _Pin(msgspec.Struct, frozen=True):
+    branch: str
+    snapshot_id: int | None
+    schema_id: int
+    options: dict[str, str]
+    tag: str | None = None
+
+
+def paimon_pins(source: PaimonSource) -> dict[str, str]:
+    """Options that name the state that was opened."""
+    snapshot = source.snapshot
+    kept = ("scan.fallback-branch",)
+    options = {k: v for k, v in snapshot.asked.items() if not k.startswith("scan.") or k in kept}
+    tag = snapshot.asked.get("scan.tag-name")
+    pin = _Pin(snapshot.branch, snapshot.version, snapshot.schema.id, options, tag)
+    return {_PIN: msgspec.json.encode(pin).decode()}
+
+
+def open_pinned(
+    store: Store, given: Mapping[str, str], time_zone: str, open_any: Callable[[str], Store]
+) -> PaimonSource:
+    """The state that options name; the newest where they name none."""
+    text = given.get(_PIN.casefold())
+    if text is None:
+        version = given.get("versionasof")
+        at = At(version=version)
+        return PaimonSource(load_snapshot(store, at, MAIN_BRANCH, None, time_zone, open_any))
+    pin = msgspec.json.decode(text, type=_Pin)
+    at = At(tag=pin.tag) if pin.tag else At(snapshot_id=pin.snapshot_id)
+    snapshot = load_snapshot(store, at, pin.branch, pin.options, time_zone, open_any, pin.schema_id)
+    return PaimonSource(snapshot)

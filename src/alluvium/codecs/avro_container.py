@@ -1,0 +1,150 @@
+"""Avro container files to Python records, with every codec that writers use.
+
+Logical types are left aside: dates, times and decimals come as the numbers and bytes that the file holds, since
+Python's own types do not hold all of them.
+
+Specification: https://avro.apache.org/docs/1.11.1/specification/#object-container-files. fastavro decodes the records;
+blocks are decompressed here, by pyarrow, since fastavro wants a package of its own for each codec.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+
+MAGIC = b"Obj\x01"
+_SYNC = 16
+_STREAM_CODECS = {"zstandard": "zstd", "bzip2": "bz2"}
+
+
+def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
+    """The writer's schema and the records of a container.
+
+    Args:
+        data: The whole file.
+        path: Of the file, for errors.
+
+    Raises:
+        CorruptTable: It is cut off or malformed (`"damaged-file"`).
+        UnsupportedFeature: Its codec is unknown.
+    """
+    try:
+        header, position = _header(data)
+        codec = header.get("avro.codec", b"null").decode()
+        schema = json.loads(header["avro.schema"])
+        plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
+        reader = fastavro.reader(io.BytesIO(_transcoded(data, position, codec, plain)))
+        return schema, list(reader)
+    except (CorruptTable, UnsupportedFeature) as error:
+        error.path = path
+        raise
+    except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OSError, zlib.error) as error:
+        raise _damaged(str(error) or type(error).__name__, path) from None
+
+
+def _damaged(reason: str, path: str | None = None) -> CorruptTable:
+    return CorruptTable(f"the Avro file cannot be read: {reason}", code="damaged-file", path=path)
+
+
+def _header(data: bytes) -> tuple[dict[str, bytes], int]:
+    if data[:4] != MAGIC:
+        raise _damaged("it does not begin as one")
+    position = 4
+    entries: dict[str, bytes] = {}
+    while True:
+        count, position = _long(data, position)
+        if count == 0:
+            return entries, position
+        if count < 0:
+            _, position = _long(data, position)
+            count = -count
+        for _ in range(count):
+            key, position = _piece(data, position)
+            entries[key.decode()], position = _piece(data, position)
+
+
+def _physical(node: Any) -> Any:
+    """A schema without its logical types."""
+    if isinstance(node, list):
+        return [_physical(part) for part in node]
+    if isinstance(node, dict):
+        return {key: _physical(value) for key, value in node.items() if key != "logicalType"}
+    return node
+
+
+def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]) -> bytes:
+    """The same container with another header and blocks that are not compressed."""
+    sync = data[position : position + _SYNC]
+    parts = [MAGIC, _format_long(len(header))]
+    for key, value in header.items():
+        parts += [_format_long(len(key.encode())), key.encode(), _format_long(len(value)), value]
+    parts += [_format_long(0), sync]
+    for count, block in _blocks(data, position + _SYNC, sync):
+        plain = _decompressed(block, codec)
+        parts += [_format_long(count), _format_long(len(plain)), plain, sync]
+    return b"".join(parts)
+
+
+def _blocks(data: bytes, position: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
+    while position < len(data):
+        count, position = _long(data, position)
+        size, position = _long(data, position)
+        block, position = data[position : position + size], position + size
+        if size < 0 or len(block) != size or data[position : position + _SYNC] != sync:
+            raise _damaged("a block is cut off")
+        yield count, block
+        position += _SYNC
+
+
+def _decompressed(block: bytes, codec: str) -> bytes:
+    if codec == "null":
+        return block
+    if codec == "deflate":
+        return zlib.decompress(block, -15)
+    if codec == "snappy":
+        # "Each compressed block is followed by the 4-byte, big-endian CRC32 checksum of the uncompressed data".
+        size, _ = _unsigned(block, 0)
+        return bytes(pa.decompress(block[:-4], size, "snappy", asbytes=True))
+    if codec in _STREAM_CODECS:
+        return bytes(pa.CompressedInputStream(pa.BufferReader(block), _STREAM_CODECS[codec]).read())
+    raise UnsupportedFeature(f"Avro blocks compressed by {codec!r}", code="unsupported-codec", features=(codec,))
+
+
+def _unsigned(data: bytes, position: int) -> tuple[int, int]:
+    shift = value = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def _long(data: bytes, position: int) -> tuple[int, int]:
+    value, position = _unsigned(data, position)
+    return (value >> 1) ^ -(value & 1), position
+
+
+def _piece(data: bytes, position: int) -> tuple[bytes, int]:
+    size, position = _long(data, position)
+    piece = data[position : position + size]
+    if size < 0 or len(piece) != size:
+        raise _damaged("its header is cut off")
+    return piece, position + size
+
+
+def _format_long(value: int) -> bytes:
+    rest, out = value << 1, bytearray()
+    while rest > 0x7F:
+        out.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*out, rest])

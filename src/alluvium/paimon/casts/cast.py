@@ -1,0 +1,180 @@
+"""A cast from the type of an old file to the type of today, fields of rows by their ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon.casts import numbers, texts, times
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.types import DataType
+from alluvium.schema.arrow import to_arrow
+
+_INTS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+_TEXTS = ("CHAR", "VARCHAR")
+_BYTES = ("BINARY", "VARBINARY", "BLOB")
+_NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR")
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonCast:
+    """Implements `plan.scan.Conversion` by Paimon's cast rules."""
+
+    source: DataType
+    target: DataType
+
+    def convert(self, values: pa.Array, time_zone: str) -> pa.Array:
+        return cast(values, self.source, self.target, time_zone)
+
+    def sql(self, operand: str) -> str | None:
+        """Only what Spark's cast does in the same way: widening of numbers."""
+        widened = self.source.root in (*_INTS, "FLOAT") and self.target.root in (*_INTS, "DOUBLE", "BIGINT")
+        wider = (*_INTS, "FLOAT", "DOUBLE")
+        if widened and wider.index(self.source.root) <= wider.index(self.target.root):
+            return f"cast({operand} as {to_logical(self.target)})"
+        return None
+
+
+def cast_between(source: DataType, target: DataType) -> PaimonCast | None:
+    """The cast that a column needs; None where its values are as they should be.
+
+    Raises:
+        UnsupportedFeature: Paimon has no such cast (`"unsupported-cast"`).
+    """
+    if not _differs(source, target):
+        return None
+    _ensure_castable(source, target)
+    return PaimonCast(source, target)
+
+
+def _differs(source: DataType, target: DataType) -> bool:
+    if source.root != target.root:
+        # A text that may be longer, or bytes that may be, are what they were.
+        return True
+    if source.root == "ROW":
+        names = [(f.id, f.name) for f in source.fields] != [(f.id, f.name) for f in target.fields]
+        pairs = zip(source.fields, target.fields, strict=False)
+        return names or any(_differs(old.type, new.type) for old, new in pairs)
+    for old, new in ((source.element, target.element), (source.key, target.key), (source.value, target.value)):
+        if old is not None and new is not None and _differs(old, new):
+            return True
+    if source.root in ("VARCHAR", "VARBINARY"):
+        return source.length > target.length
+    return (source.length, source.precision, source.scale) != (target.length, target.precision, target.scale)
+
+
+def _ensure_castable(source: DataType, target: DataType) -> None:
+    if source.root in _NESTED or target.root in _NESTED:
+        both = {source.root, target.root}
+        if source.root == target.root or both <= {"ARRAY", "VECTOR"}:
+            for old, new in ((source.element, target.element), (source.key, target.key), (source.value, target.value)):
+                if old is not None and new is not None and _differs(old, new):
+                    _ensure_castable(old, new)
+            by_id = {f.id: f.type for f in source.fields}
+            for f in target.fields:
+                if f.id in by_id and _differs(by_id[f.id], f.type):
+                    _ensure_castable(by_id[f.id], f.type)
+            return
+        raise _no_cast(source, target)
+    if source.root == target.root or _has_executor(source.root, target.root):
+        return
+    raise _no_cast(source, target)
+
+
+def _has_executor(source: str, target: str) -> bool:
+    numeric = (*_INTS, "FLOAT", "DOUBLE", "DECIMAL")
+    stamp = source.startswith("TIMESTAMP")
+    temporal = ("DATE", "TIME_WITHOUT_TIME_ZONE")
+    if target in _TEXTS:
+        return source not in ("VARIANT",)
+    if target in _BYTES:
+        return source in (*_TEXTS, *_BYTES)
+    if target == "BOOLEAN":
+        return source in (*_INTS, *_TEXTS)
+    if target in numeric:
+        from_stamp = stamp and target in ("INTEGER", "BIGINT")
+        return source in (*numeric, "BOOLEAN", *_TEXTS) or from_stamp
+    if target in temporal:
+        return source in _TEXTS or stamp
+    if target.startswith("TIMESTAMP"):
+        return source in (*_TEXTS, *temporal, "INTEGER", "BIGINT") or stamp
+    return False
+
+
+def _no_cast(source: DataType, target: DataType) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"files hold a column as {source.root} that is {target.root} today, and there is no cast",
+        code="unsupported-cast",
+        features=("cast",),
+    )
+
+
+def cast(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
+    """Values of one type as another's; see `cast_between` for which pairs there are.
+
+    Raises:
+        InvalidRequest: A value cannot be cast (`"invalid-cast"`).
+    """
+    if not _differs(source, target):
+        return values
+    root = target.root
+    if root in _NESTED:
+        return _nested(values, source, target, time_zone)
+    if root in _TEXTS:
+        return texts.to_text(values, source, target, time_zone)
+    if root in _BYTES:
+        return texts.to_bytes(values, target)
+    if root == "BOOLEAN":
+        return numbers.to_boolean(values, source, target)
+    if root in _INTS:
+        if source.root.startswith("TIMESTAMP"):
+            return times.to_seconds(values, source, target)
+        return numbers.to_integer(values, source, target)
+    if root in ("FLOAT", "DOUBLE"):
+        return numbers.to_floating(values, source, target)
+    if root == "DECIMAL":
+        return numbers.to_decimal(values, source, target)
+    if root == "DATE":
+        return times.to_date(values, source, target, time_zone)
+    if root == "TIME_WITHOUT_TIME_ZONE":
+        return times.to_time(values, source, target, time_zone)
+    return times.to_timestamp(values, source, target, time_zone)
+
+
+def _nested(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
+    kind = to_arrow(to_logical(target))
+    if target.root == "ROW":
+        members = dict(
+            zip((f.id for f in source.fields), zip(source.fields, values.flatten(), strict=True), strict=True)
+        )
+        arrays = []
+        for f, arrow in zip(target.fields, kind, strict=True):
+            if f.id in members:
+                old, member = members[f.id]
+                arrays.append(cast(member, old.type, f.type, time_zone))
+            else:
+                arrays.append(pa.nulls(len(values), arrow.type))
+        return pa.StructArray.from_arrays(arrays, fields=list(kind), mask=values.is_null())
+    whole = values if values.offset == 0 else pa.concat_arrays([values, values.slice(0, 0)])
+    if target.root in ("MAP", "MULTISET"):
+        keys, items = whole.keys, whole.items
+        if target.root == "MULTISET":
+            assert source.element is not None
+            assert target.element is not None
+            keys = cast(keys, source.element, target.element, time_zone)
+        else:
+            assert source.key is not None
+            assert target.key is not None
+            assert source.value is not None
+            assert target.value is not None
+            keys = cast(keys, source.key, target.key, time_zone)
+            items = cast(items, source.value, target.value, time_zone)
+        return pa.MapArray.from_arrays(whole.offsets, keys, items, type=kind, mask=whole.is_null())
+    assert source.element is not None
+    assert target.element is not None
+    elements = cast(whole.values, source.element, target.element, time_zone)
+    offsets = pc.cast(whole.offsets, pa.int32())
+    return pa.ListArray.from_arrays(offsets, elements, type=kind, mask=whole.is_null())

@@ -1,0 +1,1 @@
+"""Capabilities of Paimon tables, one module each."""

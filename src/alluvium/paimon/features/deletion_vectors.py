@@ -1,0 +1,147 @@
+"""Deletion vectors: which rows of a data file are gone, in index files of two versions.
+
+Specification: `org.apache.paimon.deletionvectors`. An index file begins with the byte 1; then for each vector its
+length (4 bytes, big endian), the vector, and the vector's CRC32 (4 bytes, big endian). A vector of 32 bits begins with
+the number 1581511376 (big endian), one of 64 bits, which is Delta's too, with 1681511377 (little endian).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.codecs.roaring import parse_bitmap
+from alluvium.errors import CorruptTable, NotFound
+from alluvium.paimon.manifest import read_index_manifest
+from alluvium.paimon.partitions import bucket_directories, partitions_of
+from alluvium.paimon.snapshot import Snapshot
+from alluvium.storage.elsewhere import locate
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import is_absolute, resolve
+
+INDEX_TYPE = "DELETION_VECTORS"
+_MAGIC_32, _MAGIC_64 = 1_581_511_376, 1_681_511_377
+#: Data file, index file, where in it, how long.
+_RANGES = pa.schema(
+    [
+        pa.field("name", pa.string()),
+        pa.field("index", pa.string()),
+        pa.field("offset", pa.int64()),
+        pa.field("length", pa.int64()),
+    ]
+)
+
+
+def parse_vector(data: bytes, place: str) -> bytes:
+    """A vector with its length before and its checksum behind it, as a bitmap in the portable 64-bit format.
+
+    Args:
+        data: From the length on.
+        place: The index file, for errors.
+
+    Raises:
+        CorruptTable: It is cut short, its checksum is wrong, or it is no bitmap (`"damaged-deletion-vector"`).
+    """
+    size = int.from_bytes(data[:4], "big", signed=True)
+    body, rest = data[4 : 4 + max(size, 0)], data[4 + max(size, 0) :]
+    if size < 8 or len(body) != size or len(rest) < 4:
+        raise _damaged(f"a vector of {size} bytes is cut short", place)
+    if zlib.crc32(body) != int.from_bytes(rest[:4], "big"):
+        raise _damaged("the checksum of a vector is wrong", place)
+    try:
+        if int.from_bytes(body[:4], "big") == _MAGIC_32:
+            # One 32-bit bitmap: the only bucket of a 64-bit one.
+            return parse_bitmap((1).to_bytes(8, "little") + bytes(4) + body[4:]).data
+        if int.from_bytes(body[:4], "little") == _MAGIC_64:
+            return parse_bitmap(body[4:]).data
+    except CorruptTable as error:
+        raise _damaged(error.message, place) from None
+    raise _damaged("a vector begins like none", place)
+
+
+def _damaged(reason: str, place: str) -> CorruptTable:
+    return CorruptTable(
+        f"the deletion vectors cannot be read: {reason}",
+        code="damaged-deletion-vector",
+        path=place,
+        hint="the rows that they delete would come back; restore the file, or read another snapshot",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class VectorMasks:
+    """Implements `plan.scan.MaskSource` over the index files of a snapshot.
+
+    Attributes:
+        snapshot: The snapshot.
+        ranges: Schema `_RANGES`, one row a data file that has a vector; names of data files never repeat.
+    """
+
+    snapshot: Snapshot
+    ranges: pa.Table
+
+    def load_masks(self, files: pa.Table) -> pa.Table:
+        names = pc.replace_substring_regex(files["path"], r"^.*/", "")
+        places = pc.index_in(names, value_set=self.ranges["name"].combine_chunks())
+        wanted = self.ranges.take(pc.unique(pc.drop_null(places)))
+        requests = list(zip(*(wanted[name].to_pylist() for name in ("name", "index", "offset", "length")), strict=True))
+        bodies = map_parallel(lambda request: self._load(*request[1:]), requests)
+        index = pc.index_in(names, value_set=wanted["name"].combine_chunks())
+        masks = pa.array(bodies, pa.binary()).take(index.combine_chunks() if hasattr(index, "chunks") else index)
+        return files.set_column(files.schema.get_field_index("mask"), "mask", masks)
+
+    def _load(self, index: str, offset: int, length: int) -> bytes:
+        store, name = self.snapshot.store, index
+        if is_absolute(index):
+            store, name = locate(store, self.snapshot.open_store, resolve(store.url, index))
+        try:
+            # "`f2` = size (of 32 bits), size + 8 (of 64)": the length and the checksum are in one, not in the other.
+            data = store.get_range(name, offset, length + 8)
+            if int.from_bytes(data[:4], "big") > length:
+                data = store.get_range(name, offset, int.from_bytes(data[:4], "big") + 8)
+        except NotFound:
+            raise NotFound(
+                "an index file of deletion vectors does not exist",
+                code="missing-file",
+                path=index,
+                hint="the snapshot may have expired while it was read",
+            ) from None
+        return parse_vector(data, index)
+
+
+def vector_masks(snapshot: Snapshot) -> VectorMasks | None:
+    """The deletion vectors of a snapshot; None where it has none."""
+    if snapshot.document is None or snapshot.document.index_manifest is None:
+        return None
+    entries = read_index_manifest(snapshot.store, snapshot.document.index_manifest)
+    entries = entries.filter(pc.equal(entries["index_type"], INDEX_TYPE))
+    ranges = entries["ranges"].combine_chunks()
+    if not entries.num_rows or not len(pc.list_flatten(ranges)):
+        return None
+    parents = pc.list_parent_indices(ranges)
+    members = pc.list_flatten(ranges)
+    table = pa.table(
+        {
+            "name": pc.struct_field(members, "f0"),
+            "index": _index_paths(snapshot, entries).take(parents),
+            "offset": pc.struct_field(members, "f1").cast(pa.int64()),
+            "length": pc.struct_field(members, "f2").cast(pa.int64()),
+        },
+        schema=_RANGES,
+    )
+    return VectorMasks(snapshot, table)
+
+
+def _index_paths(snapshot: Snapshot, entries: pa.Table) -> pa.Array:
+    names = entries["file_name"].combine_chunks()
+    if pc.any(pc.match_substring_regex(names, r"/|\x00|^\.{0,2}$")).as_py():
+        raise CorruptTable("a manifest names an index file by a path", code="path-escapes-root")
+    if snapshot.schema.options.get("index-file-in-data-file-dir", "false").lower() == "true":
+        buckets = bucket_directories(entries, partitions_of(entries, snapshot.schema), snapshot.schema)
+        inside = pc.binary_join_element_wise(buckets, names, "/")
+    else:
+        inside = pc.binary_join_element_wise("index", names, "/")
+    return pc.coalesce(entries["external_path"].combine_chunks(), inside)

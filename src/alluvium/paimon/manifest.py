@@ -1,0 +1,175 @@
+"""Manifest lists, manifests and index manifests to Arrow; the live files of a snapshot.
+
+Specification: `org.apache.paimon.manifest`. Three containers occur: Avro, Avro of Paimon 1.0 and before (every record
+in a union with null), and ORC; the first bytes of a file say which, never an option of the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc
+
+from alluvium.codecs.avro_container import MAGIC, read_avro
+from alluvium.errors import CorruptTable, NotFound
+from alluvium.paimon.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.store import Store
+
+_ORC_MAGIC = b"ORC"
+#: Where in a record each of our columns stands.
+_MANIFEST_PATHS = {
+    "file_name": ("_FILE_NAME",),
+    "file_size": ("_FILE_SIZE",),
+    "num_added_files": ("_NUM_ADDED_FILES",),
+    "num_deleted_files": ("_NUM_DELETED_FILES",),
+    "schema_id": ("_SCHEMA_ID",),
+    "partition_min": ("_PARTITION_STATS", "_MIN_VALUES"),
+    "partition_max": ("_PARTITION_STATS", "_MAX_VALUES"),
+    "partition_nulls": ("_PARTITION_STATS", "_NULL_COUNTS"),
+}
+_ENTRY_PATHS = {
+    "kind": ("_KIND",),
+    "partition": ("_PARTITION",),
+    "bucket": ("_BUCKET",),
+    "total_buckets": ("_TOTAL_BUCKETS",),
+    "stats_min": ("_FILE", "_VALUE_STATS", "_MIN_VALUES"),
+    "stats_max": ("_FILE", "_VALUE_STATS", "_MAX_VALUES"),
+    "stats_nulls": ("_FILE", "_VALUE_STATS", "_NULL_COUNTS"),
+}
+_INDEX_PATHS = {"ranges": ("_DELETIONS_VECTORS_RANGES",)}
+
+
+def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ...]) -> tuple[str, ...]:
+    return known.get(name, (*prefix, f"_{name.upper()}"))
+
+
+def read_manifest_list(store: Store, name: str) -> pa.Table:
+    """The manifests (`MANIFESTS`) of a list."""
+    return _read(store, name, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+
+
+def read_manifest(store: Store, name: str) -> pa.Table:
+    """The entries (`ENTRIES`) of a manifest, additions and deletions, in order."""
+    return _read(store, name, ENTRIES, lambda column: _path(column, _ENTRY_PATHS, ("_FILE",)))
+
+
+def read_index_manifest(store: Store, name: str) -> pa.Table:
+    """The index files (`INDEX_ENTRIES`) of a snapshot; each index manifest is a full list."""
+    entries = _read(store, name, INDEX_ENTRIES, lambda column: _path(column, _INDEX_PATHS, ()))
+    return entries.filter(pc.equal(entries["kind"], 0))
+
+
+def read_entries(store: Store, lists: Iterable[str]) -> pa.Table:
+    """The entries of all manifests of some manifest lists, in order."""
+    names: list[str] = []
+    for one in lists:
+        names += read_manifest_list(store, one)["file_name"].to_pylist()
+    tables = map_parallel(lambda name: read_manifest(store, name), names)
+    return pa.concat_tables([ENTRIES.empty_table(), *tables])
+
+
+def live_entries(entries: pa.Table) -> pa.Table:
+    """What additions and deletions leave, in order of the additions.
+
+    Specification, `FileEntry.mergeEntries`: an addition inserts, a deletion removes, by the file's identity.
+    """
+    deletes = pc.equal(entries["kind"], 1)
+    if not pc.any(deletes).as_py():
+        return entries
+    # A file may be deleted and added again (it moves up a level under its name), so the last word counts.
+    identity = pc.binary_join_element_wise(
+        pc.cast(entries["bucket"], pa.string()),
+        pc.cast(entries["level"], pa.string()),
+        entries["file_name"],
+        pc.fill_null(entries["external_path"], ""),
+        "\x00",
+    )
+    partition = entries["partition"].combine_chunks().dictionary_encode().indices.cast(pa.string())
+    key = pc.binary_join_element_wise(partition, identity, "\x00")
+    codes = pa.chunked_array([key]).combine_chunks() if isinstance(key, pa.Array) else key.combine_chunks()
+    numbers = codes.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    last = np.zeros(numbers.max(initial=-1) + 1, np.int64)
+    last[numbers] = np.arange(len(numbers))
+    keep = np.zeros(len(numbers), bool)
+    keep[last] = True
+    keep &= ~np.asarray(deletes.combine_chunks().to_numpy(zero_copy_only=False), bool)
+    return entries.filter(pa.array(keep))
+
+
+def snapshot_entries(store: Store, document: SnapshotDocument) -> pa.Table:
+    """The live data files of a snapshot: "fold of all entries of base list then delta list, in order"."""
+    entries = read_entries(store, (document.base_manifest_list, document.delta_manifest_list))
+    return live_entries(entries)
+
+
+def _read(store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
+    place = f"manifest/{name}"
+    try:
+        data = store.get(place)
+    except NotFound:
+        raise NotFound(
+            "a manifest that the snapshot names does not exist",
+            code="missing-manifest",
+            path=place,
+            hint="the snapshot may have expired while it was read, or somebody deleted the file",
+        ) from None
+    if data[:3] == _ORC_MAGIC:
+        return _from_orc(data, place, schema, path_of)
+    if data[:4] == MAGIC:
+        _, records = read_avro(data, place)
+        return _typed(_columns(records, [path_of(f.name) for f in schema]), schema, place)
+    raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
+
+
+def _columns(records: list[object], paths: Sequence[tuple[str, ...]]) -> list[list[object]]:
+    """The values at some paths of all records; records on the way are looked up once."""
+    found: dict[tuple[str, ...], list[object]] = {(): records}
+    for path in paths:
+        for depth in range(1, len(path) + 1):
+            if path[:depth] not in found:
+                found[path[:depth]] = _members(found[path[: depth - 1]], path[depth - 1])
+    return [found[path] for path in paths]
+
+
+def _members(values: list[object], name: str) -> list[object]:
+    get: Callable[[Any], object] = itemgetter(name)
+    try:
+        return list(map(get, values))
+    except (KeyError, TypeError):
+        # Fields newer than the writer are absent, and so may be the record around one.
+        return [value.get(name) if isinstance(value, dict) else None for value in values]
+
+
+def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa.Table:
+    try:
+        return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+    except (pa.ArrowException, OverflowError, TypeError) as error:
+        raise CorruptTable(f"its records are malformed: {error}", code="damaged-manifest", path=place) from None
+
+
+def _from_orc(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
+    try:
+        table = orc.ORCFile(pa.BufferReader(data)).read()
+        arrays = [_member(table, path_of(f.name), f.type) for f in schema]
+        return pa.Table.from_arrays(arrays, schema=schema)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
+
+
+def _member(table: pa.Table, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:
+    if path[0] not in table.column_names:
+        return pa.nulls(table.num_rows, kind)
+    values = table[path[0]].combine_chunks()
+    for name in path[1:]:
+        if not pa.types.is_struct(values.type) or name not in {f.name for f in values.type}:
+            return pa.nulls(table.num_rows, kind)
+        values = pc.struct_field(values, [name])
+    if pa.types.is_list(kind) and pa.types.is_struct(kind.value_type):
+        return pa.array(values.to_pylist(), kind)
+    return values.cast(kind, safe=False)

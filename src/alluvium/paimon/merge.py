@@ -1,0 +1,146 @@
+"""The merge engine of a table with a primary key, from its options to `KeyMerge`.
+
+Specification: `org.apache.paimon.mergetree.compact`; options `merge-engine`, `sequence.field`, `fields.*`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
+from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
+
+#: Hidden columns of merged parts, and the constant by which files of one section are told from others.
+SEQUENCE, KIND, GROUP = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION"
+
+DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
+_ENGINES = (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
+
+#: Every aggregate function that engines know, by Paimon's name.
+AGGREGATES = (
+    "sum", "product", "min", "max", "last_value", "last_non_null_value", "first_value", "first_non_null_value",
+    "listagg", "bool_and", "bool_or", "collect", "merge_map", "nested_update", "rbm32", "rbm64", "primary-key",
+    "count",
+)  # fmt: skip
+_LEGACY = {"first_not_null_value": "first_non_null_value"}
+
+
+def is_true(options: Mapping[str, str], *names: str) -> bool:
+    """Whether one of the options is set to true."""
+    return any(options.get(name, "false").strip().lower() == "true" for name in names)
+
+
+def merge_engine(schema: TableSchema) -> str:
+    """The table's merge engine.
+
+    Raises:
+        UnsupportedFeature: There is no such engine here.
+    """
+    name = schema.options.get("merge-engine", DEDUPLICATE).strip().lower().replace("_", "-")
+    if name not in _ENGINES:
+        raise UnsupportedFeature(f"the merge engine {name!r}", code="unsupported-merge-engine", features=(name,))
+    return name
+
+
+def key_merge(schema: TableSchema) -> KeyMerge:
+    """How rows of equal keys merge in a table with a primary key.
+
+    Raises:
+        UnsupportedFeature: An engine or an aggregate function is not known.
+        CorruptTable: An option names a column that does not exist.
+    """
+    options = schema.options
+    engine = merge_engine(schema)
+    fields = _names(options.get("sequence.field", ""))
+    descending = options.get("sequence.field.sort-order", "ascending").lower() == "descending"
+    order = (*(SortColumn(_column(schema, name), descending) for name in fields), SortColumn(SEQUENCE))
+    rules: tuple[MergeRule, ...] = ()
+    if engine in (PARTIAL_UPDATE, AGGREGATION):
+        groups = _sequence_groups(schema) if engine == PARTIAL_UPDATE else {}
+        values = [f for f in schema.fields if f.name not in schema.primary_keys]
+        rules = tuple(_rule(f, schema, engine, fields, groups) for f in values)
+    delete_options = ("ignore-delete", f"{engine}.ignore-delete")
+    return KeyMerge(
+        group=GROUP,
+        keys=schema.trimmed_primary_keys,
+        order=order,
+        kind=KIND,
+        engine=engine,
+        rules=rules,
+        ignores_delete=is_true(options, *delete_options),
+        removes_on_delete=is_true(options, f"{engine}.remove-record-on-delete"),
+        removing_groups=_names(options.get("partial-update.remove-record-on-sequence-group", "")),
+    )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _column(schema: TableSchema, name: str) -> str:
+    if schema.find(name) is None:
+        raise CorruptTable(f"an option names {name!r}, which is no column", code="invalid-options", column=name)
+    return name
+
+
+def _sequence_groups(schema: TableSchema) -> dict[str, tuple[str, ...]]:
+    """Of each column in a group, the columns that order it: `fields.<g1[,g2]>.sequence-group = a,b`."""
+    found: dict[str, tuple[str, ...]] = {}
+    for key, value in schema.options.items():
+        if key.startswith("fields.") and key.endswith(".sequence-group"):
+            sequence = tuple(_column(schema, name) for name in _names(key[len("fields.") : -len(".sequence-group")]))
+            for name in (*_names(value), *sequence):
+                found[_column(schema, name)] = sequence
+    return found
+
+
+def _rule(
+    column: DataField, schema: TableSchema, engine: str, fields: tuple[str, ...], groups: dict[str, tuple[str, ...]]
+) -> MergeRule:
+    options = schema.options
+    sequence = groups.get(column.name, ())
+    function = options.get(f"fields.{column.name}.aggregate-function")
+    if column.name in fields:
+        # "If the field is a sequence field, do not use aggregation": it goes with the last row.
+        function = "last_value" if engine == AGGREGATION else None
+    elif column.name in sequence:
+        function = None
+    elif function is None:
+        function = options.get("fields.default-aggregate-function")
+        if function is None and engine == AGGREGATION:
+            function = "last_non_null_value"
+    if function is None:
+        return MergeRule(column.name, "last" if sequence else "last_non_null", sequence=sequence)
+    function = _LEGACY.get(function, function)
+    if function not in AGGREGATES:
+        raise UnsupportedFeature(
+            f"the aggregate function {function!r}",
+            code="unsupported-aggregate",
+            column=column.name,
+            features=(function,),
+        )
+    if function != "last_non_null_value" and engine == PARTIAL_UPDATE and not sequence:
+        raise CorruptTable(
+            f"the aggregate function of {column.name!r} needs a sequence group",
+            code="invalid-options",
+            column=column.name,
+        )
+    prefix = f"fields.{column.name}."
+    skipped = (f"{prefix}aggregate-function", f"{prefix}ignore-retract", f"{prefix}sequence-group")
+    given = {k[len(prefix) :]: v for k, v in options.items() if k.startswith(prefix) and k not in skipped}
+    return MergeRule(
+        column.name,
+        function,
+        tuple(sorted(given.items())),
+        is_true(options, f"{prefix}ignore-retract"),
+        sequence,
+    )
+
+
+def keep_deletes(plan: ScanPlan) -> ScanPlan:
+    """The same plan, in whose result deletions stay, told from others by the column `_VALUE_KIND`."""
+    parts = (p if p.merge is None else replace(p, merge=replace(p.merge, keeps_deletes=True)) for p in plan.parts)
+    return replace(plan, parts=tuple(parts))

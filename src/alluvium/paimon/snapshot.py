@@ -1,0 +1,164 @@
+"""Snapshot: one state of a table as a reader sees it: data files, schema, options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+
+from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon.manifest import snapshot_entries
+from alluvium.paimon.names import list_branches
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
+from alluvium.paimon.spec import ENTRIES, SnapshotDocument
+from alluvium.paimon.travel import At, find_snapshot, parse_at
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One state of a table.
+
+    Attributes:
+        store: The table's objects, also those of its branches.
+        document: The snapshot file; None: the table has no snapshot yet, and no rows.
+        schema: By which rows are read; its options with those of the call on top.
+        branch: Whose schemas and snapshots these are.
+        time_zone: The session's.
+        open_store: From a URL to its store, for files that lie outside the table.
+        asked: The options of the call alone.
+        at: The point of history that was asked for.
+    """
+
+    store: Store
+    document: SnapshotDocument | None
+    schema: TableSchema
+    branch: str = MAIN_BRANCH
+    time_zone: str = "UTC"
+    open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
+    asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    at: At = At()  # noqa: RUF009 - immutable
+    _loaded: dict[object, pa.Table | TableSchema] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def version(self) -> int | None:
+        return None if self.document is None else self.document.id
+
+    @property
+    def entries(self) -> pa.Table:
+        """The live data files, schema `ENTRIES`; read once."""
+        if self.document is None:
+            return ENTRIES.empty_table()
+        if "entries" not in self._loaded:
+            self._loaded["entries"] = snapshot_entries(self.store, self.document)
+        found = self._loaded["entries"]
+        assert isinstance(found, pa.Table)
+        return found
+
+    def schema_of(self, schema_id: int) -> TableSchema:
+        """The schema that files were written with; each is read once.
+
+        Raises:
+            CorruptTable: There is no such schema file.
+        """
+        if schema_id == self.schema.id:
+            return self.schema
+        if schema_id not in self._loaded:
+            self._loaded[schema_id] = load_schema(self.store, schema_id, self.branch)
+        found = self._loaded[schema_id]
+        assert isinstance(found, TableSchema)
+        return found
+
+
+def load_snapshot(
+    store: Store,
+    at: At = At(),  # noqa: B008 - immutable
+    branch: str = MAIN_BRANCH,
+    options: Mapping[str, str] | None = None,
+    time_zone: str = "UTC",
+    open_elsewhere: Callable[[str], Store] = open_store,
+    schema_id: int | None = None,
+) -> Snapshot:
+    """Reads a state of the table at the store's root.
+
+    Args:
+        store: The table's objects.
+        at: Which state.
+        branch: Of which branch.
+        options: The table's dynamic options, on top of those that its schema has.
+        time_zone: The session's, for casts and for `scan.timestamp`.
+        open_elsewhere: From a URL to its store, for files that lie outside the table.
+        schema_id: By which schema rows are read, whatever the state's own.
+
+    Raises:
+        NotFound: There is no table (`"not-a-table"`), no such branch, or nothing at that point.
+        CorruptTable: Its files break the specification.
+    """
+    asked = dict(options or {})
+    branch = asked.pop("branch", branch)
+    _ensure_batch(asked)
+    with locating(store, at.snapshot_id):
+        schemas = list_schema_ids(store, branch)
+        if not schemas:
+            raise _no_table(store, branch)
+        latest = load_schema(store, schemas[-1], branch)
+        point = parse_at(at, {**latest.options, **asked}, time_zone)
+        document = find_snapshot(store, point, branch)
+        # "batch latest: latest schema file (not the snapshot's); time travel: that snapshot's schema".
+        schema = latest
+        if not point.is_latest and document is not None and document.schema_id != latest.id:
+            schema = load_schema(store, document.schema_id, branch)
+        if schema_id is not None and schema_id != schema.id:
+            schema = load_schema(store, schema_id, branch)
+        # A tag outlives its snapshot, so it is what names the state.
+        tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
+        named = {**asked, "scan.tag-name": tag} if tag else asked
+        schema = replace(schema, options={**schema.options, **asked})
+        return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point)
+
+
+def _ensure_batch(options: Mapping[str, str]) -> None:
+    """Options that ask for other rows than those of a state are not simply left aside."""
+    for name in options:
+        if name.startswith("incremental-"):
+            raise InvalidRequest(
+                f"{name} asks for changes, not for a state", code="changes-as-of", hint="open(url).changes(start, end)"
+            )
+    mode = options.get("scan.mode", "default").strip().lower()
+    if mode in ("compacted-full", "from-file-creation-time", "from-creation-timestamp", "incremental"):
+        raise UnsupportedFeature(f"the scan mode {mode!r}", code="unsupported-scan", features=(mode,))
+
+
+def is_table(store: Store) -> bool:
+    """Whether a Paimon table lies at the store's root."""
+    return bool(list_schema_ids(store))
+
+
+def _no_table(store: Store, branch: str) -> NotFound:
+    if branch == MAIN_BRANCH or not list_schema_ids(store):
+        return NotFound("there is no Paimon table", code="not-a-table", hint="a table has a file schema/schema-0")
+    known = list_branches(store)
+    return NotFound(
+        f"there is no branch {branch!r}",
+        code="branch-not-found",
+        hint=f"branches: {', '.join(known[:12])}" if known else "the table has no branches",
+    )
+
+
+class locating:
+    """Adds the table, and the snapshot where known, to errors that pass."""
+
+    def __init__(self, store: Store, version: int | None) -> None:
+        self._url = store.url
+        self._version = version
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, AlluviumError):
+            error.url = error.url or self._url
+            error.version = self._version if error.version is None else error.version

@@ -1,0 +1,25 @@
+"""What readers of all formats of data files share: finding columns by name, and saying that a file is damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alluvium.errors import CorruptTable
+
+
+def own_names(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """The file's own name of each column wanted that it has: exact, else without regard to case."""
+    exact = set(names)
+    by_folded = {name.casefold(): name for name in reversed(names)}
+    found = {name: name if name in exact else by_folded.get(name.casefold()) for name in wanted}
+    return {name: own for name, own in found.items() if own is not None}
+
+
+def damaged(path: str, error: object) -> CorruptTable:
+    text = str(error).splitlines()
+    return CorruptTable(
+        f"the data file cannot be read: {text[0] if text else type(error).__name__}",
+        code="damaged-file",
+        path=path,
+        hint="the file was cut or overwritten; restore it, or remove its rows from the table",
+    )

@@ -1,0 +1,78 @@
+"""Fixtures of the corpus, the ratchet of what once was right, and the figures at the end of the run."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from conformance_paimon.cases import Case, load_cases, prepare_table
+from conformance_paimon.judge import OUTCOMES, Lane, Verdict, judge
+
+RATCHET = Path(__file__).parent / "right.txt"
+UPDATING = os.environ.get("ALLUVIUM_RATCHET") == "update"
+
+VERDICTS: list[Verdict] = []
+
+
+def read_ratchet() -> set[str]:
+    return set(RATCHET.read_text(encoding="utf-8").splitlines()) if RATCHET.exists() else set()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "paimon_case" in metafunc.fixturenames:
+        missing = [pytest.param(None, marks=pytest.mark.skip("no corpus: set ALLUVIUM_CONFORMANCE"), id="absent")]
+        metafunc.parametrize("paimon_case", [pytest.param(c, id=c.name) for c in load_cases()] or missing)
+
+
+@pytest.fixture(scope="session")
+def once_right() -> set[str]:
+    """Names of the reads that were right when the ratchet was last written."""
+    return read_ratchet()
+
+
+@pytest.fixture
+def check_reads(once_right: set[str]) -> Callable[[Case, Lane], None]:
+    """Judges the reads of a case; fails on what is wrong, or right no more."""
+
+    def check(case: Case, lane: Lane) -> None:
+        verdicts = list(judge(case, str(prepare_table(case)), lane))
+        VERDICTS.extend(verdicts)
+        bad = [f"{v.name}: {v.note[:600]}" for v in verdicts if v.outcome == "wrong"]
+        if not UPDATING:
+            lost = [v for v in verdicts if v.name in once_right and v.outcome == "refused"]
+            bad += [f"{v.name}: was right, is {v.outcome}: {v.note[:600]}" for v in lost]
+        if bad:
+            pytest.fail("\n".join(bad), pytrace=False)
+        if verdicts and all(v.outcome == "refused" for v in verdicts):
+            pytest.skip(f"refused: {verdicts[0].note.splitlines()[0][:400]}")
+
+    return check
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """With `ALLUVIUM_RATCHET=update`: writes `right.txt` anew for the cases that ran, keeps the others."""
+    if not UPDATING or not VERDICTS:
+        return
+    ran = {(v.lane, v.case) for v in VERDICTS}
+    kept = {name for name in read_ratchet() if tuple(name.split(" ")[:2]) not in ran}
+    right = kept | {v.name for v in VERDICTS if v.outcome == "right"}
+    RATCHET.write_text("".join(f"{name}\n" for name in sorted(right)), encoding="utf-8")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not VERDICTS:
+        return
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    for verdict in VERDICTS:
+        counts[verdict.lane][verdict.outcome] += 1
+    terminalreporter.section("conformance, Paimon")
+    terminalreporter.write_line(f"{'lane':<9}" + "".join(f"{outcome:>9}" for outcome in OUTCOMES))
+    for lane, count in sorted(counts.items()):
+        terminalreporter.write_line(f"{lane:<9}" + "".join(f"{count[outcome]:>9}" for outcome in OUTCOMES))
+    for verdict in VERDICTS:
+        if verdict.outcome == "refused":
+            terminalreporter.write_line(f"refused: {verdict.name}: {verdict.note.splitlines()[0][:200]}")

@@ -1,0 +1,86 @@
+"""Paimon Java writes keyed rows of every kind in several commits; we merge them to the rows that it reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from reference_engine import ENGINES, REFERENCE
+
+import alluvium
+from conformance.rows import difference
+
+pytestmark = [
+    pytest.mark.interop,
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
+        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
+    ),
+]
+
+COLUMNS = {"a": "INT", "ga": "INT", "b": "STRING", "gb": "INT", "c": "DOUBLE", "d": "DECIMAL(10, 2)"}
+ANY = ("+I", "+I", "+U", "-D")
+INSERTS = ("+I",)
+GROUPS = {"merge-engine": "partial-update", "fields.ga.sequence-group": "a", "fields.gb.sequence-group": "b"}
+AGGREGATION = {"merge-engine": "aggregation"}
+SCENARIOS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
+    "deduplicate": ({}, (*ANY, "-U")),
+    "sequence": ({"sequence.field": "a,c"}, ANY),
+    "descending": ({"sequence.field": "a", "sequence.field.sort-order": "descending"}, ANY),
+    "ignore-delete": ({"ignore-delete": "true"}, ANY),
+    "partial": ({"merge-engine": "partial-update"}, INSERTS),
+    "removing": ({"merge-engine": "partial-update", "partial-update.remove-record-on-delete": "true"}, ANY),
+    "groups": (GROUPS, ANY),
+    "groups-removing": ({**GROUPS, "partial-update.remove-record-on-sequence-group": "gb"}, ANY),
+    "groups-sum": ({**GROUPS, "fields.a.aggregate-function": "sum"}, ANY),
+    "groups-first": ({**GROUPS, "fields.a.aggregate-function": "first_non_null_value"}, INSERTS),
+    "sums": ({**AGGREGATION, "fields.default-aggregate-function": "sum", "fields.b.aggregate-function": "last_value"}, ANY),
+    "sums-removing": (
+        {**AGGREGATION, "fields.default-aggregate-function": "sum", "fields.b.aggregate-function": "last_value",
+         "aggregation.remove-record-on-delete": "true"},
+        ANY,
+    ),
+    "choices": (
+        {**AGGREGATION, "fields.a.aggregate-function": "min", "fields.ga.aggregate-function": "max",
+         "fields.b.aggregate-function": "listagg", "fields.gb.aggregate-function": "first_value",
+         "fields.c.aggregate-function": "first_non_null_value", "fields.d.aggregate-function": "product"},
+        INSERTS,
+    ),
+}  # fmt: skip
+
+
+def some_rows(seed: int) -> list[list[Any]]:
+    pick = random.Random(seed)
+    values: dict[str, list[Any]] = {
+        "INT": [1, 2, 3, 4, None], "STRING": ["a", "b", None], "DOUBLE": [0.5, 2.0, None],
+        "DECIMAL(10, 2)": ["1.10", "99999999.99", None],
+    }  # fmt: skip
+    return [[pick.randrange(3), *(pick.choice(values[kind]) for kind in COLUMNS.values())] for _ in range(4)]
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_merges_are_those_of_java(name: str, tmp_path: Path) -> None:
+    options, kinds = SCENARIOS[name]
+    table, out = tmp_path / "db.db" / "t", tmp_path / "rows.parquet"
+    fields = [{"name": "k", "type": "INT NOT NULL"}, *({"name": n, "type": kind} for n, kind in COLUMNS.items())]
+    settings = {"bucket": "1", "write-only": "true", **options}
+    create = {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": settings}
+    steps: list[dict[str, Any]] = [{"create": create}]
+    for commit in range(6):
+        pick = random.Random(commit)
+        steps.append({"write": {"rows": some_rows(commit), "kinds": [pick.choice(kinds) for _ in range(4)]}})
+    steps.append({"read": {"out": str(out)}})
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"table": str(table), "steps": steps}))
+    command = [str(REFERENCE / "venv/bin/python"), str(ENGINES / "paimon_java.py"), "run", str(script)]
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr[-3000:]
+    assert difference(pq.ParquetFile(out).read(), alluvium.open(str(table)).to_arrow()) is None

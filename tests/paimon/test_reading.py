@@ -1,0 +1,161 @@
+"""Reading hand-written tables through the front door: travel, damage, changes, columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from paimon_tables import HandWritten, write_readings
+
+import alluvium
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
+
+
+@pytest.fixture
+def readings(tmp_path: Path) -> str:
+    write_readings(tmp_path / "readings")
+    return str(tmp_path / "readings")
+
+
+def sensors(**at: object) -> list[str]:
+    return sorted(alluvium.open(**at).to_arrow(columns=["sensor"])["sensor"].to_pylist())  # type: ignore[arg-type]
+
+
+def test_keys_merge(readings: str) -> None:
+    table = alluvium.open(readings)
+    assert (table.format, table.version, table.schema.names) == ("paimon", 3, ("sensor", "place", "value"))
+    assert sorted(table.to_arrow(columns=["sensor", "value"]).to_pylist(), key=str) == [
+        {"sensor": "a", "value": 2.5},
+        {"sensor": "c", "value": 4.0},
+    ]
+
+
+def test_travel(readings: str) -> None:
+    assert sensors(url=readings, version=1) == ["a", "b"]
+    assert sensors(url=readings, tag="noon") == ["a", "b", "c"]
+    at_two = dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=1_700_000_000_000 + 2 * 60_000)
+    assert sensors(url=readings, timestamp=at_two) == ["a", "b", "c"]
+    for options in ({"scan.snapshot-id": 1}, {"scan.version": "1"}, {"scan.timestamp-millis": 1_700_000_060_000}):
+        assert sensors(url=readings, options=options) == ["a", "b"]
+    assert sensors(url=readings, options={"scan.version": "noon"}) == ["a", "b", "c"]
+
+
+def test_what_is_not_there_is_said(readings: str, tmp_path: Path) -> None:
+    for given, code in (
+        ({"version": 9}, "snapshot-not-found"),
+        ({"tag": "dawn"}, "tag-not-found"),
+        ({"branch": "b"}, "branch-not-found"),
+        ({"timestamp": "2001-01-01"}, "no-snapshot-before"),
+    ):
+        with pytest.raises(NotFound) as caught:
+            alluvium.open(readings, **given)
+        assert caught.value.code == code
+        assert caught.value.url is not None
+    (Path(readings) / "snapshot" / "snapshot-1").unlink()
+    with pytest.raises(NotFound) as caught:
+        alluvium.open(readings, version=1)
+    assert caught.value.code == "snapshot-expired"
+    assert "snapshots 2 to 3 exist" in str(caught.value)
+    with pytest.raises(InvalidRequest):
+        alluvium.open(readings, version=2, tag="noon")
+    with pytest.raises(InvalidRequest):
+        alluvium.open(readings, version=2, options={"scan.tag-name": "noon"})
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(AlluviumError):
+        alluvium.open(str(tmp_path / "nothing"), tag="noon")
+
+
+def test_changes(readings: str) -> None:
+    table = alluvium.open(readings)
+    delta = table.changes(1, 3)
+    assert delta.column_names == ["_row_kind", "sensor", "place", "value"]
+    assert sorted(zip(delta["_row_kind"].to_pylist(), delta["sensor"].to_pylist(), strict=True)) == [
+        ("+I", "a"),
+        ("+I", "c"),
+        ("-D", "b"),
+    ]
+    assert table.changes(2, mode="delta")["_row_kind"].to_pylist() == ["-D"]
+    assert sorted(table.changes(1, "noon", mode="diff", columns=["sensor"])["sensor"].to_pylist()) == ["a", "c"]
+    with pytest.raises(InvalidRequest) as caught:
+        table.changes(3, 1)
+    assert caught.value.code == "invalid-range"
+    with pytest.raises(InvalidRequest):
+        table.changes(1, 2, mode="sideways")
+
+
+def test_system_tables(readings: str) -> None:
+    table = alluvium.open(readings)
+    assert table.system("snapshots")["snapshot_id"].to_pylist() == [1, 2, 3]
+    assert table.system("tags")["tag_name"].to_pylist() == ["noon"]
+    assert sorted(table.system("audit_log")["rowkind"].to_pylist()) == ["+I", "+I", "-D"]
+    for name in ("schemas", "options", "files", "manifests", "partitions", "buckets", "branches", "consumers",
+                 "statistics", "aggregation_fields", "table_indexes", "ro"):  # fmt: skip
+        table.system(name)
+    with pytest.raises(InvalidRequest) as caught:
+        table.system("snapshotz")
+    assert "did you mean 'snapshots'" in str(caught.value)
+
+
+def test_predicates_wait_for_the_merge(readings: str) -> None:
+    """ "Value predicates must not prune single overlapping files; key predicates may"."""
+    table = alluvium.open(readings)
+    assert table.to_arrow(where="value < 2").num_rows == 0, "the old value of a is gone"
+    assert table.files(where="value < 2").num_rows == 3
+    assert table.files(where="sensor = 'c'").num_rows == 1
+
+
+def test_history_and_refresh(readings: str) -> None:
+    table = alluvium.open(readings, version=2)
+    assert [row["version"] for row in table.history()] == [2, 1]
+    assert table.refresh().version == 3
+    assert table.refresh().refresh().version == 3
+
+
+@pytest.mark.parametrize("kind", ["snapshot", "manifest-list", "manifest", "data"])
+def test_damage(readings: str, kind: str) -> None:
+    names = {"snapshot": "snapshot/snapshot-3", "manifest-list": "manifest/manifest-list-3-1",
+             "manifest": "manifest/manifest-3-1", "data": "bucket-0/data-3-0.parquet"}  # fmt: skip
+    file = Path(readings) / names[kind]
+    whole = file.read_bytes()
+    for damaged in (whole[: len(whole) // 2], b"", b"Obj\x01" + whole[4:20]):
+        file.write_bytes(damaged)
+        with pytest.raises(CorruptTable) as caught:
+            alluvium.open(readings).to_arrow()
+        assert caught.value.path is not None
+    file.unlink()
+    if kind != "snapshot":
+        with pytest.raises(NotFound) as missing:
+            alluvium.open(readings).to_arrow()
+        assert missing.value.code in ("missing-manifest", "missing-file")
+
+
+def test_unknown_engines_and_aggregates(tmp_path: Path) -> None:
+    write_readings(tmp_path / "t")
+    for options, code in (
+        ({"merge-engine": "magic"}, "unsupported-merge-engine"),
+        ({"merge-engine": "aggregation", "fields.value.aggregate-function": "magic"}, "unsupported-aggregate"),
+    ):
+        with pytest.raises(UnsupportedFeature) as caught:
+            alluvium.open(str(tmp_path / "t"), options=options).to_arrow()
+        assert caught.value.code == code
+
+
+def test_append_tables_skip_by_statistics(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", pa.schema([("n", pa.int64()), ("s", pa.string())]))
+    for start in (0, 10, 20):
+        table.commit([{"n": start + i, "s": f"v{start + i}"} for i in range(5)])
+    opened = alluvium.open(str(tmp_path / "t"))
+    assert opened.files(where="n >= 20").num_rows == 1
+    assert opened.to_arrow(where="n >= 20 and s <> 'v21'")["n"].to_pylist() == [20, 22, 23, 24]
+    assert opened.to_arrow(columns=["_file", "n"], where="n = 3")["_file"][0].as_py().endswith("data-1-0.parquet")
+
+
+def test_a_table_without_snapshots(tmp_path: Path) -> None:
+    HandWritten(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    opened = alluvium.open(str(tmp_path / "t"))
+    assert (opened.version, opened.timestamp, opened.to_arrow().num_rows) == (None, None, 0)
+    assert opened.to_arrow().schema == pa.schema([("n", pa.int64())])
+    assert opened.files().num_rows == 0
+    assert opened.history().num_rows == 0

@@ -1,0 +1,170 @@
+"""Merging rows by key: what each engine makes of rows in order of age."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.plan.scan import KeyMerge, MergeRule, SortColumn
+from alluvium.portable.key_merge import PART, merge_rows
+
+INSERT, BEFORE, AFTER, DELETE = 0, 1, 2, 3
+MERGE = KeyMerge("g", ("k",), (SortColumn("seq"),), "kind", "deduplicate")
+
+
+def merged(rows: list[dict[str, Any]], merge: KeyMerge, kinds: dict[str, pa.DataType] | None = None) -> list[Any]:
+    """Rows are numbered in the order given; `g` is 0 and `kind` an insert unless a row says otherwise."""
+    filled = [{"g": 0, "kind": INSERT, PART: 0, "seq": number, **row} for number, row in enumerate(rows)]
+    names = list(dict.fromkeys(name for row in filled for name in row))
+    known = {"g": pa.int64(), "kind": pa.int8(), PART: pa.int32(), "seq": pa.int64(), **(kinds or {})}
+    table = pa.table({name: pa.array([row.get(name) for row in filled], known.get(name)) for name in names})
+    needed = [name for name in names if name not in ("g", "kind", PART, "seq")]
+    result = merge_rows(table, merge, needed, {name: [True] for name in names})
+    return sorted((tuple(row.values()) for row in result.to_pylist()), key=repr)
+
+
+def rule(column: str, function: str, *sequence: str, ignores: bool = False, **parameters: str) -> MergeRule:
+    return MergeRule(column, function, tuple(parameters.items()), ignores, sequence)
+
+
+def aggregation(*rules: MergeRule, **more: Any) -> KeyMerge:
+    return replace(MERGE, engine="aggregation", rules=rules, **more)
+
+
+def partial(*rules: MergeRule, **more: Any) -> KeyMerge:
+    return replace(MERGE, engine="partial-update", rules=rules, **more)
+
+
+def test_the_last_row_of_a_key_wins() -> None:
+    rows = [{"k": 1, "v": "a"}, {"k": 2, "v": "b"}, {"k": 1, "v": "c"}]
+    assert merged(rows, MERGE) == [(1, "c"), (2, "b")]
+
+
+def test_groups_are_apart() -> None:
+    assert merged([{"k": 1, "v": "a"}, {"k": 1, "v": "b", "g": 1}], MERGE) == [(1, "a"), (1, "b")]
+
+
+def test_a_key_whose_last_row_is_deleted_is_gone() -> None:
+    rows = [{"k": 1, "v": "a"}, {"k": 1, "v": "a", "kind": DELETE}]
+    assert merged(rows, MERGE) == []
+    assert merged(rows, replace(MERGE, ignores_delete=True)) == [(1, "a")]
+    assert merged(rows, replace(MERGE, keeps_deletes=True)) == [(1, "a")]
+
+
+def test_null_is_the_oldest_in_either_direction() -> None:
+    rows = [{"k": 1, "s": 5, "v": "five"}, {"k": 1, "s": 3, "v": "three"}, {"k": 1, "s": None, "v": "null"}]
+    assert merged(rows, replace(MERGE, order=(SortColumn("s"), SortColumn("seq")))) == [(1, 5, "five")]
+    assert merged(rows, replace(MERGE, order=(SortColumn("s", True), SortColumn("seq")))) == [(1, 3, "three")]
+
+
+def test_the_first_insert_wins() -> None:
+    rows = [{"k": 1, "v": "x", "kind": DELETE}, {"k": 1, "v": "a"}, {"k": 1, "v": "b"}]
+    assert merged(rows, replace(MERGE, engine="first-row")) == [(1, "a")]
+
+
+def test_a_patch_overwrites_with_nulls_too() -> None:
+    table = pa.table({"g": [0, 0], "k": [1, 1], "seq": [1, 2], "v": ["a", None], "w": ["x", "y"],
+                      PART: pa.array([0, 1], pa.int32())})  # fmt: skip
+    merge = KeyMerge("g", ("k",), (SortColumn("seq"),), None, "patch")
+    result = merge_rows(table, merge, ["v", "w"], {"v": [True, True], "w": [True, False]})
+    assert result.to_pylist() == [{"v": None, "w": "x"}]
+
+
+def test_partial_updates_keep_what_is_not_null() -> None:
+    merge = partial(rule("a", "last_non_null"), rule("b", "last_non_null"))
+    rows = [{"k": 1, "a": 1, "b": None}, {"k": 1, "a": None, "b": "x"}, {"k": 2, "a": None, "b": None}]
+    assert merged(rows, merge) == [(1, 1, "x"), (2, None, None)]
+
+
+def test_partial_updates_do_not_take_back_unless_told_how() -> None:
+    rows = [{"k": 1, "a": 1}, {"k": 1, "a": None, "kind": DELETE}, {"k": 1, "a": None}]
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged(rows, partial(rule("a", "last_non_null")))
+    assert caught.value.code == "unsupported-retract"
+    assert merged(rows, partial(rule("a", "last_non_null"), removes_on_delete=True)) == [(1, None)]
+    assert merged(rows[:2], partial(rule("a", "last_non_null"), removes_on_delete=True)) == []
+
+
+def test_sequence_groups_go_together() -> None:
+    merge = partial(rule("a", "last", "ga"), rule("ga", "last", "ga"), rule("b", "last_non_null"))
+    rows = [
+        {"k": 1, "a": "new", "ga": 5, "b": 1},
+        {"k": 1, "a": "old", "ga": 3, "b": 2},
+        {"k": 1, "a": "none", "ga": None, "b": None},
+    ]
+    assert merged(rows, merge) == [(1, "new", 5, 2)]
+    assert merged([*rows, {"k": 1, "a": None, "ga": 5, "b": None}], merge) == [(1, None, 5, 2)]
+    assert merged([*rows, {"k": 1, "a": "x", "ga": 6, "b": None, "kind": DELETE}], merge) == [(1, None, 6, 2)]
+
+
+def test_a_group_may_remove_the_row() -> None:
+    rules = (rule("a", "last", "ga"), rule("ga", "last", "ga"), rule("b", "last", "gb"), rule("gb", "last", "gb"))
+    merge = partial(*rules, removing_groups=("gb",))
+    rows = [
+        {"k": 1, "a": 1, "ga": 1, "b": 1, "gb": 5},
+        {"k": 1, "a": 2, "ga": 2, "b": 2, "gb": 4, "kind": DELETE},
+    ]
+    assert merged(rows, merge) == [(1, None, 2, 1, 5)]
+    rows.append({"k": 1, "a": None, "ga": None, "b": None, "gb": 6, "kind": DELETE})
+    assert merged(rows, merge) == []
+
+
+def test_aggregates() -> None:
+    rules = (
+        rule("s", "sum"), rule("p", "product"), rule("lo", "min"), rule("hi", "max"), rule("last", "last_value"),
+        rule("lnn", "last_non_null_value"), rule("first", "first_value"), rule("fnn", "first_non_null_value"),
+        rule("all", "bool_and"), rule("any", "bool_or"), rule("list", "listagg"),
+    )  # fmt: skip
+    columns = {
+        "s": [1, None, 2], "p": [2, 3, None], "lo": ["b", "a", None], "hi": [1.5, None, 2.5], "last": [1, 2, None],
+        "lnn": [1, 2, None], "first": [None, 1, 2], "fnn": [None, 1, 2], "all": [True, None, False],
+        "any": [False, None, True], "list": ["x", None, "y"],
+    }  # fmt: skip
+    rows = [{"k": 1, **{name: values[i] for name, values in columns.items()}} for i in range(3)]
+    assert merged(rows, aggregation(*rules)) == [(1, 3, 6, "a", 2.5, None, 2, None, 1, False, True, "x,y")]
+
+
+def test_aggregates_take_back() -> None:
+    rows = [{"k": 1, "s": 5, "m": [("a", 1), ("b", 2)]}, {"k": 1, "s": 7, "m": [("a", 1)], "kind": BEFORE}]
+    kinds = {"m": pa.map_(pa.string(), pa.int64())}
+    assert merged(rows, aggregation(rule("s", "sum"), rule("m", "merge_map")), kinds) == [(1, -2, [("b", 2)])]
+    with pytest.raises(UnsupportedFeature):
+        merged(rows, aggregation(rule("s", "max")), kinds)
+    assert merged(rows, aggregation(rule("s", "max", ignores=True), rule("m", "merge_map")), kinds)[0][1] == 5
+
+
+def test_a_single_row_is_seen_by_no_function() -> None:
+    merge = aggregation(rule("s", "sum"))
+    assert merged([{"k": 1, "s": 5, "kind": DELETE}], merge) == []
+    # "All keys retracted still yield a row (sum 0)".
+    assert merged([{"k": 1, "s": 5}, {"k": 1, "s": 5, "kind": DELETE}], merge) == [(1, 0)]
+    removing = replace(merge, removes_on_delete=True)
+    assert merged([{"k": 1, "s": 5}, {"k": 1, "s": 5, "kind": DELETE}], removing) == []
+
+
+def test_whole_numbers_wrap_and_decimals_are_exact() -> None:
+    rows = [{"k": 1, "i": 2**31 - 1, "d": Decimal("0.10")}, {"k": 1, "i": 1, "d": Decimal("0.20")}]
+    kinds = {"i": pa.int32(), "d": pa.decimal128(20, 2)}
+    assert merged(rows, aggregation(rule("i", "sum"), rule("d", "sum")), kinds) == [(1, -(2**31), Decimal("0.30"))]
+    rows[1]["d"] = Decimal("999999999999999999.99")
+    assert merged(rows, aggregation(rule("i", "sum"), rule("d", "sum")), kinds) == [(1, -(2**31), None)]
+
+
+def test_lists_and_rows_are_collected() -> None:
+    kinds = {"c": pa.list_(pa.int64()), "n": pa.list_(pa.struct([("x", pa.int64()), ("y", pa.string())]))}
+    merge = aggregation(rule("c", "collect", distinct="true"), rule("n", "nested_update", **{"nested-key": "x"}))
+    rows = [
+        {"k": 1, "c": [1, 2], "n": [{"x": 1, "y": "a"}]},
+        {"k": 1, "c": [2, 3], "n": [{"x": 1, "y": "b"}, {"x": 2, "y": "c"}]},
+    ]
+    assert merged(rows, merge, kinds) == [(1, [1, 2, 3], [{"x": 1, "y": "b"}, {"x": 2, "y": "c"}])]
+
+
+def test_many_keys_of_different_lengths() -> None:
+    rows = [{"k": k, "s": 1} for n in range(7) for k in range(n, 50)]
+    assert merged(rows, aggregation(rule("s", "sum"))) == sorted(((k, min(k + 1, 7)) for k in range(50)), key=repr)

@@ -1,0 +1,163 @@
+"""Small Paimon tables written by hand: level-0 files, Avro manifests, snapshots, tags. Enough to read, no writer."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.codecs.binary_row_encode import encode_rows
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+
+EMPTY_ROW = bytes(12)
+_BYTES, _LONG, _INT, _TEXT = "bytes", "long", "int", "string"
+KINDS = {"+I": 0, "-U": 1, "+U": 2, "-D": 3}
+
+
+def _record(name: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "record", "name": name, "fields": [{"name": k, "type": v} for k, v in fields.items()]}
+
+
+def _maybe(kind: Any) -> list[Any]:
+    return ["null", kind]
+
+
+def _stats(name: str) -> dict[str, Any]:
+    nulls = _maybe({"type": "array", "items": ["null", "long"]})
+    return _record(name, {"_MIN_VALUES": _BYTES, "_MAX_VALUES": _BYTES, "_NULL_COUNTS": nulls})
+
+
+_TEXTS = {"type": "array", "items": "string"}
+LIST = _record(
+    "manifest_list",
+    {"_VERSION": _INT, "_FILE_NAME": _TEXT, "_FILE_SIZE": _LONG, "_NUM_ADDED_FILES": _LONG,
+     "_NUM_DELETED_FILES": _LONG, "_PARTITION_STATS": _stats("partition_stats"), "_SCHEMA_ID": _LONG},
+)  # fmt: skip
+FILE = _record(
+    "file",
+    {"_FILE_NAME": _TEXT, "_FILE_SIZE": _LONG, "_ROW_COUNT": _LONG, "_MIN_KEY": _BYTES, "_MAX_KEY": _BYTES,
+     "_KEY_STATS": _stats("key_stats"), "_VALUE_STATS": _stats("value_stats"), "_MIN_SEQUENCE_NUMBER": _LONG,
+     "_MAX_SEQUENCE_NUMBER": _LONG, "_SCHEMA_ID": _LONG, "_LEVEL": _INT, "_EXTRA_FILES": _TEXTS,
+     "_CREATION_TIME": _maybe({"type": "long", "logicalType": "timestamp-millis"}), "_DELETE_ROW_COUNT": _maybe(_LONG),
+     "_VALUE_STATS_COLS": _maybe(_TEXTS)},
+)  # fmt: skip
+ENTRY = _record(
+    "entry",
+    {"_VERSION": _INT, "_KIND": _INT, "_PARTITION": _BYTES, "_BUCKET": _INT, "_TOTAL_BUCKETS": _INT, "_FILE": FILE},
+)
+
+
+class HandWritten:
+    """A table without partitions, in one bucket."""
+
+    def __init__(self, path: Path | str, schema: pa.Schema, keys: Sequence[str] = (), **options: str) -> None:
+        self.path = Path(path)
+        PaimonTable.create(str(path), schema, primary_keys=keys, options={"bucket": "1" if keys else "-1", **options})
+        self.schema = TableSchema.parse((self.path / "schema" / "schema-0").read_bytes())
+        self._arrow = schema
+        self._entries: list[dict[str, Any]] = []
+        self._sequence = 0
+        self._id = 0
+
+    def commit(self, rows: Sequence[Mapping[str, Any]], kinds: Sequence[str] | None = None, time_ms: int = 0) -> int:
+        """A snapshot that adds one file of rows (sorted by key); its id."""
+        self._id += 1
+        new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)))
+        base, delta = f"manifest-list-{self._id}-0", f"manifest-list-{self._id}-1"
+        self._list(base, self._entries, f"manifest-{self._id}-0")
+        self._list(delta, [new], f"manifest-{self._id}-1")
+        self._entries.append(new)
+        document = {
+            "version": 3, "id": self._id, "schemaId": 0, "baseManifestList": base, "deltaManifestList": delta,
+            "commitUser": "test", "commitIdentifier": self._id, "commitKind": "APPEND",
+            "timeMillis": time_ms or 1_700_000_000_000 + self._id * 60_000,
+            "totalRecordCount": sum(e["_FILE"]["_ROW_COUNT"] for e in self._entries), "deltaRecordCount": len(rows),
+        }  # fmt: skip
+        self._put(f"snapshot/snapshot-{self._id}", json.dumps(document).encode())
+        return self._id
+
+    def tag(self, name: str, snapshot_id: int) -> None:
+        self._put(f"tag/tag-{name}", (self.path / f"snapshot/snapshot-{snapshot_id}").read_bytes())
+
+    def expire(self, snapshot_id: int) -> None:
+        (self.path / f"snapshot/snapshot-{snapshot_id}").unlink()
+
+    def _data_file(self, rows: list[Mapping[str, Any]], kinds: list[str]) -> dict[str, Any]:
+        keys = self.schema.trimmed_primary_keys
+        columns = {f.name: pa.array([row.get(f.name) for row in rows], f.type) for f in self._arrow}
+        sequences = list(range(self._sequence, self._sequence + len(rows)))
+        hidden: dict[str, pa.Array] = {}
+        if keys:
+            hidden = {f"_KEY_{name}": columns[name] for name in keys}
+            hidden["_SEQUENCE_NUMBER"] = pa.array(sequences, pa.int64())
+            hidden["_VALUE_KIND"] = pa.array([KINDS[kind] for kind in kinds], pa.int8())
+        self._sequence += len(rows)
+        name = f"data-{self._id}-0.parquet"
+        file = self.path / "bucket-0" / name
+        file.parent.mkdir(exist_ok=True)
+        pq.write_table(pa.table({**hidden, **columns}), file)
+        low, high = self._bounds({name: columns[name] for name in keys})
+        stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(columns), strict=True))
+        nothing = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": None}
+        return {
+            "_VERSION": 2, "_KIND": 0, "_PARTITION": EMPTY_ROW, "_BUCKET": 0,
+            "_TOTAL_BUCKETS": 1 if keys else -1,
+            "_FILE": {
+                "_FILE_NAME": name, "_FILE_SIZE": file.stat().st_size, "_ROW_COUNT": len(rows), "_MIN_KEY": low,
+                "_MAX_KEY": high, "_KEY_STATS": nothing,
+                "_VALUE_STATS": {**stats, "_NULL_COUNTS": [c.null_count for c in columns.values()]},
+                "_MIN_SEQUENCE_NUMBER": sequences[0], "_MAX_SEQUENCE_NUMBER": sequences[-1], "_SCHEMA_ID": 0,
+                "_LEVEL": 0, "_EXTRA_FILES": [], "_CREATION_TIME": 1_700_000_000_000,
+                "_DELETE_ROW_COUNT": sum(kind in ("-U", "-D") for kind in kinds), "_VALUE_STATS_COLS": None,
+            },
+        }  # fmt: skip
+
+    def _bounds(self, columns: Mapping[str, pa.Array]) -> tuple[bytes, bytes]:
+        if not columns:
+            return EMPTY_ROW, EMPTY_ROW
+        fields = [self.schema.find(name) for name in columns]
+        types = [(to_logical(f.type), f.type.precision) for f in fields if f is not None]
+        ends = []
+        for pick in (min, max):
+            known = [[v for v in values.to_pylist() if v is not None] for values in columns.values()]
+            one = [pa.array([pick(v) if v else None], c.type) for v, c in zip(known, columns.values(), strict=True)]
+            ends.append(encode_rows(one, types)[0].as_py())
+        return ends[0], ends[1]
+
+    def _list(self, name: str, entries: list[dict[str, Any]], manifest: str) -> None:
+        records = []
+        if entries:
+            size = self._avro(f"manifest/{manifest}", ENTRY, entries)
+            partition = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": []}
+            records = [{"_VERSION": 2, "_FILE_NAME": manifest, "_FILE_SIZE": size, "_NUM_ADDED_FILES": len(entries),
+                        "_NUM_DELETED_FILES": 0, "_PARTITION_STATS": partition, "_SCHEMA_ID": 0}]  # fmt: skip
+        self._avro(f"manifest/{name}", LIST, records)
+
+    def _avro(self, name: str, schema: Any, records: list[Any]) -> int:
+        out = io.BytesIO()
+        fastavro.writer(out, fastavro.parse_schema(json.loads(json.dumps(schema))), records)
+        return self._put(name, out.getvalue())
+
+    def _put(self, name: str, data: bytes) -> int:
+        file = self.path / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.write_bytes(data)
+        return len(data)
+
+
+def write_readings(path: Path | str) -> None:
+    """Readings of sensors by key, three commits; the second is tagged `noon`."""
+    schema = pa.schema([pa.field("sensor", pa.string(), False), ("place", pa.string()), ("value", pa.float64())])
+    table = HandWritten(path, schema, ["sensor"])
+    table.commit([{"sensor": "a", "place": "roof", "value": 1.5}, {"sensor": "b", "place": "cellar", "value": 7.0}])
+    table.commit([{"sensor": "a", "place": "roof", "value": 2.5}, {"sensor": "c", "place": "roof", "value": 4.0}])
+    table.tag("noon", 2)
+    table.commit([{"sensor": "b", "place": "cellar", "value": 7.0}], ["-D"])
