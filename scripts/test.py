@@ -1,7 +1,8 @@
-"""The whole test suite in phases, quickest first: test.py [PHASE ...] (`make test`). Runs inside `.venv`.
+"""The whole test suite in phases: test.py [PHASE ...] (`make test`). Runs inside `.venv`.
 
-Every phase runs even if an earlier one failed, so that one run tells everything; the summary and the
-totals of all phases stand at the end. The exit code is 1 if any phase failed.
+Lint comes first; then two lanes side by side, each one phase after the other, for most of a phase is spent waiting for
+one thread of a JVM. Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
+prints is shown when it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -10,9 +11,11 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,6 +74,13 @@ PHASES = (
 )
 
 
+#: Run beside the others. The judges and the tables of others are read only; what else writes into the project's folder
+#: (a warehouse, caches) stays in one lane.
+SECOND_LANE = ("interop", "conformance", "connect")
+
+_printing = threading.Lock()
+
+
 def count(report: Path) -> tuple[int, int, int]:
     """Passed, failed and skipped tests of a JUnit XML report; zeros where pytest wrote none."""
     if not report.exists():
@@ -86,14 +96,32 @@ def count(report: Path) -> tuple[int, int, int]:
 
 
 def run(phase: Phase, scratch: Path) -> Outcome:
-    print(f"\n=== {phase.name} ===", flush=True)
-    report = scratch / f"{phase.name}.xml"
+    report, output = scratch / f"{phase.name}.xml", scratch / f"{phase.name}.txt"
     extra = (f"--junitxml={report}",) if phase.is_pytest else ()
     # A Spark of the machine must not stand in for the one of the environment.
     env = {name: value for name, value in os.environ.items() if name not in ("SPARK_HOME", "PYTHONPATH")}
     started = time.monotonic()
-    code = subprocess.run((*phase.command, *extra), cwd=ROOT, env=env, stdin=subprocess.DEVNULL).returncode
+    with output.open("wb") as sink:
+        code = subprocess.run(
+            (*phase.command, *extra), cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
+        ).returncode
+    with _printing:
+        print(f"\n=== {phase.name} ===\n{output.read_text(errors='replace')}", flush=True)
     return Outcome(phase, code, time.monotonic() - started, count(report))
+
+
+def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
+    """The outcomes, in the order of the phases."""
+    first = [phase for phase in phases if phase.name == "lint"]
+    lanes = [
+        [phase for phase in phases if phase not in first and (phase.name in SECOND_LANE) is second]
+        for second in (False, True)
+    ]
+    outcomes = [run(phase, scratch) for phase in first]
+    with ThreadPoolExecutor(len(lanes)) as pool:
+        for lane in pool.map(lambda lane: [run(phase, scratch) for phase in lane], lanes):
+            outcomes += lane
+    return sorted(outcomes, key=lambda outcome: phases.index(outcome.phase))
 
 
 def summary(outcomes: Sequence[Outcome]) -> str:
@@ -117,7 +145,7 @@ def main(names: Sequence[str]) -> int:
         print(f"unknown phase: {', '.join(unknown)}; phases: {', '.join(known)}", file=sys.stderr)
         return 2
     with tempfile.TemporaryDirectory(prefix="alluvium-test-") as scratch:
-        outcomes = [run(known[name], Path(scratch)) for name in (names or known)]
+        outcomes = run_lanes([known[name] for name in (names or known)], Path(scratch))
     print(summary(outcomes), flush=True)
     return int(any(outcome.failed for outcome in outcomes))
 
