@@ -32,15 +32,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.skip(reason="needs a process without a classic session: pytest -m connect"))
 
 
+def _make_workers_like_this_process() -> None:
+    """Python workers run this interpreter, and find the package where this process does."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    source = os.path.dirname(os.path.dirname(importlib.import_module("alluvium").__file__ or ""))
+    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (source, os.environ.get("PYTHONPATH")) if p)
+
+
 @pytest.fixture(scope="session")
 def connect() -> Iterator[SparkSession]:
     """A session of Spark Connect in UTC; its server is a JVM of this process, nothing of ours in it."""
     pytest.importorskip("grpc", reason="Spark Connect's packages are not installed: pip install 'alluvium[connect]'")
     sql = pytest.importorskip("pyspark.sql")
-    # What the server's Python workers run; they find the package where this process does.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    source = os.path.dirname(os.path.dirname(importlib.import_module("alluvium").__file__ or ""))
-    os.environ["PYTHONPATH"] = os.pathsep.join(p for p in (source, os.environ.get("PYTHONPATH")) if p)
+    _make_workers_like_this_process()
     session = (
         sql.SparkSession.builder.remote("local[2]")
         .config("spark.sql.session.timeZone", "UTC")
@@ -57,6 +61,7 @@ def connect() -> Iterator[SparkSession]:
 def spark() -> Iterator[SparkSession]:
     """A small local session in UTC."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'alluvium[spark]'")
+    _make_workers_like_this_process()
     session = (
         sql.SparkSession.builder.master("local[2]")
         .appName("alluvium-tests")

@@ -23,6 +23,8 @@ def test_columns_of_nulls_alone_are_left_out_of_the_files(spark, tmp_path: Path)
     df = spark.sql("select 1 a, null v, named_struct('x', 2, 'n', null, 'in', named_struct('y', 3, 'm', null)) s")
     alluvium.write(df, str(tmp_path / "t"))
     assert str(alluvium.open(str(tmp_path / "t")).to_arrow().column("v").type) == "null"
+    if spark.version.startswith("4.0."):
+        pytest.skip("Spark 4.0 does not read a column of type void out of Parquet; it is read without Spark")
     (row,) = alluvium.read(spark, str(tmp_path / "t")).collect()
     assert row.asDict(recursive=True) == {
         "a": 1,
