@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -45,8 +46,14 @@ def connect() -> Iterator[SparkSession]:
     pytest.importorskip("grpc", reason="Spark Connect's packages are not installed: pip install 'alluvium[connect]'")
     sql = pytest.importorskip("pyspark.sql")
     _make_workers_like_this_process()
+    # The port of a local server is always the same, and a client of one asks nobody which: two test runs would meet.
+    builder = importlib.import_module("pyspark.sql.connect.client").DefaultChannelBuilder
+    port = _free_port()
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr(builder, "default_port", staticmethod(lambda: port))
     session = (
         sql.SparkSession.builder.remote("local[2]")
+        .config("spark.connect.grpc.binding.port", str(port))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -55,6 +62,13 @@ def connect() -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+    monkeypatch.undo()
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
 
 
 @pytest.fixture(scope="session")

@@ -65,8 +65,10 @@ def test_enable_and_disable(connect, url: str):
         assert rows(connect.read.format("delta").option("lane", "python").load(url)) == ALL
         connect.sql(f"create or replace temporary view v using delta options (path '{url}')")
         assert connect.sql("select sum(x) from v where p = '1'").collect()[0][0] == 1
+        df.write.format("delta").partitionBy("p").save(url + "2")
+        assert rows(connect.read.format("delta").load(url + "2")) == ALL
         with pytest.raises(InvalidRequest) as caught:
-            df.write.format("delta").save(url + "2")
+            df.write.format("delta").saveAsTable("t")
         assert caught.value.code == "no-jvm"
     finally:
         alluvium.disable(connect)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -13,7 +13,7 @@ from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.catalog import find_table, parse_name
-from alluvium.spark.session import ensure_native, hadoop_access, time_zone
+from alluvium.spark.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
@@ -66,6 +66,12 @@ class TableAccess:
             if error.code != "not-a-table":
                 raise
             return None
+
+
+def session_opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
+    """From a URL to its store, over the session's Hadoop file systems where the session has them at hand."""
+    hadoop = None if is_connect(spark) else partial(hadoop_access, spark)
+    return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
 
 
 def engine_of(spark: SparkSession) -> str:

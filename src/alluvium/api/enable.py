@@ -49,8 +49,8 @@ _ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
 def enable(spark: SparkSession) -> None:
     """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
 
-    Over Spark Connect this is reading; SQL of the server (`CREATE TEMPORARY VIEW v USING delta OPTIONS (path '...')`)
-    reads by Python workers, where Alluvium must be installed.
+    Over Spark Connect this is `load` and `save`; SQL of the server (`CREATE TEMPORARY VIEW v USING delta
+    OPTIONS (path '...')`) reads by Python workers, where Alluvium must be installed.
 
     Raises:
         InvalidRequest: The session has been stopped.
@@ -172,6 +172,15 @@ def _session(owner: DataFrameReader | DataFrameWriter) -> SparkSession:
     return found
 
 
+def _rows(writer: DataFrameWriter) -> DataFrame:
+    if not is_connect(_session(writer)):
+        return writer._df
+    # Connect's writer has kept no more than the plan.
+    connect = importlib.import_module("pyspark.sql.connect.dataframe")
+    rows: DataFrame = connect.DataFrame(writer._df, _session(writer))
+    return rows
+
+
 def _load(
     original: Callable[..., object],
     self: DataFrameReader,
@@ -202,11 +211,10 @@ def _save(
 ) -> object:
     if not _ours(self, format):
         return original(self, path, format, mode, partitionBy, **options)
-    ensure_native(_session(self))
     said = _said(self)
     merged = {**said.options, **options}
     write(
-        self._df,
+        _rows(self),
         _path(path, merged),
         mode=mode or said.mode,
         format=str(format or said.format),

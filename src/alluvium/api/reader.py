@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point, storage_for
+from alluvium.api.delta_access import session_opener
+from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point
 from alluvium.api.options import (
     READ,
     READ_LATER,
@@ -41,9 +41,8 @@ from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native, unreadable
-from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
+from alluvium.spark.session import LaneChoice, choose_lane, time_zone
 from alluvium.storage.paths import is_near
-from alluvium.storage.store import Store
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
@@ -105,7 +104,7 @@ def read(
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
-    open_any = _opener(spark, storage_options)
+    open_any = session_opener(spark, storage_options)
     # Without a JVM nobody can read a large log for us.
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
     store = open_any(url)
@@ -217,12 +216,6 @@ def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[st
     return frame if columns is None else frame.select(*(quote(name) for name in columns))
 
 
-def _opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
-    """From a URL to its store, over the session's Hadoop file systems where the session has them at hand."""
-    hadoop = None if is_connect(spark) else partial(hadoop_access, spark)
-    return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
-
-
 def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) -> DataFrame:
     """A source on one of the lanes of Spark's own Parquet reader."""
     if choice.lane == "native":
@@ -280,7 +273,7 @@ def changes(
     """
     choice = choose_lane(spark)
     bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
-    open_any = _opener(spark, storage_options)
+    open_any = session_opener(spark, storage_options)
     return _changes(spark, open_snapshot(open_any(url), None, None, time_zone(spark), open_any), *bounds, choice)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.delta_access import engine_of
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.delta_access import engine_of, session_opener
+from alluvium.api.open import open_snapshot
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options, parse_version
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.config import TableConfig
@@ -25,7 +24,7 @@ from alluvium.plan.changes import Committed, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.columns import Assignment
-from alluvium.spark.session import ensure_native, hadoop_access, time_zone
+from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -54,7 +53,7 @@ def write(
     storage_options: Mapping[str, str] | None = None,
     **options: object,
 ) -> Committed:
-    """Writes the rows of a DataFrame by Spark's own writer and commits them.
+    """Writes the rows of a DataFrame, of a classic session or of Connect, by Spark's own writer and commits them.
 
     Args:
         df: The rows. Columns are matched by name without regard to case; nullable ones may be missing.
@@ -81,12 +80,13 @@ def write(
         >>> alluvium.write(df, "/data/flights", partition_by=["month"])
     """
     spark = df.sparkSession
-    ensure_native(spark)
+    if not is_connect(spark):
+        ensure_native(spark)
     save_mode = parse_mode(mode)
     _ensure_format(format)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    open_any = partial(storage_for, storage_options=storage_options, hadoop=partial(hadoop_access, spark))
+    open_any = session_opener(spark, storage_options)
     return write_parsed(df, open_any(url), save_mode, names, parsed, retry, open_elsewhere=open_any)
 
 

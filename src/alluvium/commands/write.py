@@ -10,13 +10,14 @@ from pyspark.sql import DataFrame
 
 from alluvium.codecs.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
-from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
+from alluvium.spark.session import is_connect
 from alluvium.spark.write import write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
@@ -63,6 +64,8 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
         write_files(df.sparkSession, rows.df, rows.plan)
+        if is_connect(df.sparkSession):
+            ensure_seen(target.store, plan)
         written, footers = written_files(target.store, _with_bounds_of(plan, numbered))
         reached = _reached(plan, numbered, footers)
         footers = _without_others(plan, footers)
@@ -80,6 +83,26 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     if committed.attempts == 0:
         target.store.delete_tree(plan.directory)
     return committed
+
+
+def ensure_seen(store: Store, plan: WritePlan) -> None:
+    """Finds the marker that Spark leaves when a job has ended, and deletes it.
+
+    Raises:
+        InvalidRequest: `"unreachable-storage"`: the job has ended, and nothing is here.
+    """
+    marker = f"{plan.directory}/_SUCCESS"
+    try:
+        store.head(marker)
+    except NotFound as error:
+        raise InvalidRequest(
+            "the Connect server wrote the files to a storage that this client does not see under the same address",
+            code="unreachable-storage",
+            url=store.url,
+            hint="use an object store that both have credentials for; delete what the server wrote: "
+            f"{plan.root.rstrip('/')}/{plan.directory}",
+        ) from error
+    store.delete(marker)
 
 
 def written_files(store: Store, plan: WritePlan) -> tuple[pa.Table, tuple[FileFooter, ...]]:

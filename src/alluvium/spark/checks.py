@@ -11,12 +11,13 @@ from contextlib import contextmanager
 import msgspec
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Check
 from alluvium.spark.failures import analysis_problem
 from alluvium.spark.scan.names import quote, quote_text
+from alluvium.spark.session import analysed, is_connect
 
 _VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
 _SHOWN_CHARACTERS = 300
@@ -40,7 +41,7 @@ def with_checks(df: DataFrame, checks: Sequence[Check]) -> DataFrame:
         # below a join or limit, where it would see rows that are not written, nor drop it.
         fails = f"(spark_partition_id() >= 0 and cast(raise_error({message}) as boolean))"
         try:
-            df = df.where(f"coalesce(({check.sql}), false) or {fails}")
+            df = analysed(df.where(f"coalesce(({check.sql}), false) or {fails}"))
         except AnalysisException as error:
             raise InvalidRequest(
                 f"constraint {check.name!r} ({check.sql}) cannot be evaluated: {analysis_problem(error)}",
@@ -101,6 +102,10 @@ def examples(df: DataFrame, check: Check, first: Row) -> list[Row]:
 @contextmanager
 def _limited(df: DataFrame, seconds: float) -> Iterator[None]:
     """Cancels the jobs that this thread starts within, when their time is over."""
+    if is_connect(df.sparkSession):
+        with _limited_on_server(df.sparkSession, seconds):
+            yield
+        return
     context = df.sparkSession.sparkContext
     keys = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
     before = {key: context.getLocalProperty(key) for key in keys}
@@ -115,6 +120,20 @@ def _limited(df: DataFrame, seconds: float) -> Iterator[None]:
         timer.cancel()
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type] # None removes it
+
+
+@contextmanager
+def _limited_on_server(spark: SparkSession, seconds: float) -> Iterator[None]:
+    tag = f"alluvium-{uuid.uuid4()}"
+    spark.addTag(tag)
+    timer = threading.Timer(seconds, spark.interruptTag, (tag,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        spark.removeTag(tag)
 
 
 def violation(check: Check, rows: Sequence[Row], url: str) -> InvalidRequest:

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.session import capabilities, is_connect
+
+#: Since this version a Connect server copies sessions.
+_CLONES_SINCE = (4, 1)
+_changing_settings = threading.RLock()
+
+#: The same query, to be run with other settings.
+Take = Callable[[DataFrame], DataFrame]
 
 
 class PrivateSession:
@@ -33,3 +44,48 @@ class PrivateSession:
         """The same analysed plan, in the user's session."""
         jdf = self._dataset.ofRows(self._spark._jsparkSession, df._jdf.queryExecution().analyzed())
         return DataFrame(jdf, self._spark)
+
+
+@contextmanager
+def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Take]:
+    """What moves queries of a session, classic or Connect, into one that has settings of ours, until the block ends."""
+    if not is_connect(spark):
+        yield PrivateSession(spark, settings).take
+    elif capabilities(spark).version >= _CLONES_SINCE and hasattr(spark, "cloneSession"):
+        with _cloned_on_server(spark) as clone:
+            _set(clone, settings)
+            yield lambda df: _rebuilt(df, clone)
+    else:
+        with _changing_settings:
+            before = {key: spark.conf.get(key, None) for key in settings}
+            _set(spark, settings)
+            try:
+                yield lambda df: df
+            finally:
+                _set(spark, before)
+
+
+@contextmanager
+def _cloned_on_server(spark: SparkSession) -> Iterator[SparkSession]:
+    client: Any = spark  # PySpark types the classic session's methods only
+    clone = client.cloneSession()
+    try:
+        yield clone
+    finally:
+        # Not `stop`, which ends the server of a local session.
+        clone.client.release_session()
+        clone.client.close()
+
+
+def _rebuilt(df: Any, spark: SparkSession) -> DataFrame:
+    """The same plan, which is a message to the server, to be sent by another session."""
+    made: DataFrame = type(df)(df._plan, spark)
+    return made
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for key, value in settings.items():
+        if value is None:
+            spark.conf.unset(key)
+        else:
+            spark.conf.set(key, value)

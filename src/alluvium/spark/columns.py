@@ -21,6 +21,7 @@ from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.failures import analysis_problem
 from alluvium.spark.scan.names import plain, quote, sql_type
+from alluvium.spark.session import analysed, is_connect
 from alluvium.spark.types import from_spark
 
 #: Integers that are kept as 32 bits in Parquet, so that the narrower is also the wider.
@@ -88,10 +89,13 @@ def align(
 
 
 def _select(df: DataFrame, selected: list[str]) -> DataFrame:
-    if df.sparkSession.conf.get("spark.sql.ansi.enabled") == "true" or not any("cast(" in text for text in selected):
-        return df.selectExpr(*selected)
+    spark = df.sparkSession
+    is_plain = not any("cast(" in text for text in selected)
+    # Over Connect rows go into columns of the same types alone (`Assignment.EXACT`): no cast can fail.
+    if is_plain or is_connect(spark) or spark.conf.get("spark.sql.ansi.enabled") == "true":
+        return analysed(df.selectExpr(*selected))
     # The mode of a cast is fixed when it is analysed: a session of our own analyses it as ANSI, the user's runs it.
-    private = PrivateSession(df.sparkSession, {"spark.sql.ansi.enabled": "true"})
+    private = PrivateSession(spark, {"spark.sql.ansi.enabled": "true"})
     return private.give_back(private.take(df).selectExpr(*selected))
 
 

@@ -17,6 +17,7 @@ from alluvium.spark.columns import Assignment, align
 from alluvium.spark.failures import analysis_problem
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.session import analysed, is_connect
 from alluvium.spark.text_lengths import length_checks
 
 # What the job raises, with the column's name in hexadecimal, where a number does not fit into 64 bits.
@@ -90,7 +91,7 @@ def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) ->
         return rows
     texts = {d.column: f"cast(({d.sql}) as {_type(d.column, schema)}) as {quote(d.column)}" for d in derived}
     try:
-        return rows.selectExpr(*(texts.get(name, quote(name)) for name in rows.columns))
+        return analysed(rows.selectExpr(*(texts.get(name, quote(name)) for name in rows.columns)))
     except AnalysisException as error:
         raise _not_computable(error, derived) from error
 
@@ -131,7 +132,13 @@ def _with_numbers(rows: DataFrame, numbered: Sequence[Numbered]) -> DataFrame:
     if not numbered:
         return rows
     spark = rows.sparkSession
-    numbers = {n.column: _number(n, spark) for n in numbered}
+    if is_connect(spark):
+        # Nobody there tells a task how many there are: so many, as Spark keeps a number that was asked for.
+        tasks = int(str(spark.conf.get("spark.sql.shuffle.partitions")))
+        rows, count = rows.repartition(tasks), sf.lit(tasks)
+    else:
+        count = _num_partitions(spark)
+    numbers = {n.column: _number(n, count) for n in numbered}
     # The row's place is a column of its own first: it counts how often it is evaluated, so that must be once a row.
     placed = rows.withColumn(_ROW, sf.expr("monotonically_increasing_id() & 8589934591"))
     return placed.select(
@@ -139,8 +146,8 @@ def _with_numbers(rows: DataFrame, numbered: Sequence[Numbered]) -> DataFrame:
     )
 
 
-def _number(column: Numbered, spark: SparkSession) -> Column:
-    index = sf.col(quote(_ROW)) * _num_partitions(spark) + sf.spark_partition_id()
+def _number(column: Numbered, partitions: Column) -> Column:
+    index = sf.col(quote(_ROW)) * partitions + sf.spark_partition_id()
     # The greatest index whose number, and the product on the way to it, fits into 64 bits. The index itself does: a
     # partition has less than 2^33 rows, and no job has 2^30 partitions.
     room = (_MAX - column.first) // column.step if column.step > 0 else (column.first - _MIN) // -column.step

@@ -22,6 +22,7 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
+from pyspark.errors.exceptions.captured import CapturedException
 
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
@@ -189,6 +190,17 @@ def messages(java_exception: JavaObject) -> Iterator[str]:
             return
         yield str(java_exception.toString())
         java_exception = java_exception.getCause()
+
+
+def texts_of(error: Exception) -> list[str]:
+    """What an error of Spark says, of a classic session or of Connect, and its causes; the innermost last."""
+    if isinstance(error, Py4JJavaError):
+        return [str(error), *messages(error.java_exception)]
+    if isinstance(error, CapturedException):
+        return [str(error), *messages(error._origin)]
+    # A Connect server sends its stack along.
+    stack = str(getattr(error, "_stacktrace", None) or "")
+    return [str(error), *re.findall(r"^Caused by: (.+)$", stack, re.MULTILINE)]
 
 
 def analysis_problem(error: AnalysisException) -> str:

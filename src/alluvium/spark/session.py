@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.errors import InvalidRequest, suggest
@@ -51,6 +51,14 @@ def capabilities(spark: SparkSession) -> Capabilities:
 def is_connect(spark: SparkSession) -> bool:
     """Whether the session is a client of a Spark Connect server."""
     return type(spark).__module__.startswith("pyspark.sql.connect.")
+
+
+def analysed(df: DataFrame) -> DataFrame:
+    """The same; a query that Spark does not understand fails here. Over Connect that would be when it runs."""
+    if is_connect(df.sparkSession):
+        # The schema may be known without asking the server.
+        df.isStreaming  # noqa: B018
+    return df
 
 
 def choose_lane(
@@ -98,7 +106,7 @@ def ensure_native(spark: SparkSession) -> None:
         raise InvalidRequest(
             "this needs the JVM of a classic Spark session, and a Spark Connect session has none",
             code="no-jvm",
-            hint="over Spark Connect tables can be read; to write, make the session with "
+            hint="over Spark Connect tables can be read and rows written; for the rest make the session with "
             "SparkSession.builder.master(...), or run the script with spark-submit",
         )
     if spark.sparkContext._jsc is None:

@@ -9,7 +9,6 @@ from typing import overload
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.errors.exceptions.captured import CapturedException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -19,10 +18,10 @@ from alluvium.schema.types import STRING, VOID, Array, DataType, Field, Map, Str
 from alluvium.schema.walk import holds
 from alluvium.spark import failures
 from alluvium.spark.checks import examples, find_violation, violation, with_checks
-from alluvium.spark.clone import PrivateSession
+from alluvium.spark.clone import with_settings
 from alluvium.spark.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.scan.names import quote
-from alluvium.spark.session import ensure_native
+from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
 
 _SETTINGS: Mapping[str, str] = {
@@ -38,7 +37,6 @@ _SETTINGS: Mapping[str, str] = {
 _OPTIONS: Mapping[str, str] = {
     # Timestamps in directory names are in UTC, whatever the session's zone; expressions keep that zone.
     "timeZone": "UTC",
-    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # Version 2 moves files as tasks end, so that a failed job leaves some.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
@@ -62,27 +60,34 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
             `"invalid-data"`: Spark refuses the data or fails on a value; `"no-jvm"`.
         UnsupportedFeature: The plan has columns to derive, or another format than Parquet.
     """
-    ensure_native(spark)
-    failures.install()
+    if not is_connect(spark):
+        ensure_native(spark)
+        failures.install()
     if plan.derived or plan.numbered or plan.file_format != "parquet":
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
-    private = PrivateSession(spark, {**_SETTINGS, **_rebalance_settings(plan)})
     try:
-        rows = with_checks(private.take(df), plan.checks)
-        stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
-        rows = _as_stored(_without_nulls(_with_one_null(rows, plan), plan.schema), stored)
-        rows = _rebalanced(rows, plan)
-        directories = [plan.stored_name(name) for name in plan.partition_by]
-        if plan.materialize_partitions:
-            rows, directories = _materialized(rows, directories)
-        writer = rows.write.mode("error").options(**{**_OPTIONS, **dict(plan.options)})
-        if directories:
-            writer = writer.partitionBy(*directories)
-        writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
+        with with_settings(spark, {**_SETTINGS, **_rebalance_settings(plan)}) as take:
+            _write(take(df), plan)
     except AnalysisException as error:
         raise _invalid(error, plan) from error
     except (PySparkException, Py4JJavaError) as error:
         raise _translated(error, plan, df) from error
+
+
+def _write(rows: DataFrame, plan: WritePlan) -> None:
+    rows = with_checks(rows, plan.checks)
+    stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
+    rows = _as_stored(_without_nulls(_with_one_null(rows, plan), plan.schema), stored)
+    rows = _rebalanced(rows, plan)
+    directories = [plan.stored_name(name) for name in plan.partition_by]
+    if plan.materialize_partitions:
+        rows, directories = _materialized(rows, directories)
+    # A Connect server may not write where this client reads: the marker tells.
+    marked = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_connect(rows.sparkSession)).lower()}
+    writer = rows.write.mode("error").options(**{**_OPTIONS, **marked, **dict(plan.options)})
+    if directories:
+        writer = writer.partitionBy(*directories)
+    writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
 
 
 def _rebalance_settings(plan: WritePlan) -> dict[str, str]:
@@ -214,7 +219,7 @@ def _ids_only(data_type: DataType) -> DataType:
 
 
 def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
-    texts = [str(error), *_java_messages(error)]
+    texts = failures.texts_of(error)
     for text in texts:
         if (found := find_violation(text, plan.checks)) is not None:
             check, row = found
@@ -234,15 +239,6 @@ _DATA_ERRORS = ("CAST_", "ARITHMETIC_", "NUMERIC_", "DIVIDE_BY_ZERO", "INVALID_A
 def _is_data_error(text: str) -> bool:
     match = _CONDITION.search(text)
     return match is not None and match[1].startswith(_DATA_ERRORS)
-
-
-def _java_messages(error: Exception) -> list[str]:
-    java_exception = None
-    if isinstance(error, Py4JJavaError):
-        java_exception = error.java_exception
-    elif isinstance(error, CapturedException):
-        java_exception = error._origin
-    return list(failures.messages(java_exception))
 
 
 def _invalid(error: PySparkException, plan: WritePlan) -> InvalidRequest:
