@@ -12,7 +12,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.log.columns import deletion_vector_column, string_column
+from alluvium.codecs.columns import string_column
+from alluvium.delta.log.columns import deletion_vector_column
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log.state import LogState
 from alluvium.delta.spec import (

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from alluvium.delta.config import TableConfig
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.properties import TableProperties
-from alluvium.delta.stats import bound_column, count_column, stats_columns, struct_member
+from alluvium.delta.stats import stats_columns, struct_member
 from alluvium.delta.stats_json import Path, decode_stats
+from alluvium.delta.stats_values import bound_column, count_column
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
