@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,7 +45,7 @@ class Table:
         self.root = root
         self.store = CountingStore(root)
 
-    def commit(self, version: int, path: str, age_s: int | None = 0) -> None:
+    def commit(self, version: int, path: str, age_s: float | None = 0) -> None:
         head = [LEGACY, make_metadata()] if version == 0 else []
         add = Add(path=path, partition_values={}, size=5, modification_time=1, data_change=True)
         self.store.put(commit_path(version), format_actions([*head, add]))
@@ -120,7 +121,8 @@ def test_another_log_at_the_same_place(table: Table, changed: dict[str, object])
 
 def test_files_of_this_very_moment_are_read_again(table: Table) -> None:
     """Whoever replaces one now could do so within the same tick of the clock that their times are counted by."""
-    table.commit(1, "b", age_s=None)
+    soon = time.time() + 60
+    table.commit(1, "b", age_s=soon)
     assert len(table.load()[1]) == 2
     assert len(table.load()[1]) == 2
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from alluvium.delta.log.segment import LogSegment
+from alluvium.storage.paths import is_near
 
 if TYPE_CHECKING:
     from alluvium.delta.snapshot import Snapshot
@@ -24,8 +25,10 @@ MAX_SNAPSHOTS = 16
 #: One that nobody asked for in this time is let go when the next one comes.
 MAX_IDLE_S = 900.0
 #: Files that changed so shortly before they were listed are not known by their time: a table that is dropped and made
-#: anew may have others of the same names, sizes and times. Stores count times in seconds, and clocks differ.
+#: anew may have others of the same names, sizes and times. Stores count times in seconds, and clocks differ; of a disk
+#: of this machine what counts is its tick.
 SETTLED_MS = 2_000
+SETTLED_NEAR_MS = 50
 
 
 @dataclass(slots=True)
@@ -67,9 +70,10 @@ class RecentSnapshots:
             listed_ms: When they were listed, milliseconds since 1970 UTC.
         """
         newest = max((info.modified_ms for info in (*segment.checkpoint, *segment.commits)), default=listed_ms)
+        settled_ms = listed_ms - (SETTLED_NEAR_MS if is_near(snapshot.store.url) else SETTLED_MS)
         entry = _Entry(segment, snapshot, time.monotonic())
         # Read from other files than those listed: one of them is damaged, and each reader is to be told.
-        if newest > listed_ms - SETTLED_MS or snapshot.state.segment != segment or entry.size_bytes > MAX_BYTES:
+        if newest > settled_ms or snapshot.state.segment != segment or entry.size_bytes > MAX_BYTES:
             return
         with self._lock:
             self._entries[key] = entry

@@ -57,17 +57,17 @@ def clean_up_log(snapshot: Snapshot, now_ms: int, *, dry_run: bool = False) -> L
     store, config = snapshot.store, snapshot.config
     with locating(store, snapshot.version):
         retention_ms = parse_properties(config.metadata.configuration).log_retention_ms
-        cutoff_ms = _midnight(now_ms - retention_ms)
+        oldest_ms = cutoff_ms(now_ms, retention_ms)
         objects = store.list_from(LOG_DIRECTORY, "")
         listing = parse_listing(objects)
-        checkpoint = cutoff_checkpoint(listing, cutoff_ms)
+        checkpoint = cutoff_checkpoint(listing, oldest_ms)
         if checkpoint is None or not checkpoint_protection.may_clean_up_to(config, checkpoint):
             return LogCleanup(None, ())
         expired = expired_files(objects, checkpoint)
         found = store.list_from(SIDECAR_DIRECTORY, "")
         # Run beside every checkpoint: mostly nothing has expired since the last one, and then sidecars that only later
         # checkpoints can name are not looked into, and nothing is read.
-        old = _old_sidecars(found, now_ms if expired else min(now_ms, cutoff_ms + _DAY_MS))
+        old = _old_sidecars(found, now_ms if expired else min(now_ms, oldest_ms + _DAY_MS))
         if not expired and not old:
             return LogCleanup(checkpoint, ())
         # The one thing that must not go wrong: what stands for the deleted commits must be whole.
@@ -82,14 +82,24 @@ def clean_up_log(snapshot: Snapshot, now_ms: int, *, dry_run: bool = False) -> L
         return LogCleanup(checkpoint, (*expired, *sidecars))
 
 
-def cutoff_checkpoint(listing: Listing, cutoff_ms: int) -> int | None:
+def cutoff_ms(now_ms: int, retention_ms: int) -> int:
+    """ "`cutOffTimestamp`": before it entries have expired; it moves on at midnight UTC.
+
+    Args:
+        now_ms: Current time, milliseconds since 1970 UTC.
+        retention_ms: `delta.logRetentionDuration`.
+    """
+    return _midnight(now_ms - retention_ms)
+
+
+def cutoff_checkpoint(listing: Listing, oldest_ms: int) -> int | None:
     """The newest checkpoint not newer than the newest commit not newer than the cut-off; None: nothing may go.
 
     A commit counts as old only if all before it are: the time of a file can be later than that of its successor.
     """
     cutoff_commit = None
     for version, info in listing.commits.items():
-        if info.modified_ms > cutoff_ms:
+        if info.modified_ms > oldest_ms:
             break
         cutoff_commit = version
     if cutoff_commit is None:
