@@ -150,9 +150,16 @@ def ratio_of(workload: Workload, results: dict[str, Series], quantity: Callable[
     return quantity(ours) / quantity(measured) if ours is not None and measured is not None else None
 
 
+def extremes(workload: Workload, series: Series) -> str:
+    """The slowest round, or the first and the last, where the workload wants them shown."""
+    if workload.has_drift:
+        return f"{series.seconds[0]:.3f} > {series.seconds[-1]:.3f}"
+    return f"{max(series.seconds):.3f}" if workload.has_worst else ""
+
+
 def report(all_results: dict[Workload, dict[str, Series]], scale: float, console: Console) -> None:
     table = Table(title=f"seconds (median); ratios to the first engine; scale {scale:g}")
-    for column in ("work", "engine", "median", "worst", "ratio", "ours, wanted", "peak MB"):
+    for column in ("work", "engine", "median", "worst (first > last)", "ratio", "ours, wanted", "peak MB"):
         table.add_column(column, justify="left" if column in ("work", "engine") else "right")
     for workload, results in all_results.items():
         first = results.get(workload.engines[0])
@@ -167,7 +174,7 @@ def report(all_results: dict[Workload, dict[str, Series]], scale: float, console
                 workload.title if i == 0 else "",
                 engine,
                 f"{series.median:.3f}",
-                f"{max(series.seconds):.3f}" if workload.has_worst else "",
+                extremes(workload, series),
                 f"{series.median / first.median:.2f} x" if first else "",
                 verdict(ratio_of(workload, results, lambda s: s.median), workload.target)
                 if engine == workload.ours

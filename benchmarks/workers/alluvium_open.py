@@ -8,6 +8,10 @@ from typing import Any
 import pyarrow.compute as pc
 
 import alluvium
+
+# Loaded with the first predicate; the peer has its parser at hand, too.
+import alluvium.expr.sql_reader
+from alluvium.api.maintenance import write_checkpoint
 from protocol import serve
 
 # `import alluvium` loads lazily; a worker is measured with its modules loaded, as the peer is.
@@ -26,5 +30,12 @@ def plan(request: Mapping[str, Any]) -> object:
     return open_table(request["path"]).files(f"id = {request['id']}").num_rows
 
 
+def checkpoint(request: Mapping[str, Any]) -> object:
+    return write_checkpoint(request["path"])
+
+
 if __name__ == "__main__":
-    serve({"count": count, "load": load, "plan": plan}, lambda: {"alluvium": alluvium.__version__})
+    serve(
+        {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint},
+        lambda: {"alluvium": alluvium.__version__},
+    )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 
 from protocol import serve
 
@@ -24,5 +25,17 @@ def plan(request: Mapping[str, Any]) -> object:
     return len(table.file_uris(file_pruning_predicate=f"id = {request['id']}"))
 
 
+def checkpoint(request: Mapping[str, Any]) -> object:
+    return deltalake.DeltaTable(request["path"]).create_checkpoint()
+
+
+def appends(request: Mapping[str, Any]) -> object:
+    rows = pa.table({"id": range(100), "text": [str(n) for n in range(100)]})
+    for _ in range(request["times"]):
+        deltalake.write_deltalake(request["path"], rows, mode="append")
+    return None
+
+
 if __name__ == "__main__":
-    serve({"count": count, "load": load, "plan": plan}, lambda: {"deltalake": deltalake.__version__})
+    verbs = {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "appends": appends}
+    serve(verbs, lambda: {"deltalake": deltalake.__version__})

@@ -67,4 +67,18 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
         write(spark.range(100).withColumn("text", F.col("id").cast("string")).coalesce(1), request["path"], "append")
         return None
 
-    return {"scan": scan, "point": point, "count": count, "plan": plan, "copy": copy, "fill": fill, "append": append}
+    def appends(request: Mapping[str, Any]) -> object:
+        for _ in range(request["times"]):
+            append(request)
+        return None
+
+    return {
+        "scan": scan,
+        "point": point,
+        "count": count,
+        "plan": plan,
+        "copy": copy,
+        "fill": fill,
+        "append": append,
+        "appends": appends,
+    }

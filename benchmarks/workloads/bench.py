@@ -70,6 +70,7 @@ class Workload:
         rounds: How many counted rounds; `quick_rounds` with `--quick`.
         fresh: Whether each request gets a new process, so that nothing is warm and memory is its own.
         has_worst: Whether the slowest round is shown, too.
+        has_drift: Whether the first and the last round are shown, too.
         checks: Whether all engines must give the same answer.
     """
 
@@ -84,4 +85,5 @@ class Workload:
     quick_rounds: int = 3
     fresh: bool = False
     has_worst: bool = False
+    has_drift: bool = False
     checks: bool = True

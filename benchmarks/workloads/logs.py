@@ -23,6 +23,24 @@ def _plan(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "plan", "path": str(bench.log_table()), "id": (turn + 2) * 7_919 % files * 1000 + 5}
 
 
+def _commits(bench: Bench, engine: str, turn: int) -> Request:
+    """A tenth of the commits a round, so that a slow-down from the first to the last shows between the rounds."""
+    target = bench.output(engine, "commits")
+    if turn < 0:
+        shutil.rmtree(target, ignore_errors=True)
+    return {"do": "appends", "path": str(target), "times": 1 if turn < 0 else bench.scaled(100)}
+
+
+def _checkpoint(bench: Bench, engine: str, turn: int) -> Request:
+    """The log of commits alone, anew for each round: a checkpoint that is there would be read instead."""
+    target = bench.output(engine, "checkpoint") / "_delta_log"
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for commit in (bench.log_table() / "_delta_log").glob("*.json"):
+        (target / commit.name).hardlink_to(commit)
+    return {"do": "checkpoint", "path": str(target.parent)}
+
+
 WORKLOADS = (
     Workload(
         "append",
@@ -67,5 +85,30 @@ WORKLOADS = (
         rounds=5,
         quick_rounds=2,
         fresh=True,
+    ),
+    Workload(
+        "commits-1000",
+        "1,000 small commits, 100 a round",
+        ("delta-spark", "alluvium", "deltalake"),
+        "alluvium",
+        1.0,
+        _commits,
+        rounds=10,
+        quick_rounds=4,
+        has_drift=True,
+        checks=False,
+    ),
+    Workload(
+        "checkpoint",
+        "checkpoint of 300,000 files",
+        OPEN_ENGINES,
+        "alluvium-open",
+        1.0,
+        _checkpoint,
+        memory_target=1.0,
+        rounds=5,
+        quick_rounds=2,
+        fresh=True,
+        checks=False,
     ),
 )

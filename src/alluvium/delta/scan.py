@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import repeated
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.features.feature import ScanContext
@@ -64,7 +65,7 @@ def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: 
     """
     files = snapshot.files
     if where is None or files.num_rows == 0:
-        return Selection(files, pa.repeat(pa.scalar(where is None), files.num_rows))
+        return Selection(files, repeated(where is None, files.num_rows))
     return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics, drop_emptied)
 
 
@@ -89,7 +90,7 @@ def select_among(
     paths = column_paths(where)
     partitions = {(name,) for name in config.partition_columns}
     origins = origins_named(generated_origins(config), paths)
-    certain = pa.repeat(pa.scalar(False), files.num_rows)
+    certain = repeated(False, files.num_rows)
     kept = files
     if paths & partitions or paths <= partitions or origins:
         # Partition values alone first: statistics need not be decoded for files that go anyway.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -11,12 +12,16 @@ from alluvium.delta.config import TableConfig, parse_config
 from alluvium.delta.features.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.log.state import LogState, advance, load_state
+from alluvium.delta.log.state import LogState, advance, apply_commits, load_state
 from alluvium.delta.log.timeline import version_at
+from alluvium.delta.recent import RecentSnapshots
 from alluvium.delta.stats import AddStatistics
 from alluvium.errors import AlluviumError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
+
+#: What was read lately, see `alluvium.delta.recent`.
+RECENT = RecentSnapshots()
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +97,21 @@ def load_snapshot(
             version = version_at(store, timestamp_ms, enablement(newest.config))
             if version == newest.version:
                 return newest
+        key = (store.url, time_zone, max_checkpoint_bytes, version)
+        listed_ms = int(time.time() * 1000)
         segment = list_segment(store, version)
-        state = load_state(store, segment, ensure_readable_protocol, max_checkpoint_bytes)
-        return _snapshot(store, state, time_zone)
+        known = RECENT.find(key, segment)
+        if known is not None and known.state.segment == segment:
+            return replace(known, store=store, open_store=open_store)
+        if known is not None:
+            newer = segment.commits[len(known.state.segment.commits) :]
+            state = apply_commits(known.state, store, newer, ensure_readable_protocol)
+            state = replace(state, segment=segment)
+        else:
+            state = load_state(store, segment, ensure_readable_protocol, max_checkpoint_bytes)
+        snapshot = _snapshot(store, state, time_zone)
+        RECENT.keep(key, segment, snapshot, listed_ms)
+        return snapshot
 
 
 def refresh(snapshot: Snapshot) -> Snapshot:

@@ -5,36 +5,34 @@ Specification: Delta protocol, "Per-file Statistics". The text that is written i
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timezone, tzinfo
 from decimal import Decimal
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import (
+    ZERO,
+    boolean_column,
+    repeated,
+    scalar_of,
+)
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn
-from alluvium.codecs.temporal_text import format_date, format_instant, parse_date, parse_timestamp, parse_zone
+from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.delta.partition_values import parse_partition_values, partition_column
-from alluvium.delta.stats_json import LeafTexts, Path, decode_stats, leading_num_records
+from alluvium.delta.stats_json import DecodedStats, Path, StatsDecoder, leading_num_records
+from alluvium.delta.stats_values import bound_column, bound_type, count_column
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema import types as t
-from alluvium.schema.arrow import to_arrow
-from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
-from alluvium.schema.types import Decimal as DecimalType
+from alluvium.schema.types import DataType, Field, JsonValue, Struct
 
 # "Timestamp columns are truncated down to milliseconds."
 _LOST_BY_TRUNCATION_US = 999
-#: Doubles end at 1e308, decimals at 38 digits.
-_MAX_EXPONENT = 400
-# Years that Arrow and Python can print; bounds beyond are taken as unknown.
-_MIN_DAYS, _MAX_DAYS = -719_162, 2_932_896
 _PREFIX_LENGTH = 32
-_INT64 = pa.int64()
 _HIGHEST = "\U0010ffff"
 _NAME_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 
@@ -44,6 +42,13 @@ class _Leaf:
     lower: pa.Array
     upper: pa.Array
     null_count: pa.Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Decoded:
+    num_rows: pa.Array
+    tight: pa.Array
+    leaves: Mapping[Path, _Leaf]
 
 
 class AddStatistics:
@@ -156,15 +161,13 @@ class AddStatistics:
     def _decode(self, paths: Sequence[Path]) -> None:
         names = self._files.column_names
         # Tombstones have no statistics.
-        texts = _whole(self._files["stats"]) if "stats" in names else pa.nulls(self.num_files, pa.string())
+        texts = self._files["stats"] if "stats" in names else _nothing(self.num_files)
         parsed = _whole(self._files["stats_parsed"]) if "stats_parsed" in names else None
         fields = {path: f for path in paths if (f := self._schema.find_path(path)) is not None}
-        asked = {self._physical.get(path, path): f.type for path, f in fields.items()}
-        decoded = decode_stats(texts, asked)
-        in_text = texts.is_valid()
+        decoded = self._from_text(texts, {self._physical.get(path, path): f.type for path, f in fields.items()})
+        in_text = _whole(texts.is_valid())
         if self._num_rows is None:
-            num_rows = _integers(decoded.num_records)
-            tight = pa.array([value is not False for value in decoded.tight_bounds], pa.bool_())
+            num_rows, tight = decoded.num_rows, decoded.tight
             if parsed is not None:
                 num_rows = _prefer(in_text, num_rows, struct_member(parsed, ("numRecords",), pa.int64()))
                 tight = _prefer(in_text, tight, pc.fill_null(struct_member(parsed, ("tightBounds",), pa.bool_()), True))
@@ -172,19 +175,26 @@ class AddStatistics:
             self._wide = pc.or_(pc.invert(tight), self._masked())
         for path, f in fields.items():
             physical = self._physical.get(path, path)
-            leaf = self._typed(decoded.leaves[physical], f.type)
+            leaf = decoded.leaves[physical]
             if parsed is not None:
                 leaf = _merge(in_text, leaf, _from_struct(parsed, physical, f.type))
             self._leaves[path] = self._cautious(leaf, f)
 
+    def _from_text(self, texts: pa.ChunkedArray, asked: Mapping[Path, DataType]) -> _Decoded:
+        """The statistics that stand in texts: chunk by chunk, so that the objects of a few files exist at a time."""
+        decoder = StatsDecoder(asked)
+        chunks = texts.chunks or [texts.combine_chunks()]
+        parts = [_typed(decoder.decode(chunk), asked, self._time_zone) for chunk in chunks]
+        return _Decoded(
+            pa.concat_arrays([part.num_rows for part in parts]),
+            pa.concat_arrays([part.tight for part in parts]),
+            {path: _joined([part.leaves[path] for part in parts]) for path in asked},
+        )
+
     def _masked(self) -> pa.Array:
         if "deletionVector" not in self._files.column_names:
-            return pa.repeat(False, self.num_files)
+            return repeated(False, self.num_files)
         return _whole(self._files["deletionVector"].is_valid())
-
-    def _typed(self, raw: LeafTexts, data_type: DataType) -> _Leaf:
-        zone = parse_zone(self._time_zone)
-        return _Leaf(_bounds(raw.low, data_type, zone), _bounds(raw.high, data_type, zone), _integers(raw.null_count))
 
     def _cautious(self, leaf: _Leaf, f: Field) -> _Leaf:
         """Widens bounds by what writers cut off, and drops null counts that tell nothing."""
@@ -197,9 +207,32 @@ class AddStatistics:
             upper = pc.max_element_wise(upper, _through_float(upper), skip_nulls=False)
         # "If the `nullCount` for a column is any value other than these two special cases [0 and numRecords], the
         # value carries no information and should be treated as if absent."
-        useless = pc.and_(self._wide, pc.and_(pc.not_equal(nulls, 0), pc.not_equal(nulls, self._num_rows)))
-        nulls = pc.if_else(pc.fill_null(useless, self._wide), pa.scalar(None, pa.int64()), nulls)
+        if self._wide.true_count:
+            useless = pc.and_(self._wide, pc.and_(pc.not_equal(nulls, ZERO), pc.not_equal(nulls, self._num_rows)))
+            nulls = pc.if_else(pc.fill_null(useless, self._wide), scalar_of(None, pa.int64()), nulls)
         return _Leaf(lower, upper, nulls)
+
+
+def _typed(decoded: DecodedStats, asked: Mapping[Path, DataType], time_zone: str) -> _Decoded:
+    leaves = {}
+    for path, data_type in asked.items():
+        raw = decoded.leaves[path]
+        low, high = (bound_column(values, data_type, time_zone) for values in (raw.low, raw.high))
+        leaves[path] = _Leaf(low, high, count_column(raw.null_count))
+    tight = boolean_column([value is not False for value in decoded.tight_bounds])
+    return _Decoded(count_column(decoded.num_records), tight, leaves)
+
+
+def _joined(parts: Sequence[_Leaf]) -> _Leaf:
+    return _Leaf(
+        pa.concat_arrays([part.lower for part in parts]),
+        pa.concat_arrays([part.upper for part in parts]),
+        pa.concat_arrays([part.null_count for part in parts]),
+    )
+
+
+def _nothing(count: int) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.nulls(count, pa.string())])
 
 
 def _whole(values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -223,7 +256,7 @@ def _through_float(values: pa.Array) -> pa.Array:
 
 
 def _from_struct(parsed: pa.StructArray, path: Path, data_type: DataType) -> _Leaf:
-    arrow_type = _bound_type(data_type)
+    arrow_type = bound_type(data_type)
     return _Leaf(
         struct_member(parsed, ("minValues", *path), arrow_type),
         struct_member(parsed, ("maxValues", *path), arrow_type),
@@ -241,127 +274,6 @@ def struct_member(values: pa.Array, path: Path, arrow_type: pa.DataType) -> pa.A
         return values.cast(arrow_type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return pa.nulls(len(values), arrow_type)
-
-
-def _bound_type(data_type: DataType) -> pa.DataType:
-    # Nothing has bounds under an order of its own: the type must still be one that null arrays can take part in.
-    # Bounds of a variant are those of paths in it, encoded and "transformed to a Z85 string": none of the whole.
-    return pa.null() if isinstance(data_type, (Array, Map)) or data_type == t.VARIANT else to_arrow(data_type)
-
-
-def bound_column(values: list[object], data_type: DataType, time_zone: str = "UTC") -> pa.Array:
-    """JSON values of bounds under the column's Arrow type; null where one is not of that type."""
-    return _bounds(values, data_type, parse_zone(time_zone))
-
-
-def count_column(values: list[object]) -> pa.Array:
-    """JSON values of counts as int64; null where one is no whole number."""
-    return _integers(values)
-
-
-def _tamed(values: list[object]) -> list[object]:
-    """Without numbers such as 1e999999999, which no column can hold and whose conversion crashes Arrow."""
-    return [
-        None if isinstance(value, Decimal) and not -_MAX_EXPONENT < value.adjusted() < _MAX_EXPONENT else value
-        for value in values
-    ]
-
-
-def _integers(values: list[object], arrow_type: pa.DataType = _INT64) -> pa.Array:
-    values = _tamed(values)
-    with contextlib.suppress(pa.ArrowException, TypeError, OverflowError):
-        # Without a type first: given one, Arrow cuts 1.5 to 1 without a word.
-        inferred = pa.array(values)
-        if inferred.type == _INT64:
-            return inferred.cast(arrow_type)
-    return pa.array([_integer(value, arrow_type.bit_width) for value in values], arrow_type)
-
-
-def _bounds(values: list[object], data_type: DataType, zone: tzinfo) -> pa.Array:
-    """JSON values as the column's type; null where one is not of that type."""
-    arrow_type = _bound_type(data_type)
-    if data_type in (t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return _temporal_bounds(values, data_type, arrow_type, zone)
-    if data_type in t.INTEGRAL:
-        return _integers(values, arrow_type)
-    parse = _PARSERS.get(data_type)
-    if isinstance(data_type, DecimalType):
-        parse = _decimal_parser(data_type)
-    if parse is None:
-        return pa.nulls(len(values), arrow_type)
-    values = _tamed(values)
-    try:
-        return pa.array(values, arrow_type)
-    except (pa.ArrowException, TypeError, ValueError, OverflowError):
-        return pa.array([parse(value) for value in values], arrow_type)
-
-
-def _temporal_bounds(values: list[object], data_type: DataType, arrow_type: pa.DataType, zone: tzinfo) -> pa.Array:
-    try:
-        return pa.array(values, pa.string()).cast(arrow_type)
-    except (pa.ArrowException, TypeError):
-        distinct = {value for value in values if isinstance(value, str)}
-    if data_type == t.DATE:
-        days = {text: _printable(parse_date(text), 1) for text in distinct}
-        return pa.array([_known(days, value) for value in values], pa.int32()).cast(arrow_type)
-    # A wall clock that is written with an offset is meant in UTC: writers print both types alike.
-    zone = zone if data_type == t.TIMESTAMP else timezone.utc
-    micros = {text: _printable(parse_timestamp(text, zone), 86_400_000_000) for text in distinct}
-    return pa.array([_known(micros, value) for value in values], pa.int64()).cast(arrow_type)
-
-
-def _known(parsed: Mapping[str, int | None], value: object) -> int | None:
-    return parsed[value] if isinstance(value, str) else None
-
-
-def _printable(value: int | None, per_day: int) -> int | None:
-    return value if value is not None and _MIN_DAYS <= value // per_day <= _MAX_DAYS else None
-
-
-def _integer(value: object, bits: int) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        return None
-    if not isinstance(value, int) and not math.isfinite(value):
-        return None
-    # The range first: 1e999999999 as an integer would fill the memory.
-    if not -(1 << bits - 1) <= value < 1 << bits - 1:
-        return None
-    whole = int(value)
-    return whole if whole == value else None
-
-
-def _real(value: object) -> float | None:
-    if isinstance(value, str):
-        return {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}.get(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return None
-
-
-def _decimal_parser(data_type: DecimalType) -> Callable[[object], Decimal | None]:
-    arrow_type = to_arrow(data_type)
-
-    def parse(value: object) -> Decimal | None:
-        if isinstance(value, bool) or not isinstance(value, (int, Decimal)):
-            return None
-        try:
-            exact: Decimal = pa.scalar(Decimal(value), arrow_type).as_py()
-        except (pa.ArrowException, ValueError):
-            return None
-        return exact
-
-    return parse
-
-
-_PARSERS: Mapping[DataType, Callable[[object], object]] = {
-    t.FLOAT: _real,
-    t.DOUBLE: _real,
-    t.STRING: lambda value: value if isinstance(value, str) else None,
-    t.BOOLEAN: lambda value: value if isinstance(value, bool) else None,
-}
 
 
 def stats_columns(

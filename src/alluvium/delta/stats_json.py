@@ -6,6 +6,7 @@ never an error.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -67,38 +68,63 @@ def decode_stats(texts: pa.Array, leaves: Mapping[Path, DataType]) -> DecodedSta
         texts: The `stats` of each file, null where it has none.
         leaves: Physical paths of the leaves asked, and their types.
     """
-    kind = _node(leaves, ())
-    record = msgspec.defstruct(
-        "Record",
-        [
-            ("num_records", object, None),
-            ("tight_bounds", object, None),
-            *((name, kind.type | None, None) for name in ("low", "high")),
-            ("nulls", _node(dict.fromkeys(leaves), ()).type | None, None),
-        ],
-        rename={
-            "num_records": "numRecords",
-            "tight_bounds": "tightBounds",
-            "low": "minValues",
-            "high": "maxValues",
-            "nulls": "nullCount",
-        },
-        gc=False,
-    )
-    decoder = msgspec.json.Decoder(record)
-    extracted = DecodedStats([], [], {path: LeafTexts([], [], []) for path in leaves})
-    damaged: dict[int, Mapping[str, object]] = {}
-    for start in range(0, len(texts), _SLICE):
-        records = _decode_slice(texts.slice(start, _SLICE), decoder, record(), start, damaged)
-        extracted.num_records.extend(map(attrgetter("num_records"), records))
-        extracted.tight_bounds.extend(map(attrgetter("tight_bounds"), records))
-        for part, attribute in (("low", "low"), ("high", "high"), ("nulls", "null_count")):
-            found: dict[Path, list[object]] = {}
-            kind.collect(list(map(attrgetter(part), records)), (), found)
-            for path in leaves:
-                getattr(extracted.leaves[path], attribute).extend(found[path])
-    _mend(extracted, damaged)
-    return extracted
+    return StatsDecoder(leaves).decode(texts)
+
+
+class StatsDecoder:
+    """Decodes the statistics of files piece by piece.
+
+    Args:
+        leaves: Physical paths of the leaves asked, and their types.
+    """
+
+    def __init__(self, leaves: Mapping[Path, DataType]) -> None:
+        self._leaves = tuple(leaves)
+        self._bounds = _node(leaves, ())
+        # Counts are integers, whatever the type of their leaf.
+        self._counts = _node(dict.fromkeys(leaves), ())
+        self._record = msgspec.defstruct(
+            "Record",
+            [
+                ("num_records", object, None),
+                ("tight_bounds", object, None),
+                *((name, self._bounds.type | None, None) for name in ("low", "high")),
+                ("nulls", self._counts.type | None, None),
+            ],
+            rename={
+                "num_records": "numRecords",
+                "tight_bounds": "tightBounds",
+                "low": "minValues",
+                "high": "maxValues",
+                "nulls": "nullCount",
+            },
+            gc=False,
+        )
+        self._decoder = msgspec.json.Decoder(self._record)
+
+    def decode(self, texts: pa.Array) -> DecodedStats:
+        """The statistics of some files.
+
+        Args:
+            texts: The `stats` of each file, null where it has none.
+        """
+        extracted = DecodedStats([], [], {path: LeafTexts([], [], []) for path in self._leaves})
+        damaged: dict[int, Mapping[str, object]] = {}
+        for start in range(0, len(texts), _SLICE):
+            records = _decode_slice(texts.slice(start, _SLICE), self._decoder, self._record(), start, damaged)
+            extracted.num_records.extend(map(attrgetter("num_records"), records))
+            extracted.tight_bounds.extend(map(attrgetter("tight_bounds"), records))
+            for part, attribute, kind in (
+                ("low", "low", self._bounds),
+                ("high", "high", self._bounds),
+                ("nulls", "null_count", self._counts),
+            ):
+                found: dict[Path, list[object]] = {}
+                kind.collect(list(map(attrgetter(part), records)), (), found)
+                for path in self._leaves:
+                    getattr(extracted.leaves[path], attribute).extend(found[path])
+        _mend(extracted, damaged)
+        return extracted
 
 
 def _decode_slice(
@@ -108,9 +134,13 @@ def _decode_slice(
     start: int,
     damaged: dict[int, Mapping[str, object]],
 ) -> list[object]:
-    records: list[object] = []
     # Bytes, not str: decoding UTF-8 would be done twice.
-    for text in texts.cast(pa.binary()).to_pylist():
+    encoded = texts.cast(pa.binary()).to_pylist()
+    if not texts.null_count:
+        with contextlib.suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return list(map(decoder.decode, encoded))
+    records: list[object] = []
+    for text in encoded:
         if text is None:
             records.append(empty)
             continue

@@ -10,6 +10,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import scalar_of
 from alluvium.errors import InvalidRequest
 from alluvium.expr.literals import UTC, NotUnderstood, cast_value
 from alluvium.schema import types as t
@@ -33,7 +34,7 @@ def unsupported(what: str) -> InvalidRequest:
 
 def literal_scalar(value: object, data_type: DataType) -> pa.Scalar:
     """A constant as an Arrow scalar of its logical type."""
-    return pa.scalar(value, to_arrow(data_type))
+    return scalar_of(value, to_arrow(data_type))
 
 
 def broadcast(datum: Datum, num_rows: int) -> pa.Array:

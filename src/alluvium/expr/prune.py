@@ -16,6 +16,7 @@ from typing import Protocol, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import FALSE, TRUE, ZERO, repeated
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
@@ -125,9 +126,7 @@ def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "
     """What a predicate is for all rows of each file; arguments and errors as of `prune`."""
     found = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate)
     certain = _not(_or(found.may_be_false, found.may_be_null))
-    return Decision(
-        *(pa.repeat(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain))
-    )
+    return Decision(*(repeated(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain)))
 
 
 def _and(left: Mask, right: Mask) -> Mask:
@@ -158,7 +157,7 @@ def _mask(datum: Datum, unknown: bool) -> Mask:
     """A mask without nulls."""
     if isinstance(datum, pa.Scalar):
         return bool(datum.as_py()) if datum.is_valid else unknown
-    return pc.fill_null(datum, unknown) if datum.null_count else datum
+    return pc.fill_null(datum, TRUE if unknown else FALSE) if datum.null_count else datum
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +269,7 @@ class _Pruner:
         values = self.interval(child)
         if values is None:
             return _EITHER
-        start = pa.scalar(prefix, pa.string())
+        start = literal_scalar(prefix, t.STRING)
         low_within = pc.starts_with(values.lower, pattern=prefix)
         # All text that starts with the prefix lies from the prefix itself up to the last text that starts with it.
         not_above = _mask(pc.or_kleene(pc.less_equal(values.lower, start), low_within), True)
@@ -286,7 +285,7 @@ class _Pruner:
         count, rows = self.files.null_count(path), self.files.num_rows()
         if count is None:
             return True, False
-        may_be_null = _mask(pc.greater(count, 0), True)
+        may_be_null = _mask(pc.greater(count, ZERO), True)
         return may_be_null, False if rows is None else _mask(pc.greater_equal(count, rows), False)
 
     def interval(self, node: tree.Expression) -> _Interval | None:
@@ -327,7 +326,7 @@ class _Pruner:
         may_be_null, all_null = self.nulls(node.path)
         if isinstance(node.type, (t.Struct, t.Array, t.Map)) or node.type == t.VARIANT:
             return None
-        unknown = pa.scalar(None, to_arrow(node.type))
+        unknown = literal_scalar(None, node.type)
         lower, upper = self.files.lower(node.path), self.files.upper(node.path)
         low = unknown if lower is None else conform(lower, node.type)
         high = unknown if upper is None else conform(upper, node.type)

@@ -37,12 +37,14 @@ class LogWriter:
             ),
         ]
 
-    def add(self, path: str, vector: str | None = None, offset: int | None = None, **fields: object) -> Add:
+    def add(
+        self, path: str, vector: str | None = None, offset: int | None = None, size: int = 1, **fields: object
+    ) -> Add:
         """An add action."""
         return Add(
             path=path,
             partition_values={},
-            size=1,
+            size=size,
             modification_time=1,
             data_change=True,
             deletion_vector=self.vector(vector, offset),

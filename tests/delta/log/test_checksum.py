@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import msgspec
 import pytest
 
 from alluvium.delta.log.checksum import Checksum, check_checksum, checksum_after, parse_checksum
 from alluvium.delta.spec import CommitInfo, DomainMetadata, Protocol, Remove, Txn
 from alluvium.errors import CorruptTable
+from alluvium.storage.store import ObjectInfo
 
 
 @pytest.fixture
@@ -102,9 +105,38 @@ def test_what_a_writer_says_of_its_commit_agrees_with_the_log(log) -> None:
     assert (checksum.num_files, checksum.num_deletion_vectors_opt, checksum.domain_metadata) == (2, 1, ())
 
 
-def test_without_the_size_of_a_removed_file_there_is_none(log) -> None:
+def test_files_that_are_committed_again_count_once(log) -> None:
+    """ "keep only the newest reference for each logical file": a path of the same vector is the same file, however the
+    path is spelled, and one without a remove, too."""
+    features = ("deletionVectors",)
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
+    log.commit(0, [protocol, log.head()[1], log.add("a b", size=5), log.add("b", "v", size=7), log.add("c", size=11)])
+    before = log.load()
+    again = [log.add("a%20b", size=5), log.add("b", "v", size=7)]
+    other = [log.remove("c"), log.add("c", "w", size=11), log.add("d", size=13)]
+    checksum = checksum_after(before, [*again, *other])
+    log.commit(1, [*again, *other])
+    assert checksum is not None
+    assert check_checksum(log.load(), checksum) == ()
+    assert (checksum.num_files, checksum.table_size_bytes) == (4, 36)
+    assert (checksum.num_deletion_vectors_opt, checksum.num_deleted_records_opt) == (2, 2)
+
+
+def test_a_removed_file_counts_as_it_was_added(log) -> None:
+    """What a remove says of the size is optional, and of a file that was not live it changes nothing."""
+    log.commits(2)
+    before = log.load()
+    actions = [log.remove("f0"), sized(log.remove("elsewhere"))]
+    checksum = checksum_after(before, actions)
+    log.commit(2, actions)
+    assert checksum is not None
+    assert check_checksum(log.load(), checksum) == ()
+
+
+def test_of_a_state_that_lacks_files_there_is_none(log) -> None:
     log.commits(1)
-    assert checksum_after(log.load(), [log.remove("f0")]) is None
+    state = dataclasses.replace(log.load(), deferred=(ObjectInfo("_delta_log/x.checkpoint.parquet", 1, 0),))
+    assert checksum_after(state, [log.add("b")]) is None
 
 
 def sized(remove: Remove) -> Remove:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from delta_values import LEGACY, make_metadata
 
@@ -14,8 +16,9 @@ from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.spec import Add, Protocol, format_actions
 from alluvium.delta.upkeep.log_cleanup import clean_up_log
 from alluvium.errors import CorruptTable
+from alluvium.storage.local import LocalStore
 from alluvium.storage.open import open_store
-from alluvium.storage.store import Store
+from alluvium.storage.store import ObjectInfo, Store
 
 DAY = 86_400_000
 #: Noon of a day long after the first commit. Version n was committed at noon of day n.
@@ -152,6 +155,86 @@ def test_nothing_goes_where_its_checkpoint_is_damaged(tmp_path: Path, damage: st
     with pytest.raises(CorruptTable):
         clean_up_log(snapshot, NOW)
     assert table.paths() == before
+
+
+class CountingStore(LocalStore):
+    """Notes which objects are read, and which directories listed."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(str(root))
+        self.requests: list[str] = []
+
+    def get(self, path: str) -> bytes:
+        self.requests.append(path)
+        return super().get(path)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        self.requests.append(path)
+        return super().open_input(path)
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        self.requests.append(directory)
+        return super().list_from(directory, start)
+
+
+def requests_of(table: Table, today: int = 20) -> list[str]:
+    """What a clean-up asks of the store, with the parts of paths that do not change left out."""
+    store = CountingStore(table.root)
+    snapshot = dataclasses.replace(load_snapshot(table.store), store=store)
+    clean_up_log(snapshot, today * DAY + DAY // 2)
+    return [path.removeprefix("_delta_log/").lstrip("0") for path in store.requests]
+
+
+LISTINGS = ["_delta_log", "_sidecars"]
+
+
+def test_where_nothing_has_expired_nothing_is_read(tmp_path: Path) -> None:
+    """A clean-up runs after every checkpoint: read all checkpoints each time, and a table of many is slow to write."""
+    table = Table(tmp_path, V2)
+    for version in (2, 3, 4):
+        table.checkpoint(version, v2=True, day=5)
+    assert table.clean_up(today=13).first_version == 2
+    assert requests_of(table, today=13) == LISTINGS
+    assert requests_of(table, today=10) == LISTINGS[:1]
+
+
+def test_only_the_checkpoint_that_stands_for_the_deleted_is_read(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    for version in (1, 2, 3, 4):
+        table.checkpoint(version)
+    assert requests_of(table, today=13) == [*LISTINGS, "2.checkpoint.parquet"]
+    assert table.commits() == {2, 3, 4}
+
+
+def test_all_parts_of_the_checkpoint_are_read(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    options = CheckpointOptions(0, 0, max_actions=2)
+    write_checkpoint(table.store, load_snapshot(table.store, 2).state, options)
+    first, second = sorted(path for path in table.paths() if "checkpoint." in path)
+    assert (table.root / first).stat().st_size and (table.root / second).stat().st_size
+    snapshot = load_snapshot(table.store)
+    whole = table.store.get(second)
+    table.store.put(second, whole[:-20])
+    with pytest.raises(CorruptTable):
+        clean_up_log(snapshot, NOW)
+    assert table.commits() == {0, 1, 2, 3, 4}
+    table.store.put(second, whole)
+    assert len(requests_of(table)) == 4
+    assert table.commits() == {2, 3, 4}
+
+
+def test_all_checkpoints_are_read_where_old_sidecars_may_go(tmp_path: Path) -> None:
+    """ "read all the available checkpoints in the _delta_log directory and identify the corresponding sidecar files" """
+    table = Table(tmp_path, V2)
+    table.checkpoint(2, v2=True)
+    table.checkpoint(4, v2=True)
+    table.clean_up(today=13)
+    before = {path for path in table.paths() if path.startswith(SIDECAR_DIRECTORY)}
+    assert len(before) == 2
+    requests = requests_of(table, today=13)
+    # Its own sidecar is known to be needed, the other old one is named by the later checkpoint.
+    assert [path.partition(".")[0] for path in requests] == [*LISTINGS, "2", "4"]
+    assert {path for path in table.paths() if path.startswith(SIDECAR_DIRECTORY)} == before
 
 
 @pytest.mark.parametrize(("before_version", "expected"), [("0", 2), ("2", 2), ("3", None)])

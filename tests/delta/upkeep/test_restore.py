@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from plain_writer import commit_rows, open_target
 
@@ -59,7 +61,7 @@ def test_another_deletion_vector_is_another_file(store: MemoryStore):
         "storageType": "u", "pathOrInlineDv": "x", "offset": 1, "sizeInBytes": 3, "cardinality": 1,
     }  # fmt: skip
     table = type(old.files).from_pylist(masked, schema=old.files.schema)
-    object.__setattr__(now.state, "files", table)
+    now = dataclasses.replace(now, state=dataclasses.replace(now.state, files=table))
     plan = plan_restore(now, old)
     assert (plan.added.num_rows, plan.removed.num_rows) == (1, 1)
 

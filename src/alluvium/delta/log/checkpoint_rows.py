@@ -5,12 +5,16 @@ Specification: "Checkpoints", "Checkpoint Schema".
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Mapping, Sequence, Sized
+from itertools import accumulate
+from typing import Any
 
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from alluvium.codecs.columns import boolean_column, long_column, string_column, validity
 from alluvium.delta.log.columns import Nulls
 from alluvium.delta.spec import STRING_MAP, Wire
 
@@ -65,8 +69,7 @@ _ROW_GROUP = 100_000
 
 def documents(actions: Sequence[Wire], data_type: pa.DataType) -> list[pa.Array]:
     """Actions of one kind as structs."""
-    rows = [_with_pairs(msgspec.to_builtins(action), data_type) for action in actions]
-    return [pa.array(rows, data_type)]
+    return [_column([msgspec.to_builtins(action) for action in actions], data_type)]
 
 
 def file_rows(table: pa.Table) -> list[pa.Array]:
@@ -104,10 +107,25 @@ def _spread(name: str, order: Sequence[str], rows: Rows) -> pa.ChunkedArray:
     return pa.chunked_array(chunks, data_type)
 
 
-def _with_pairs(value: object, data_type: pa.DataType) -> object:
-    """Documents as Arrow takes them: maps as lists of pairs, null members named."""
-    if pa.types.is_struct(data_type) and isinstance(value, dict):
-        return {f.name: _with_pairs(value.get(f.name), f.type) for f in data_type}
-    if pa.types.is_map(data_type) and isinstance(value, dict):
-        return list(value.items())
-    return value
+def _column(values: Sequence[Any], data_type: pa.DataType) -> pa.Array:
+    """Documents as an Arrow column; what they lack, and what they have beyond the type, is left out."""
+    present = validity(values)
+    if pa.types.is_struct(data_type):
+        children = [_column([None if v is None else v.get(f.name) for v in values], f.type) for f in data_type]
+        return pa.Array.from_buffers(data_type, len(values), [present], children=children)
+    if pa.types.is_map(data_type):
+        pairs = [pair for value in values for pair in (value or {}).items()]
+        keys, items = (_column([pair[side] for pair in pairs], pa.string()) for side in (0, 1))
+        fields = [data_type.key_field, data_type.item_field]
+        child = pa.StructArray.from_arrays([keys, items], fields=fields)
+        return pa.Array.from_buffers(data_type, len(values), [present, _offsets(values)], children=[child])
+    if pa.types.is_list(data_type):
+        child = _column([element for value in values for element in value or ()], data_type.value_type)
+        return pa.Array.from_buffers(data_type, len(values), [present, _offsets(values)], children=[child])
+    if pa.types.is_string(data_type):
+        return string_column(values)
+    return boolean_column(values) if pa.types.is_boolean(data_type) else long_column(values).cast(data_type)
+
+
+def _offsets(values: Sequence[Sized | None]) -> pa.Buffer:
+    return pa.py_buffer(array("i", accumulate((len(value or ()) for value in values), initial=0)))

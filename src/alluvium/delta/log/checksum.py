@@ -5,12 +5,16 @@ Specification: "Version Checksum File". Only a check-up reads them, see `docs/de
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
+import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import string_column
+from alluvium.delta.log.columns import deletion_vector_column
+from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log.state import LogState
 from alluvium.delta.spec import (
     DECODE_ERRORS,
@@ -87,20 +91,23 @@ def check_checksum(state: LogState, checksum: Checksum) -> tuple[Discrepancy, ..
 def checksum_after(state: LogState | None, actions: Iterable[Action]) -> Checksum | None:
     """The checksum of the version that a commit of ours made out of a state.
 
-    It is reckoned on from the state's figures, so that a large table costs a commit no more than a small one. That is
-    right because every file that we remove was live, and every file that we add is new.
+    It is reckoned on from the state's figures: live files that the commit names, be it to remove or to describe them
+    anew, count no longer, and what it adds counts.
 
     Args:
         state: The version before; None: the commit creates the table.
         actions: Of the commit.
 
     Returns:
-        None where the figures cannot be told: a removed file has no size.
+        None where the figures cannot be told: the state lacks files (`LogState.deferred`).
     """
+    if state is not None and state.deferred:
+        return None
     protocol, metadata = (None, None) if state is None else (state.protocol, state.metadata)
     txns = {} if state is None else dict(state.txns)
     domains = {} if state is None else dict(state.domains)
     tally = _Tally() if state is None else _Tally.of(state)
+    named: list[Add | Remove] = []
     info = CommitInfo({})
     for action in actions:
         if isinstance(action, Protocol):
@@ -114,9 +121,11 @@ def checksum_after(state: LogState | None, actions: Iterable[Action]) -> Checksu
         elif isinstance(action, CommitInfo):
             info = action
         elif isinstance(action, (Add, Remove)):
-            if action.size is None:
-                return None
-            tally.count(action, 1 if isinstance(action, Add) else -1)
+            named.append(action)
+            if isinstance(action, Add):
+                tally.count(action)
+    if state is not None:
+        tally.leave_out(_live_among(state, named))
     if protocol is None or metadata is None:
         return None
     with_vectors = "deletionVectors" in (protocol.writer_features or ())
@@ -149,28 +158,55 @@ class _Tally:
 
     @classmethod
     def of(cls, state: LogState) -> _Tally:
-        size = pc.sum(state.files.column("size")).as_py() or 0
-        return cls(state.files.num_rows, size, _count_vectors(state), _count_deleted(state))
+        files = state.files
+        return cls(files.num_rows, _count_bytes(files), _count_vectors(files), _count_deleted(files))
 
-    def count(self, file: Add | Remove, sign: int) -> None:
-        self.files += sign
-        self.size += sign * (file.size or 0)
+    def count(self, file: Add) -> None:
+        self.files += 1
+        self.size += file.size
         if file.deletion_vector is not None:
-            self.vectors += sign
-            self.deleted += sign * file.deletion_vector.cardinality
+            self.vectors += 1
+            self.deleted += file.deletion_vector.cardinality
+
+    def leave_out(self, files: pa.Table) -> None:
+        self.files -= files.num_rows
+        self.size -= _count_bytes(files)
+        self.vectors -= _count_vectors(files)
+        self.deleted -= _count_deleted(files)
+
+
+def _live_among(state: LogState, named: Sequence[Add | Remove]) -> pa.Table:
+    """The live files that actions of a commit name.
+
+    "keep only the newest reference for each logical file": a file that is added again, as row tracking does to number
+    the rows of older files, is no second one.
+    """
+    files = state.files
+    if not named or not files.num_rows:
+        return files.slice(0, 0)
+    keys = logical_file_keys(
+        pa.record_batch(
+            {
+                "path": string_column([action.path for action in named]),
+                "deletionVector": deletion_vector_column([action.deletion_vector for action in named]),
+            }
+        )
+    )
+    live = pa.chunked_array([logical_file_keys(batch) for batch in files.to_batches()], pa.string())
+    return files.filter(pc.is_in(live, value_set=keys))
 
 
 def _figures(checksum: Checksum) -> Iterator[tuple[str, object, Callable[[LogState], object]]]:
     yield "numFiles", checksum.num_files, lambda state: state.files.num_rows
-    yield "tableSizeBytes", checksum.table_size_bytes, lambda state: pc.sum(state.files.column("size")).as_py() or 0
+    yield "tableSizeBytes", checksum.table_size_bytes, lambda state: _count_bytes(state.files)
     yield "numMetadata", checksum.num_metadata, lambda state: 1
     yield "numProtocol", checksum.num_protocol, lambda state: 1
     yield "metadata", _plain(checksum.metadata), lambda state: _plain(state.metadata)
     yield "protocol", _plain(checksum.protocol), lambda state: _plain(state.protocol)
     yield "setTransactions", _by_name(checksum.set_transactions), lambda state: _by_name(tuple(state.txns.values()))
     yield "domainMetadata", _by_name(checksum.domain_metadata), lambda state: _by_name(tuple(state.domains.values()))
-    yield "numDeletionVectorsOpt", checksum.num_deletion_vectors_opt, _count_vectors
-    yield "numDeletedRecordsOpt", checksum.num_deleted_records_opt, _count_deleted
+    yield "numDeletionVectorsOpt", checksum.num_deletion_vectors_opt, lambda state: _count_vectors(state.files)
+    yield "numDeletedRecordsOpt", checksum.num_deleted_records_opt, lambda state: _count_deleted(state.files)
 
 
 def _plain(document: Metadata | Protocol | None) -> object:
@@ -189,11 +225,14 @@ def _by_name(actions: tuple[Txn, ...] | tuple[DomainMetadata, ...] | None) -> di
     }
 
 
-def _count_vectors(state: LogState) -> int:
-    vectors = state.files.column("deletionVector")
+def _count_bytes(files: pa.Table) -> int:
+    return int(pc.sum(files.column("size")).as_py() or 0)
+
+
+def _count_vectors(files: pa.Table) -> int:
+    vectors = files.column("deletionVector")
     return int(len(vectors) - vectors.null_count)
 
 
-def _count_deleted(state: LogState) -> int:
-    vectors = state.files.column("deletionVector").combine_chunks()
-    return int(pc.sum(pc.struct_field(vectors, ["cardinality"])).as_py() or 0) if len(vectors) else 0
+def _count_deleted(files: pa.Table) -> int:
+    return int(pc.sum(pc.struct_field(files.column("deletionVector"), ["cardinality"])).as_py() or 0)

@@ -1,18 +1,14 @@
-"""Python values to Arrow columns, without slack.
-
-A log of 300,000 files is some 150 MB of text that stays in memory, so how its buffers are allocated decides what a
-table costs. Pure.
-"""
+"""Columns of the log's own types: maps, deletion vectors, and columns of other writers made to be of them. Pure."""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import long_column, string_column, validity
 from alluvium.delta.spec import DELETION_VECTOR, STRING_MAP, DeletionVector
 
 
@@ -30,53 +26,23 @@ class Nulls:
         return longest.slice(0, count)
 
 
-def string_column(values: Sequence[str | None]) -> pa.Array:
-    """Text, in buffers that are exactly as long as they must be.
-
-    `pa.array` doubles its buffers while it appends and then gives back the rest; over hundreds of batches the holes
-    that this leaves in the allocator's memory add up to half of the table. (Its first call also imports pandas.)
-    """
-    try:
-        text = "".join(values)  # type: ignore[arg-type]  # a None among them is what the except is for
-    except TypeError:
-        text = ""
-    if (text or not values) and text.isascii():
-        lengths: Iterable[int] = map(len, values)  # type: ignore[arg-type]  # no None here
-        data = text.encode("ascii")
-    else:
-        encoded = [b"" if value is None else value.encode() for value in values]
-        lengths, data = map(len, encoded), b"".join(encoded)
-    offsets = array("i", accumulate(lengths, initial=0))
-    buffers = [_validity(values), pa.py_buffer(offsets), pa.py_buffer(data)]
-    return pa.Array.from_buffers(pa.string(), len(values), buffers)
-
-
-def long_column(values: Sequence[int | None]) -> pa.Array:
-    """64-bit integers."""
-    validity = _validity(values)
-    numbers = array("q", [0 if value is None else value for value in values])
-    return pa.Array.from_buffers(pa.int64(), len(values), [validity, pa.py_buffer(numbers)])
-
-
-def boolean_column(values: Sequence[bool | None]) -> pa.Array:
-    """True, false and null."""
-    return pa.Array.from_buffers(pa.bool_(), len(values), [_validity(values), _bits([bool(v) for v in values])])
-
-
 def map_column(values: Sequence[dict[str, str | None] | None]) -> pa.Array:
     """String maps, in the order of their keys' appearance."""
     keys: list[str] = []
     items: list[str | None] = []
     offsets = array("i", [0])
-    for value in values:
-        if value:
-            keys.extend(value)
-            items.extend(value.values())
-        offsets.append(len(keys))
+    if any(values):
+        for value in values:
+            if value:
+                keys.extend(value)
+                items.extend(value.values())
+            offsets.append(len(keys))
+    else:
+        offsets *= len(values) + 1
     pairs = pa.StructArray.from_arrays(
         [string_column(keys), string_column(items)], fields=[STRING_MAP.key_field, STRING_MAP.item_field]
     )
-    return pa.Array.from_buffers(STRING_MAP, len(values), [_validity(values), pa.py_buffer(offsets)], children=[pairs])
+    return pa.Array.from_buffers(STRING_MAP, len(values), [validity(values), pa.py_buffer(offsets)], children=[pairs])
 
 
 def deletion_vector_column(values: Sequence[DeletionVector | None]) -> pa.Array:
@@ -88,16 +54,7 @@ def deletion_vector_column(values: Sequence[DeletionVector | None]) -> pa.Array:
         long_column([None if v is None else v.size_in_bytes for v in values]).cast(pa.int32()),
         long_column([None if v is None else v.cardinality for v in values]),
     ]
-    return pa.Array.from_buffers(DELETION_VECTOR, len(values), [_validity(values)], children=children)
-
-
-def _validity(values: Sequence[object]) -> pa.Buffer | None:
-    return _bits([value is not None for value in values]) if None in values else None
-
-
-def _bits(values: Sequence[bool]) -> pa.Buffer:
-    small = pa.Array.from_buffers(pa.int8(), len(values), [None, pa.py_buffer(array("b", values))], null_count=0)
-    return small.cast(pa.bool_()).buffers()[1]
+    return pa.Array.from_buffers(DELETION_VECTOR, len(values), [validity(values)], children=children)
 
 
 def conform(column: pa.Array, data_type: pa.DataType) -> pa.Array:

@@ -5,6 +5,7 @@ Specification: "Delta Log Entries".
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +16,8 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.log.columns import (
-    Nulls,
-    boolean_column,
-    deletion_vector_column,
-    long_column,
-    map_column,
-    string_column,
-)
+from alluvium.codecs.columns import boolean_column, long_column, string_column
+from alluvium.delta.log.columns import Nulls, deletion_vector_column, map_column
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
 from alluvium.delta.spec import (
     BYTE_ORDER_MARK,
@@ -49,6 +44,8 @@ ORDER = pa.field("order", pa.int64(), nullable=False)
 # JSON decoded at once, in bytes: small, as everything that lies between the file and the columns is waste.
 _BLOCK = 1 << 19
 _READERS = 8
+# One pass; a search for each of the pairs takes ten times as long.
+_BLANK_START = re.compile(rb"\n[ \t\r\n]")
 _T = TypeVar("_T")
 
 
@@ -244,7 +241,7 @@ def _decode(pieces: list[_Piece]) -> list[_Line]:
 
 def _has_blank_lines(data: bytes) -> bool:
     """Whether a line may be blank; each would make up for one that holds two documents."""
-    return data[:1].isspace() or any(blank in data for blank in (b"\n\n", b"\n ", b"\n\t", b"\n\r"))
+    return data[:1].isspace() or _BLANK_START.search(data) is not None
 
 
 def _count_documents(data: bytes) -> int:
@@ -291,12 +288,12 @@ def _find_protocol(pieces: list[_Piece]) -> Protocol | None:
 
 
 def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Nulls) -> None:
-    adds = [(n, line.add) for n, line in enumerate(lines, order) if line.add is not None]
-    removes = [(n, line.remove) for n, line in enumerate(lines, order) if line.remove is not None]
+    adds, of_adds = _present([line.add for line in lines], order)
+    removes, of_removes = _present([line.remove for line in lines], order)
     if adds:
-        actions.adds.append(_add_batch([n for n, _ in adds], [add for _, add in adds], nulls))
+        actions.adds.append(_add_batch(of_adds, adds, nulls))
     if removes:
-        actions.removes.append(_remove_batch([n for n, _ in removes], [remove for _, remove in removes], nulls))
+        actions.removes.append(_remove_batch(of_removes, removes, nulls))
     if len(adds) + len(removes) == len(lines):
         return
     for line in lines:
@@ -309,6 +306,14 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
             actions.txns[line.txn.app_id] = line.txn
         if line.domain_metadata is not None:
             actions.domains[line.domain_metadata.domain] = line.domain_metadata
+
+
+def _present(found: list[_T | None], order: int) -> tuple[list[_T], Sequence[int]]:
+    """The actions of one kind in some lines, and their places in the log."""
+    present = [action for action in found if action is not None]
+    if len(present) == len(found):
+        return present, range(order, order + len(found))
+    return present, [n for n, action in enumerate(found, order) if action is not None] if present else ()
 
 
 def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_Piece]) -> None:
@@ -326,7 +331,7 @@ def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_
         actions.metadata_damage = _damaged_line(line, where.commit, error)
 
 
-def _add_batch(order: list[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:
+def _add_batch(order: Sequence[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:
     def optional(values: Sequence[_T], data_type: pa.DataType, build: Callable[[Sequence[_T]], pa.Array]) -> pa.Array:
         return nulls.take(len(values), data_type) if values.count(None) == len(values) else build(values)
 
@@ -347,7 +352,7 @@ def _add_batch(order: list[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatc
     return pa.RecordBatch.from_arrays(columns, schema=FILES.append(ORDER))
 
 
-def _remove_batch(order: list[int], removes: list[Remove], nulls: Nulls) -> pa.RecordBatch:
+def _remove_batch(order: Sequence[int], removes: list[Remove], nulls: Nulls) -> pa.RecordBatch:
     def optional(values: Sequence[_T], data_type: pa.DataType, build: Callable[[Sequence[_T]], pa.Array]) -> pa.Array:
         return nulls.take(len(values), data_type) if values.count(None) == len(values) else build(values)
 

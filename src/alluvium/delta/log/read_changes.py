@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
-from alluvium.delta.log.columns import deletion_vector_column, long_column, map_column, string_column
+from alluvium.codecs.columns import long_column, string_column
+from alluvium.delta.log.columns import deletion_vector_column, map_column
 from alluvium.delta.log.read import commit_version
 from alluvium.delta.spec import (
     DECODE_ERRORS,

@@ -5,18 +5,27 @@ Specification: "Action Reconciliation".
 
 from __future__ import annotations
 
+import os
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.log.columns import long_column
+from alluvium.codecs.columns import string_column
 from alluvium.delta.log.read import ORDER
 from alluvium.delta.spec import FILES, TOMBSTONES
 
 # Batches smaller than this are merged where they pile up, as they do when a table is refreshed commit by commit.
 _SMALL_ROWS = 512
 _MANY_BATCHES = 64
+# Odd multipliers drawn once per process, so that nobody can write a log whose keys all collide.
+_MAX_HASHED_BYTES = 1024
+_WEIGHTS = np.frombuffer(os.urandom(_MAX_HASHED_BYTES), np.uint64) | np.uint64(1)
+
+Numbers: TypeAlias = "npt.NDArray[np.signedinteger[Any]]"
 
 
 def reconcile(
@@ -115,7 +124,7 @@ def canonical_paths(paths: pa.Array) -> pa.Array:
 
 def _decoded(texts: pa.Array) -> pa.Array:
     encoded = texts.dictionary_encode()
-    return pa.array([_decode(text) for text in encoded.dictionary.to_pylist()], pa.string()).take(encoded.indices)
+    return string_column([_decode(text) for text in encoded.dictionary.to_pylist()]).take(encoded.indices)
 
 
 def _decode(text: str) -> str:
@@ -130,23 +139,54 @@ def _decode(text: str) -> str:
 def _newest(keys: pa.ChunkedArray, order: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Which references are the newest of their key; None if all are.
 
-    Grouping by the keys themselves would copy them all. Nearly always every key stands once, which their hashes
-    prove; only where two hashes are equal the keys are compared.
+    Grouping by the keys themselves would copy them all. Nearly always every key stands once, which numbers that stand
+    for them prove; only where two numbers are equal the keys are compared.
     """
-    hashes = pa.chunked_array([_hashes(chunk) for chunk in keys.chunks], pa.int64())
+    numbers = _hashes(keys) if _is_even(keys) else _numbers(keys)
     # Sorting takes a fraction of the memory of a hash table.
-    ascending = pc.take(hashes, pc.sort_indices(hashes)).combine_chunks()
-    repeated = ascending[1:].filter(pc.equal(ascending[1:], ascending[:-1]))
+    ascending = np.sort(numbers)
+    repeated = ascending[1:][ascending[1:] == ascending[:-1]]
     if not len(repeated):
         return None
-    doubtful = pc.is_in(hashes, value_set=repeated)
+    doubtful = pa.chunked_array([pc.is_in(_long_array(numbers), value_set=_long_array(repeated))])
     candidates = pa.table({"key": keys.filter(doubtful), "order": order.filter(doubtful)})
     newest = candidates.group_by("key", use_threads=False).aggregate([("order", "max")]).column("order_max")
     return pc.or_(pc.invert(doubtful), pc.is_in(order, value_set=newest))
 
 
-def _hashes(keys: pa.Array) -> pa.Array:
-    return long_column([hash(key) for key in keys.to_pylist()])
+def _is_even(keys: pa.ChunkedArray) -> bool:
+    """Whether all keys have the same number of bytes, as they do where one writer made all the names."""
+    ends = pc.min_max(pc.binary_length(keys))
+    length = ends["max"].as_py()
+    return length is not None and ends["min"].as_py() == length and 0 < length <= _MAX_HASHED_BYTES
+
+
+def _hashes(keys: pa.ChunkedArray) -> Numbers:
+    """A number for each of some keys of one length: of two equal ones the same, of two others hardly ever."""
+    hashed = []
+    for chunk in keys.chunks:
+        length = pc.binary_length(chunk[0]).as_py() if len(chunk) else 0
+        data = chunk.buffers()[2]
+        if not len(chunk) or data is None:
+            continue
+        start = np.frombuffer(chunk.buffers()[1], np.int32)[chunk.offset]
+        text = np.frombuffer(data, np.uint8, len(chunk) * length, start).reshape(len(chunk), length)
+        # Eight bytes at a time; what is left over at the end is padded.
+        words = np.zeros((len(chunk), -(-length // 8) * 8), np.uint8)
+        words[:, :length] = text
+        hashed.append((words.view(np.uint64) @ _WEIGHTS[: words.shape[1] // 8]).view(np.int64))
+    return np.concatenate(hashed) if hashed else np.zeros(0, np.int64)
+
+
+def _numbers(keys: pa.ChunkedArray) -> Numbers:
+    """A number for each key: equal for equal ones."""
+    chunks = keys.dictionary_encode().chunks
+    return np.concatenate([chunk.indices.to_numpy() for chunk in chunks]) if chunks else np.zeros(0, np.int32)
+
+
+def _long_array(numbers: Numbers) -> pa.Array:
+    whole = np.ascontiguousarray(numbers, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
 def _filter(batches: list[pa.RecordBatch], keep: pa.ChunkedArray) -> None:

@@ -15,8 +15,9 @@ import pyarrow.compute as pc
 from alluvium.delta.config import TableConfig
 from alluvium.delta.partitions import partition_constants
 from alluvium.delta.properties import TableProperties
-from alluvium.delta.stats import bound_column, count_column, stats_columns, struct_member
+from alluvium.delta.stats import stats_columns, struct_member
 from alluvium.delta.stats_json import Path, decode_stats
+from alluvium.delta.stats_values import bound_column, count_column
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
 from alluvium.schema.types import Decimal as DecimalType
@@ -37,8 +38,11 @@ def checkpoint_files(
         properties: Its properties.
         time_zone: In which partition values and bounds without a zone are read.
     """
-    texts = files.column("stats").combine_chunks()
     found = files.column("stats_parsed").combine_chunks() if "stats_parsed" in files.column_names else None
+    if found is None and properties.write_stats_as_json and not properties.write_stats_as_struct:
+        # As they are: half of what a log holds is statistics, of which this would make a copy.
+        return files
+    texts = files.column("stats").combine_chunks()
     made = files.drop_columns(["stats", *(["stats_parsed"] if found is not None else [])])
     if properties.write_stats_as_json:
         # "This field needs to be written when statistics are available and the table property [...] is set to `true`"

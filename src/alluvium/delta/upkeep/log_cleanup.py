@@ -5,7 +5,7 @@ Specification: "Metadata Cleanup", "Checkpoint Protection".
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 
 from alluvium.delta.features import checkpoint_protection
@@ -57,16 +57,24 @@ def clean_up_log(snapshot: Snapshot, now_ms: int, *, dry_run: bool = False) -> L
     store, config = snapshot.store, snapshot.config
     with locating(store, snapshot.version):
         retention_ms = parse_properties(config.metadata.configuration).log_retention_ms
-        cutoff_ms = _midnight(now_ms - retention_ms)
-        objects = list(store.list_from(LOG_DIRECTORY, ""))
-        checkpoint = cutoff_checkpoint(parse_listing(objects), cutoff_ms)
+        oldest_ms = cutoff_ms(now_ms, retention_ms)
+        objects = store.list_from(LOG_DIRECTORY, "")
+        listing = parse_listing(objects)
+        checkpoint = cutoff_checkpoint(listing, oldest_ms)
         if checkpoint is None or not checkpoint_protection.may_clean_up_to(config, checkpoint):
             return LogCleanup(None, ())
-        kept = _kept_checkpoints(objects, checkpoint)
-        # The one thing that must not go wrong: what stands for the deleted commits must be whole.
-        needed = _sidecars_of(store, kept)
         expired = expired_files(objects, checkpoint)
-        sidecars = _expired_sidecars(store, needed, now_ms)
+        found = store.list_from(SIDECAR_DIRECTORY, "")
+        # Run beside every checkpoint: mostly nothing has expired since the last one, and then sidecars that only later
+        # checkpoints can name are not looked into, and nothing is read.
+        old = _old_sidecars(found, now_ms if expired else min(now_ms, oldest_ms + _DAY_MS))
+        if not expired and not old:
+            return LogCleanup(checkpoint, ())
+        # The one thing that must not go wrong: what stands for the deleted commits must be whole.
+        standing = listing.checkpoints[checkpoint]
+        needed = _sidecars_of(store, standing, {info.path for info in found})
+        others = [info for info in _kept_checkpoints(objects, checkpoint) if info not in standing]
+        sidecars = _unneeded(store, old - needed, others)
         if not dry_run:
             for path in expired:
                 store.delete(path)
@@ -74,14 +82,24 @@ def clean_up_log(snapshot: Snapshot, now_ms: int, *, dry_run: bool = False) -> L
         return LogCleanup(checkpoint, (*expired, *sidecars))
 
 
-def cutoff_checkpoint(listing: Listing, cutoff_ms: int) -> int | None:
+def cutoff_ms(now_ms: int, retention_ms: int) -> int:
+    """ "`cutOffTimestamp`": before it entries have expired; it moves on at midnight UTC.
+
+    Args:
+        now_ms: Current time, milliseconds since 1970 UTC.
+        retention_ms: `delta.logRetentionDuration`.
+    """
+    return _midnight(now_ms - retention_ms)
+
+
+def cutoff_checkpoint(listing: Listing, oldest_ms: int) -> int | None:
     """The newest checkpoint not newer than the newest commit not newer than the cut-off; None: nothing may go.
 
     A commit counts as old only if all before it are: the time of a file can be later than that of its successor.
     """
     cutoff_commit = None
     for version, info in listing.commits.items():
-        if info.modified_ms > cutoff_ms:
+        if info.modified_ms > oldest_ms:
             break
         cutoff_commit = version
     if cutoff_commit is None:
@@ -117,15 +135,14 @@ def _kept_checkpoints(objects: Iterable[ObjectInfo], checkpoint: int) -> list[Ob
     return kept
 
 
-def _sidecars_of(store: Store, checkpoints: Iterable[ObjectInfo]) -> frozenset[str]:
-    """ "Now read all the available checkpoints in the _delta_log directory and identify the corresponding sidecar
-    files. These sidecar files need to be protected."
+def _sidecars_of(store: Store, checkpoint: Sequence[ObjectInfo], present: Set[str]) -> frozenset[str]:
+    """The sidecars of a checkpoint, of all its parts; it is thereby found whole.
+
+    Raises:
+        CorruptTable: It is not.
     """
-    needed: set[str] = set()
-    for info in checkpoints:
-        head = read_checkpoint_head(store, [info])
-        needed.update(sidecar_file(sidecar, info.path).path for sidecar in head.sidecars)
-    present = {info.path for info in store.list_from(SIDECAR_DIRECTORY, "")}
+    head = read_checkpoint_head(store, checkpoint)
+    needed = frozenset(sidecar_file(sidecar, checkpoint[0].path).path for sidecar in head.sidecars)
     if missing := sorted(needed - present):
         raise CorruptTable(
             f"a checkpoint names a sidecar that is gone: {missing[0]}",
@@ -133,14 +150,27 @@ def _sidecars_of(store: Store, checkpoints: Iterable[ObjectInfo]) -> frozenset[s
             path=missing[0],
             hint="no log file was deleted; write a new checkpoint",
         )
-    return frozenset(needed)
+    return needed
 
 
-def _expired_sidecars(store: Store, needed: frozenset[str], now_ms: int) -> tuple[str, ...]:
+def _unneeded(store: Store, candidates: Set[str], kept: Iterable[ObjectInfo]) -> tuple[str, ...]:
+    """ "Now read all the available checkpoints in the _delta_log directory and identify the corresponding sidecar
+    files. These sidecar files need to be protected."
+    """
+    left = set(candidates)
+    for info in kept:
+        if not left:
+            break
+        # A name alone counts: what is missing of a later checkpoint is for its readers to find.
+        head = read_checkpoint_head(store, [info])
+        left.difference_update(sidecar_file(sidecar, info.path).path for sidecar in head.sidecars)
+    return tuple(sorted(left))
+
+
+def _old_sidecars(sidecars: Iterable[ObjectInfo], now_ms: int) -> frozenset[str]:
     """ "preserve files that are less than a day old (as of midnight UTC), to not break in-progress checkpoints" """
     oldest_kept = _midnight(now_ms) - _DAY_MS
-    found = store.list_from(SIDECAR_DIRECTORY, "")
-    return tuple(info.path for info in found if info.path not in needed and info.modified_ms < oldest_kept)
+    return frozenset(info.path for info in sidecars if info.modified_ms < oldest_kept)
 
 
 def _midnight(time_ms: int) -> int:
