@@ -189,11 +189,12 @@ def _read_paimon(
     where: str | Column | None,
     columns: Sequence[str] | None,
 ) -> DataFrame:
-    """A Paimon table: by Spark's own reader where no rows merge and all files are Parquet, else by Python workers."""
-    schema = request.source.plan_scan(None).schema
+    """A Paimon table: by Spark's own reader and operators where they know the files and the merge, else by workers."""
+    plan = request.source.plan_scan(None)
+    schema = plan.schema
     predicate = parse_predicate(where, schema, request.time_zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, schema.names)
-    if choice.lane != "python" and unreadable(request.source.plan_scan(None)) is None:
+    if choice.lane != "python" and unreadable(plan) is None:
         return _narrowed(_read_source(spark, request.source, choice), where, names)
     return read_by_workers(spark, request, names, where, predicate)
 

@@ -52,9 +52,14 @@ class Snapshot:
         """The live data files, schema `ENTRIES`; read once."""
         if self.document is None:
             return ENTRIES.empty_table()
-        if "entries" not in self._loaded:
-            self._loaded["entries"] = snapshot_entries(self.store, self.document)
-        found = self._loaded["entries"]
+        document = self.document
+        return self.loaded("entries", lambda: snapshot_entries(self.store, document))
+
+    def loaded(self, name: str, compute: Callable[[], pa.Table]) -> pa.Table:
+        """What is computed once for this state, under a name."""
+        if name not in self._loaded:
+            self._loaded[name] = compute()
+        found = self._loaded[name]
         assert isinstance(found, pa.Table)
         return found
 
