@@ -8,7 +8,7 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from alluvium.api.paimon_range import resolve_bound, snapshot_at
+from alluvium.api.paimon_range import resolve_bound
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
@@ -16,7 +16,16 @@ from alluvium.paimon.changes import KINDS as KIND_NAMES
 from alluvium.paimon.changes import ROW_KIND, change_mode
 from alluvium.paimon.merge import KIND
 from alluvium.paimon.snapshot import Snapshot, locating
-from alluvium.paimon.source import AUDIT, CHANGES, KINDS, OPTIMIZED, TRACKING, PaimonSource, View
+from alluvium.paimon.source import (
+    AUDIT,
+    CHANGES,
+    DIFF_AFTER,
+    DIFF_BEFORE,
+    OPTIMIZED,
+    TRACKING,
+    PaimonSource,
+    View,
+)
 from alluvium.paimon.system import read_system_table
 from alluvium.plan.ports import ScanSource
 from alluvium.schema import types as t
@@ -100,19 +109,15 @@ def read_changes(
     with locating(snapshot.store, None):
         chosen = change_mode(snapshot, mode)
         first, last = resolve_bound(snapshot, start), resolve_bound(snapshot, end)
-        states = [snapshot_at(snapshot, number) for number in (last, first) if number and chosen == "diff"]
     if chosen != "diff":
         view = View(CHANGES, first, last, chosen)
         return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice, read_source), ROW_KIND)
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
-    sides = [
-        read_rows(spark, _of(request, replace(one, schema=snapshot.schema), View(KINDS)), choice, read_source)
-        for one in states
-    ]
-    if len(sides) > 1:
-        sides[0] = _difference(sides[0], sides[1], PaimonSource(snapshot, View(KINDS)).schema)
-    return _kinds_first(sides[0], ROW_KIND)
+    views = (View(DIFF_AFTER, first, last), View(DIFF_BEFORE, first, last))
+    after, before = (read_rows(spark, _of(request, snapshot, view), choice, read_source) for view in views)
+    schema = PaimonSource(snapshot, views[0]).schema
+    return _kinds_first(_difference(after, before, schema), ROW_KIND)
 
 
 def _snapshot(request: WorkerRequest) -> Snapshot:

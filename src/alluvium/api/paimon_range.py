@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import replace
 
 from alluvium.api.options import parse_timestamp_ms
 from alluvium.paimon.changes import resolve_end
@@ -23,11 +22,3 @@ def resolve_bound(snapshot: Snapshot, point: object) -> int:
         assert found is not None
         return found
     return resolve_end(snapshot, point)
-
-
-def snapshot_at(snapshot: Snapshot, number: int) -> Snapshot:
-    """Another state of the same branch; 0 is before the first."""
-    if number == 0:
-        return replace(snapshot, document=None, _loaded={})
-    at = At(snapshot_id=number)
-    return load_snapshot(snapshot.store, at, snapshot.branch, None, snapshot.time_zone, snapshot.open_store)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.history_view import History
-from alluvium.api.paimon_range import resolve_bound, snapshot_at
+from alluvium.api.paimon_range import resolve_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variant_text import show_variants
 from alluvium.errors import InvalidRequest
@@ -229,7 +229,7 @@ class PaimonView:
         if not self.primary_keys:
             raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
         wanted = [KIND, *self.schema.names]
-        plans = plan_difference(self._snapshot, *(snapshot_at(self._snapshot, number) for number in (first, last)))
+        plans = plan_difference(self._snapshot, *(self._snapshot.state(number) for number in (first, last)))
         before, after = (self._read(plan, wanted, where).read_all() for plan in plans)
         return _kinds_first(difference(before, after).select([KIND, *names]), ROW_KIND)
 

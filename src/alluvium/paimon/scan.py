@@ -42,7 +42,6 @@ from alluvium.plan.scan import (
     Sum,
 )
 from alluvium.schema import types as t
-from alluvium.schema.types import Struct
 
 ROW_ID = "_ROW_ID"
 #: Constants of a file that hidden columns are made of.
@@ -293,7 +292,7 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         )
     if not parts:
         output = [output_column(f, {}, ()) for f in schema.fields] + _hidden_columns(snapshot, False)
-        parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", Struct(), tuple(output)))
+        parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", read_schema(output), tuple(output)))
     return ScanPlan(
         snapshot.store.url,
         tuple(parts),

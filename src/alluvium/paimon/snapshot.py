@@ -41,7 +41,7 @@ class Snapshot:
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
-    _loaded: dict[object, pa.Table | TableSchema] = field(default_factory=dict, repr=False, compare=False)
+    _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def version(self) -> int | None:
@@ -61,6 +61,23 @@ class Snapshot:
             self._loaded[name] = compute()
         found = self._loaded[name]
         assert isinstance(found, pa.Table)
+        return found
+
+    def state(self, number: int) -> Snapshot:
+        """Another state of the same branch, read once; 0 is before the first snapshot.
+
+        Raises:
+            NotFound: There is no such snapshot.
+        """
+        key = ("state", number)
+        if key not in self._loaded:
+            if number == 0:
+                self._loaded[key] = replace(self, document=None, _loaded={})
+            else:
+                at = At(snapshot_id=number)
+                self._loaded[key] = load_snapshot(self.store, at, self.branch, None, self.time_zone, self.open_store)
+        found = self._loaded[key]
+        assert isinstance(found, Snapshot)
         return found
 
     def schema_of(self, schema_id: int) -> TableSchema:

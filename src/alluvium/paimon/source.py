@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
-from alluvium.paimon.changes import plan_changes
+from alluvium.paimon.changes import plan_changes, plan_difference
 from alluvium.paimon.merge import KIND, SEQUENCE, is_true, keep_deletes
 from alluvium.paimon.scan import ROW_ID, plan_read_optimized, plan_scan, visible_entries
 from alluvium.paimon.schema.logical import logical_schema
@@ -17,11 +17,12 @@ from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 
-#: Views: the rows; the rows with their kinds; the same, deletions too; what needs no merge; rows with their ids; the
-#: changes of a range.
-ROWS, KINDS, AUDIT, OPTIMIZED, TRACKING, CHANGES = "rows", "kinds", "audit_log", "ro", "row_tracking", "changes"
-#: Columns that a view has beside the table's: before them, and behind.
-_BEFORE = {KINDS: KIND, AUDIT: KIND, CHANGES: KIND}
+#: Views: the rows; the rows with their kinds, deletions too; what needs no merge; rows with their ids; the changes of a
+#: range; and what only its first state, or its last, has.
+ROWS, AUDIT, OPTIMIZED, TRACKING, CHANGES = "rows", "audit_log", "ro", "row_tracking", "changes"
+DIFF_BEFORE, DIFF_AFTER = "diff_before", "diff_after"
+#: Views that have the rows' kinds before the table's columns, and those that have more behind them.
+_BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER)
 _BEHIND = {TRACKING: (ROW_ID, SEQUENCE)}
 
 
@@ -31,7 +32,9 @@ class View:
 
     Attributes:
         name: One of the above.
-        start: Of changes: the snapshot that they come after; `end`: the last one; `mode`: `"delta"`, `"changelog"`.
+        start: Of a range: the snapshot that comes before it.
+        end: The last one.
+        mode: Of changes: `"delta"`, `"changelog"`.
     """
 
     name: str = ROWS
@@ -83,6 +86,9 @@ class PaimonSource:
         snapshot, view = self.snapshot, self.view
         if view.name == CHANGES:
             return plan_changes(snapshot, view.start, view.end, view.mode)
+        if view.name in (DIFF_BEFORE, DIFF_AFTER):
+            both = plan_difference(snapshot, snapshot.state(view.start), snapshot.state(view.end))
+            return both[0] if view.name == DIFF_BEFORE else both[1]
         if view.name == OPTIMIZED:
             return plan_read_optimized(snapshot)
         if view.name == TRACKING and not is_true(

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import expr
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal, Map, Struct
@@ -151,6 +152,21 @@ def unmergeable(plan: ScanPlan) -> str | None:
         if part.merge is not None and (problem := _problem(part, part.merge)) is not None:
             return problem
     return None
+
+
+def ensure_mergeable(plan: ScanPlan) -> None:
+    """See `unmergeable`.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-scan"`.
+    """
+    if (problem := unmergeable(plan)) is not None:
+        raise UnsupportedFeature(
+            f"Spark cannot merge {problem}",
+            code="unsupported-scan",
+            url=plan.root,
+            hint="Python workers can: leave lane= out; or read without Spark: alluvium.open(url)",
+        )
 
 
 def _problem(part: ScanPart, merge: KeyMerge) -> str | None:

@@ -20,7 +20,7 @@ from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.merge_tasks import task_ranges
-from alluvium.spark.scan.merged import merge_frame, merging_parts, unmergeable
+from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
@@ -51,6 +51,7 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     failures.watch(plan.root)
     if not plan.parts:
         return _empty(spark, plan.schema)
+    ensure_mergeable(plan)
     frames = [_read_part(spark, source, plan, part) for part in plan.parts if part.merge is None]
     for parts in merging_parts(plan):
         frames += _read_merged(spark, source, plan, parts)
