@@ -105,7 +105,8 @@ class HandWritten:
         file.parent.mkdir(exist_ok=True)
         pq.write_table(pa.table({**hidden, **columns}), file)
         low, high = self._bounds({name: columns[name] for name in keys})
-        stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(columns), strict=True))
+        flat = {name: values for name, values in columns.items() if not pa.types.is_nested(values.type)}
+        stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(flat), strict=True))
         nothing = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": None}
         return {
             "_VERSION": 2, "_KIND": 0, "_PARTITION": EMPTY_ROW, "_BUCKET": 0,
@@ -113,10 +114,10 @@ class HandWritten:
             "_FILE": {
                 "_FILE_NAME": name, "_FILE_SIZE": file.stat().st_size, "_ROW_COUNT": len(rows), "_MIN_KEY": low,
                 "_MAX_KEY": high, "_KEY_STATS": nothing,
-                "_VALUE_STATS": {**stats, "_NULL_COUNTS": [c.null_count for c in columns.values()]},
+                "_VALUE_STATS": {**stats, "_NULL_COUNTS": [c.null_count for c in flat.values()]},
                 "_MIN_SEQUENCE_NUMBER": sequences[0], "_MAX_SEQUENCE_NUMBER": sequences[-1], "_SCHEMA_ID": 0,
                 "_LEVEL": 0, "_EXTRA_FILES": [], "_CREATION_TIME": 1_700_000_000_000,
-                "_DELETE_ROW_COUNT": sum(kind in ("-U", "-D") for kind in kinds), "_VALUE_STATS_COLS": None,
+                "_DELETE_ROW_COUNT": sum(kind in ("-U", "-D") for kind in kinds), "_VALUE_STATS_COLS": None if len(flat) == len(columns) else list(flat),
             },
         }  # fmt: skip
 

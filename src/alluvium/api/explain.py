@@ -8,12 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.open import is_paimon, open_snapshot, storage_for
 from alluvium.delta.actions import total
 from alluvium.delta.answers import count_from_log
 from alluvium.delta.scan import select_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.source import PaimonSource
+from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -111,15 +114,17 @@ def explain(
 
 
 def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str] | None) -> Explanation:
-    snapshot = open_snapshot(storage_for(url, storage_options, None))
+    store = storage_for(url, storage_options, None)
+    if is_paimon(store):
+        return _explain_paimon(store, where)
+    snapshot = open_snapshot(store)
     predicate = None if where is None else parse_predicate(where, snapshot.config.schema)
     selection = select_files(snapshot, predicate)
     known = count_from_log(snapshot, predicate)
     sizes = selection.files.column("size")
     return Explanation(
         lane="portable",
-        why="a URL alone: pyarrow reads it in this process"
-        + ("" if "pyspark" not in sys.modules else "; read(spark, url) takes a lane of Spark's"),
+        why=_why_portable(),
         url=snapshot.store.url,
         version=str(snapshot.version),
         files=selection.files.num_rows,
@@ -128,3 +133,25 @@ def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str]
         filters=() if where is None else (where,),
         counted=(known.rows, known.undecided.num_rows),
     )
+
+
+def _explain_paimon(store: Store, where: str | None) -> Explanation:
+    source = PaimonSource(load_snapshot(store))
+    predicate = None if where is None else parse_predicate(where, source.schema)
+    plan = source.plan_scan(predicate)
+    merging = sum(part.files.num_rows for part in plan.parts if part.merge is not None)
+    return Explanation(
+        lane="portable",
+        why=_why_portable() + (f"; rows of {merging} files merge by key" if merging else ""),
+        url=store.url,
+        version=str(source.snapshot.version),
+        files=sum(part.files.num_rows for part in plan.parts),
+        size_bytes=sum(total(part.files.column("size")) for part in plan.parts),
+        skipped=dict(plan.skipped),
+        filters=() if where is None else (where,),
+    )
+
+
+def _why_portable() -> str:
+    why = "a URL alone: pyarrow reads it in this process"
+    return why if "pyspark" not in sys.modules else f"{why}; read(spark, url) takes a lane of Spark's"

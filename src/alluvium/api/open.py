@@ -74,15 +74,23 @@ def is_paimon(store: Store) -> bool:
     return bool(store.list_from("schema", "schema-")) and not store.list_from("_delta_log")
 
 
-def ensure_no_paimon(store: Store, tag: str | None, branch: str | None, options: Mapping[str, object] | None) -> None:
+def ensure_no_paimon(
+    store: Store,
+    tag: str | None,
+    branch: str | None,
+    options: Mapping[str, object] | None,
+    asked: str | None = None,
+) -> None:
     """Arguments of Paimon's tables mean nothing elsewhere.
 
     Raises:
         InvalidRequest: `"not-a-paimon-table"`.
     """
-    if tag is not None or branch is not None or options:
+    if tag is not None or branch is not None or options or asked is not None:
         raise InvalidRequest(
-            "tag, branch and options are Paimon's: there is no Paimon table", code="not-a-paimon-table", url=store.url
+            "tags, branches, options, system tables and modes are Paimon's: there is no Paimon table",
+            code="not-a-paimon-table",
+            url=store.url,
         )
 
 

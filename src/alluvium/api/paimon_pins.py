@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import astuple
 
 import msgspec
 
 from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.source import PaimonSource, View
 from alluvium.paimon.travel import At
 from alluvium.storage.store import Store
 
-#: JSON: branch, snapshot or tag, schema, and the call's dynamic options.
+#: JSON: branch, snapshot or tag, schema, the call's dynamic options, and the view.
 _PIN = "alluviumPin"
 
 
@@ -22,6 +23,7 @@ class _Pin(msgspec.Struct, frozen=True):
     schema_id: int
     options: dict[str, str]
     tag: str | None = None
+    view: tuple[str, int, int, str] = ("rows", 0, 0, "")
 
 
 def paimon_pins(source: PaimonSource) -> dict[str, str]:
@@ -30,7 +32,7 @@ def paimon_pins(source: PaimonSource) -> dict[str, str]:
     kept = ("scan.fallback-branch",)
     options = {k: v for k, v in snapshot.asked.items() if not k.startswith("scan.") or k in kept}
     tag = snapshot.asked.get("scan.tag-name")
-    pin = _Pin(snapshot.branch, snapshot.version, snapshot.schema.id, options, tag)
+    pin = _Pin(snapshot.branch, snapshot.version, snapshot.schema.id, options, tag, astuple(source.view))
     return {_PIN: msgspec.json.encode(pin).decode()}
 
 
@@ -46,4 +48,4 @@ def open_pinned(
     pin = msgspec.json.decode(text, type=_Pin)
     at = At(tag=pin.tag) if pin.tag else At(snapshot_id=pin.snapshot_id)
     snapshot = load_snapshot(store, at, pin.branch, pin.options, time_zone, open_any, pin.schema_id)
-    return PaimonSource(snapshot)
+    return PaimonSource(snapshot, View(*pin.view))

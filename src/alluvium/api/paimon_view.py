@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.history_view import History
-from alluvium.api.options import parse_timestamp_ms
+from alluvium.api.paimon_range import resolve_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variant_text import show_variants
 from alluvium.errors import InvalidRequest
@@ -23,7 +23,6 @@ from alluvium.paimon.changes import (
     kind_names,
     plan_changes,
     plan_difference,
-    resolve_end,
 )
 from alluvium.paimon.history import read_history
 from alluvium.paimon.merge import KIND, keep_deletes
@@ -185,7 +184,7 @@ class PaimonView:
         names = self._expand(columns) or list(self.schema.names)
         with locating(self._snapshot.store, None):
             chosen = change_mode(self._snapshot, mode)
-            first, last = self._bound(start), self._bound(end)
+            first, last = resolve_bound(self._snapshot, start), resolve_bound(self._snapshot, end)
             if chosen == "diff":
                 return self._difference(first, last, names, predicate)
             plan = plan_changes(self._snapshot, first, last, chosen)
@@ -226,27 +225,13 @@ class PaimonView:
     def __repr__(self) -> str:
         return f"PaimonView({self.url!r}, format='paimon', version={self.version})"
 
-    def _bound(self, point: object) -> int:
-        if isinstance(point, (dt.datetime, dt.date)):
-            at = At(timestamp_ms=parse_timestamp_ms(point))
-            found = load_snapshot(self._snapshot.store, at, self.branch).version
-            assert found is not None
-            return found
-        return resolve_end(self._snapshot, point)
-
     def _difference(self, first: int, last: int, names: list[str], where: Expression | None) -> pa.Table:
         if not self.primary_keys:
             raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
         wanted = [KIND, *self.schema.names]
-        plans = plan_difference(self._snapshot, self._at(first), self._at(last))
+        plans = plan_difference(self._snapshot, *(self._snapshot.state(number) for number in (first, last)))
         before, after = (self._read(plan, wanted, where).read_all() for plan in plans)
         return _kinds_first(difference(before, after).select([KIND, *names]), ROW_KIND)
-
-    def _at(self, number: int) -> Snapshot:
-        old = self._snapshot
-        if number == 0:
-            return replace(old, document=None, _loaded={})
-        return load_snapshot(old.store, At(snapshot_id=number), old.branch, None, old.time_zone, old.open_store)
 
     def _read(
         self,

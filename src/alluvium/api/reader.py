@@ -21,6 +21,7 @@ from alluvium.api.options import (
     parse_flag,
     parse_options,
 )
+from alluvium.api.paimon_frame import narrowed, read_changes, read_rows, read_system
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
@@ -37,10 +38,10 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot as load_paimon
 from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.travel import At
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
-from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native, unreadable
+from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import LaneChoice, choose_lane, time_zone
 from alluvium.storage.paths import is_near
 
@@ -63,6 +64,7 @@ def read(
     tag: str | None = None,
     branch: str | None = None,
     table_options: Mapping[str, object] | None = None,
+    system: str | None = None,
     **options: object,
 ) -> DataFrame:
     """A table as a DataFrame on Spark's own Parquet reader.
@@ -84,6 +86,7 @@ def read(
         tag: Of Paimon: the snapshot that has this tag.
         branch: Of Paimon: the table as this branch has it.
         table_options: Of Paimon: dynamic table options, also as `options={...}`.
+        system: Of Paimon: a system table instead of the rows, as `PaimonView.system` has it.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
             `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
             `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
@@ -111,14 +114,18 @@ def read(
     if is_paimon(store):
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
         found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
-        request = WorkerRequest(found, zone, dict(storage_options or {}), choice.why)
-        return _read_paimon(spark, request, choice, where, columns)
-    ensure_no_paimon(store, tag, branch, table_options)
+        request, choice = _paimon_request(spark, found, lane, choice, storage_options)
+        if of_changes:
+            raise _delta_changes(url)
+        if system is not None:
+            return narrowed(read_system(spark, request, choice, _read_source, system), where, columns)
+        return read_rows(spark, request, choice, _read_source, where, columns)
+    ensure_no_paimon(store, tag, branch, table_options, system)
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
-        choice = choose_lane(spark, lane, lambda: _unreachable(spark, snapshot))
+        choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
     if of_changes:
-        return _narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
+        return narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
     return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
 
 
@@ -151,9 +158,9 @@ def _read_delta(
         request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
         return read_by_workers(spark, request, names, where, predicate)
     if snapshot.state.deferred:
-        return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
+        return narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    return _narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    return narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
@@ -181,20 +188,26 @@ def _ensure_no_properties(options: Options) -> None:
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
 
 
-def _read_paimon(
+def _paimon_request(
     spark: SparkSession,
-    request: WorkerRequest,
+    source: PaimonSource,
+    lane: str | None,
     choice: LaneChoice,
-    where: str | Column | None,
-    columns: Sequence[str] | None,
-) -> DataFrame:
-    """A Paimon table: by Spark's own reader where no rows merge and all files are Parquet, else by Python workers."""
-    schema = request.source.plan_scan(None).schema
-    predicate = parse_predicate(where, schema, request.time_zone) if isinstance(where, str) else None
-    names = None if columns is None else resolve_columns(columns, schema.names)
-    if choice.lane != "python" and unreadable(request.source.plan_scan(None)) is None:
-        return _narrowed(_read_source(spark, request.source, choice), where, names)
-    return read_by_workers(spark, request, names, where, predicate)
+    storage_options: Mapping[str, str] | None,
+) -> tuple[WorkerRequest, LaneChoice]:
+    """What workers would be told, and the lane, now that the files are known."""
+    if choice.lane == "connect":
+        choice = choose_lane(spark, lane, lambda: _unreachable(spark, source, source.snapshot.store.url))
+    return WorkerRequest(source, source.snapshot.time_zone, dict(storage_options or {}), choice.why), choice
+
+
+def _delta_changes(url: str) -> InvalidRequest:
+    return InvalidRequest(
+        "readChangeFeed is Delta's, and there is a Paimon table",
+        code="unknown-option",
+        url=url,
+        hint="alluvium.changes(spark, url, start, end)",
+    )
 
 
 def _as_of_changes() -> InvalidRequest:
@@ -211,11 +224,6 @@ def _dynamic(options: object) -> Mapping[str, object] | None:
     return options
 
 
-def _narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
-    frame = frame if where is None else frame.where(where)
-    return frame if columns is None else frame.select(*(quote(name) for name in columns))
-
-
 def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) -> DataFrame:
     """A source on one of the lanes of Spark's own Parquet reader."""
     if choice.lane == "native":
@@ -226,17 +234,16 @@ def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) ->
     return frame
 
 
-def _unreachable(spark: SparkSession, snapshot: Snapshot) -> str | None:
+def _unreachable(spark: SparkSession, source: ScanSource, url: str) -> str | None:
     """Why the server cannot read the files itself, though its Python workers may.
 
     Raises:
         InvalidRequest: `"unreachable-storage"`: the storage is this machine's alone, so that the workers cannot either.
     """
     connect = importlib.import_module("alluvium.spark.scan.connect")
-    plan = DeltaSource(snapshot).plan_scan(None)
-    problem: str | None = connect.unreachable(spark, plan)
-    if problem is not None and is_near(snapshot.store.url):
-        raise connect.cannot_be_seen(snapshot.store.url, problem)
+    problem: str | None = connect.unreachable(spark, source.plan_scan(None))
+    if problem is not None and is_near(url):
+        raise connect.cannot_be_seen(url, problem)
     return problem
 
 
@@ -246,8 +253,13 @@ def changes(
     start: int | dt.datetime | dt.date | str,
     end: int | dt.datetime | dt.date | str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    *,
+    mode: str = "auto",
+    branch: str | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> DataFrame:
-    """Which rows versions of a table inserted, updated and deleted: its change data feed.
+    """Which rows versions of a table inserted, updated and deleted: of Delta its change data feed, of Paimon what came
+    after the snapshot `start` up to `end`.
 
     Any later `where` on it skips files by version, time, partition values and statistics.
 
@@ -257,9 +269,14 @@ def changes(
         start: The first version, or the first one committed at or after a time (naive: UTC).
         end: The last version (cut at the latest), or the last one committed at or before a time; None: the latest.
         storage_options: Credentials for reading the log; the data files are read by Spark's file systems.
+        mode: Of Paimon: `"auto"`, `"delta"`, `"changelog"` or `"diff"`, see `PaimonView.changes`; `start` and `end`
+            are snapshots, tags or times there, and `start` itself is left out.
+        branch: Of Paimon: the table as this branch has it.
+        options: Of Paimon: dynamic table options.
 
     Returns:
-        The table's columns, then `_change_type` (`insert`, `update_preimage`, `update_postimage`, `delete`),
+        Of Paimon `_row_kind` (`+I`, `-U`, `+U`, `-D`), then the columns. Of Delta the table's columns, then
+        `_change_type` (`insert`, `update_preimage`, `update_postimage`, `delete`),
         `_commit_version` and `_commit_timestamp`. Specification: "Add CDC File".
 
     Raises:
@@ -272,9 +289,15 @@ def changes(
         >>> alluvium.changes(spark, "/data/flights", 3, 7).where("_change_type = 'delete'").count()
     """
     choice = choose_lane(spark)
+    zone, open_any = time_zone(spark), session_opener(spark, storage_options)
+    store = open_any(url)
+    if is_paimon(store):
+        state = load_paimon(store, At(), branch or MAIN_BRANCH, option_texts(options), zone, open_any)
+        request, choice = _paimon_request(spark, PaimonSource(state), None, choice, storage_options)
+        return read_changes(spark, request, choice, _read_source, start, end, mode)
+    ensure_no_paimon(store, None, branch, options, None if mode == "auto" else mode)
     bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
-    open_any = session_opener(spark, storage_options)
-    return _changes(spark, open_snapshot(open_any(url), None, None, time_zone(spark), open_any), *bounds, choice)
+    return _changes(spark, open_snapshot(store, None, None, zone, open_any), *bounds, choice)
 
 
 def _changes(spark: SparkSession, snapshot: Snapshot, start: Bound, end: Bound | None, choice: LaneChoice) -> DataFrame:

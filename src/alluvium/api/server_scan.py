@@ -23,7 +23,6 @@ from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
-from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.source import PaimonSource
 from alluvium.portable.reader import read_batches
 from alluvium.spark.scan.names import quote
@@ -51,7 +50,7 @@ def open_scan(options: Mapping[str, str]) -> OpenedScan:
     source: DeltaSource | PaimonSource
     if is_paimon(store):
         source = open_pinned(store, given, zone, open_any)
-        schema = logical_schema(source.snapshot.schema)
+        schema = source.schema
     else:
         source = DeltaSource(open_snapshot(store, version, timestamp_ms, zone, open_any))
         schema = source.snapshot.config.schema

@@ -20,7 +20,7 @@ FAILED = 2
 
 app = typer.Typer(
     name="alluvium",
-    help="Looks at Delta Lake tables, without Spark.",
+    help="Looks at Delta Lake and Apache Paimon tables, without Spark.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -34,6 +34,7 @@ app.command("files")(inspect.files)
 app.command("cat")(inspect.cat)
 app.command("changes")(inspect.changes)
 app.command("diff")(inspect.diff)
+app.command("system")(inspect.system)
 app.command("doctor")(maintain.doctor)
 app.command("checkpoint")(maintain.checkpoint)
 app.command("clean-log")(maintain.clean)

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 import alluvium
+from alluvium.api.paimon_view import PaimonView
 from alluvium.cli.render import Format
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 
 UrlArgument = Annotated[
     str, typer.Argument(metavar="URL", help="A local path or URL (file:, s3://, gs://, abfss://).", show_default=False)
@@ -35,21 +36,9 @@ StorageOption = Annotated[
 
 def open_table(
     url: str, version: int | None = None, timestamp: str | None = None, storage: Sequence[str] | None = None
-) -> alluvium.Table:
-    """The table that the arguments name.
-
-    Raises:
-        UnsupportedFeature: It is a Paimon table, which the command line does not show yet.
-    """
-    found = alluvium.open(url, version=version, timestamp=timestamp, storage_options=parse_storage(storage))
-    if not isinstance(found, alluvium.Table):
-        raise UnsupportedFeature(
-            "the command line does not show Paimon tables yet",
-            features=("paimon",),
-            url=url,
-            hint="in Python: alluvium.open(url)",
-        )
-    return found
+) -> alluvium.Table | PaimonView:
+    """The table that the arguments name."""
+    return alluvium.open(url, version=version, timestamp=timestamp, storage_options=parse_storage(storage))
 
 
 def parse_storage(pairs: Sequence[str] | None) -> dict[str, str]:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import alluvium
+from alluvium.api.paimon_view import PaimonView
 from alluvium.cli.render import counted, size_text
+
+AnyTable: TypeAlias = "alluvium.Table | PaimonView"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,11 @@ class Difference:
         return found
 
 
-def compare(before: alluvium.Table, after: alluvium.Table) -> Difference:
+def compare(versions: tuple[int, int], before: AnyTable, after: AnyTable) -> Difference:
     """What a reader of both versions would see changed."""
     old, new = before.files(), after.files()
     return Difference(
-        versions=(before.version, after.version),
+        versions=versions,
         added=FileTotals.of(_without(new, old)),
         removed=FileTotals.of(_without(old, new)),
         schema=_changes(_columns(before), _columns(after)),
@@ -99,11 +103,13 @@ def _without(files: pa.Table, others: pa.Table) -> pa.Table:
     return files.filter(pc.invert(pc.is_in(files.column("path"), value_set=others.column("path"))))
 
 
-def _columns(t: alluvium.Table) -> dict[str, str]:
+def _columns(t: AnyTable) -> dict[str, str]:
     return {f.name: f"{f.type}{'' if f.nullable else ' not null'}" for f in t.schema}
 
 
-def _protocol(t: alluvium.Table) -> dict[str, str]:
+def _protocol(t: AnyTable) -> dict[str, str]:
+    if isinstance(t, PaimonView):
+        return {}
     p = t.protocol
     features = {*(p.reader_features or ()), *(p.writer_features or ())}
     versions = {"reader version": str(p.min_reader_version), "writer version": str(p.min_writer_version)}

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import typer
 
+import alluvium
+from alluvium.api.paimon_view import PaimonView
 from alluvium.cli.arguments import (
     ColumnsOption,
     FormatOption,
@@ -70,13 +72,9 @@ def show(
     files = t.files()
     rows = pc.sum(files.column("num_rows"), skip_nulls=False, min_count=0).as_py()
     size = pc.sum(files.column("size"), min_count=0).as_py()
-    features = sorted({*(t.protocol.reader_features or ()), *(t.protocol.writer_features or ())})
     record = {
         "url": t.url,
         "format": t.format,
-        "id": t.metadata.id,
-        "name": t.metadata.name,
-        "description": t.metadata.description,
         "version": t.version,
         "timestamp": t.timestamp,
         "files": files.num_rows,
@@ -84,25 +82,44 @@ def show(
         "rows": rows,
         "columns": len(t.schema),
         "partition_columns": list(t.partition_columns),
-        "reader_version": t.protocol.min_reader_version,
-        "writer_version": t.protocol.min_writer_version,
-        "features": features,
         "properties": dict(t.properties),
-        "txns": dict(t.txns),
-        "domains": dict(t.domains),
+        **(_of_delta(t) if isinstance(t, alluvium.Table) else _of_paimon(t)),
     }
     texts = {
-        "timestamp": f"{time_text(t.timestamp)} UTC",
+        "timestamp": f"{time_text(t.timestamp)} UTC" if t.timestamp else "no snapshot yet",
         "files": count_text(files.num_rows),
         "size": size_text(size),
         "rows": count_text(rows) if rows is not None else "unknown: some files have no statistics",
-        "partition_columns": ", ".join(t.partition_columns),
-        "features": ", ".join(features),
-        "properties": pairs_text(t.properties),
-        "txns": pairs_text(t.txns),
-        "domains": pairs_text(t.domains),
     }
-    print_record(record, how, texts=texts)
+    told = {key: pairs_text(value) for key, value in record.items() if isinstance(value, dict)}
+    told |= {key: ", ".join(map(str, value)) for key, value in record.items() if isinstance(value, list)}
+    print_record(record, how, texts={**told, **texts})
+
+
+def _of_delta(t: alluvium.Table) -> dict[str, object]:
+    features = sorted({*(t.protocol.reader_features or ()), *(t.protocol.writer_features or ())})
+    return {
+        "id": t.metadata.id,
+        "name": t.metadata.name,
+        "description": t.metadata.description,
+        "reader_version": t.protocol.min_reader_version,
+        "writer_version": t.protocol.min_writer_version,
+        "features": features,
+        "txns": dict(t.txns),
+        "domains": dict(t.domains),
+    }
+
+
+def _of_paimon(t: PaimonView) -> dict[str, object]:
+    """`rows` are those of the files: rows of one key count each, deletions, too."""
+    return {
+        "branch": t.branch,
+        "schema_id": t.metadata.id,
+        "description": t.metadata.comment,
+        "primary_keys": list(t.primary_keys),
+        "tags": t.system("tags")["tag_name"].to_pylist(),
+        "branches": t.system("branches")["branch_name"].to_pylist(),
+    }
 
 
 def schema(
@@ -197,11 +214,32 @@ def changes(
 ) -> None:
     """The rows that versions inserted, updated and deleted.
 
-    START and END are included. The table must have a change data feed.
+    Of Delta START and END are included, and the table must have a change data feed. Of Paimon they are snapshots or
+    tags, and START is left out.
     """
     t = open_table(url, storage=storage_option)
+    if isinstance(t, PaimonView):
+        found = t.changes(start, end, columns=_names(columns), where=where)
+        _print_first(found.to_reader(), limit, how, t.schema.struct)
+        return
     with t.changes_batches(start, end, columns=_names(columns), where=where, batch_size=_batch_size(limit)) as reader:
         _print_first(reader, limit, how, t.schema.struct)
+
+
+def system(
+    url: UrlArgument,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="snapshots, schemas, files, tags, audit_log, ...", show_default=False)
+    ],
+    limit: LimitOption = 20,
+    version: VersionOption = None,
+    timestamp: TimestampOption = None,
+    how: FormatOption = Format.TABLE,
+    storage_option: StorageOption = None,
+) -> None:
+    """The first rows of a system table of a Paimon table."""
+    t = open_table(url, version, timestamp, storage_option)
+    _print_first(t.system(name).to_reader(), limit, how, Struct())
 
 
 def _names(columns: str | None) -> list[str] | None:
@@ -240,7 +278,7 @@ def diff(
     """
     before = open_table(url, first, None, storage_option)
     after = open_table(url, second, None, storage_option)
-    found = compare(before, after)
+    found = compare((first, second), before, after)
     if how is Format.JSON:
         print_record(found.as_record(), how)
         return

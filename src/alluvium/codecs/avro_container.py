@@ -9,6 +9,7 @@ blocks are decompressed here, by pyarrow, since fastavro wants a package of its 
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import zlib
@@ -36,13 +37,40 @@ def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
         CorruptTable: It is cut off or malformed (`"damaged-file"`).
         UnsupportedFeature: Its codec is unknown.
     """
-    try:
+    with _naming(path):
         header, position = _header(data)
         codec = header.get("avro.codec", b"null").decode()
         schema = json.loads(header["avro.schema"])
         plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
         reader = fastavro.reader(io.BytesIO(_transcoded(data, position, codec, plain)))
         return schema, list(reader)
+
+
+def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]:
+    """The writer's schema as it stands, and the blocks: numbers of records, and their bytes, not compressed.
+
+    Raises:
+        CorruptTable: The container is cut off or malformed (`"damaged-file"`).
+        UnsupportedFeature: Its codec is unknown.
+    """
+    with _naming(path):
+        header, position = _header(data)
+        codec = header.get("avro.codec", b"null").decode()
+        sync = data[position : position + _SYNC]
+        blocks = _blocks(data, position + _SYNC, sync)
+        return header["avro.schema"], [(count, _decompressed(block, codec)) for count, block in blocks]
+
+
+def parse_schema(text: bytes) -> Any:
+    """A schema without its logical types."""
+    return _physical(json.loads(text))
+
+
+@contextlib.contextmanager
+def _naming(path: str) -> Iterator[None]:
+    """Errors of a file, with its path."""
+    try:
+        yield
     except (CorruptTable, UnsupportedFeature) as error:
         error.path = path
         raise

@@ -6,7 +6,8 @@ in a union with null), and ORC; the first bytes of a file say which, never an op
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -15,13 +16,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import orc
 
-from alluvium.codecs.avro_container import MAGIC, read_avro
+from alluvium.codecs.avro_columns import Unreadable, read_columns, typed_columns
+from alluvium.codecs.avro_container import MAGIC, parse_schema, read_avro, read_blocks
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
+log = logging.getLogger("alluvium")
+
 _ORC_MAGIC = b"ORC"
+#: Blocks that are worth decoding together: about as many records are read for the price of one.
+_FEWEST_BLOCKS = 32
+#: Bytes of blocks that are decoded together.
+_BYTES_AT_ONCE = 64 << 20
 #: Where in a record each of our columns stands.
 _MANIFEST_PATHS = {
     "file_name": ("_FILE_NAME",),
@@ -56,7 +64,7 @@ def read_manifest_list(store: Store, name: str) -> pa.Table:
 
 def read_manifest(store: Store, name: str) -> pa.Table:
     """The entries (`ENTRIES`) of a manifest, additions and deletions, in order."""
-    return _read(store, name, ENTRIES, lambda column: _path(column, _ENTRY_PATHS, ("_FILE",)))
+    return _read(store, name, ENTRIES, _entry_path)
 
 
 def read_index_manifest(store: Store, name: str) -> pa.Table:
@@ -70,8 +78,48 @@ def read_entries(store: Store, lists: Iterable[str]) -> pa.Table:
     names: list[str] = []
     for one in lists:
         names += read_manifest_list(store, one)["file_name"].to_pylist()
-    tables = map_parallel(lambda name: read_manifest(store, name), names)
-    return pa.concat_tables([ENTRIES.empty_table(), *tables])
+    files = map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
+    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(files)])
+
+
+def _decoded(files: Sequence[tuple[str, bytes]]) -> Iterator[pa.Table]:
+    """The entries of manifests, in order. Avro manifests of one schema are decoded together."""
+    held: list[tuple[str, bytes, list[tuple[int, bytes]]]] = []
+    schema, size_bytes = b"", 0
+    for place, data in files:
+        if data[:4] != MAGIC:
+            yield from _together(held, schema)
+            held, size_bytes = [], 0
+            yield _parsed(data, place, ENTRIES, _entry_path)
+            continue
+        own, blocks = read_blocks(data, place)
+        if held and (own != schema or size_bytes > _BYTES_AT_ONCE):
+            yield from _together(held, schema)
+            held, size_bytes = [], 0
+        schema = own
+        held.append((place, data, blocks))
+        size_bytes += sum(len(block) for _, block in blocks)
+    yield from _together(held, schema)
+
+
+def _together(held: Sequence[tuple[str, bytes, list[tuple[int, bytes]]]], schema: bytes) -> Iterator[pa.Table]:
+    blocks = [block for _, _, own in held for block in own]
+    counts = [count for count, _ in blocks]
+    if sum(counts) >= _FEWEST_BLOCKS * max(counts, default=1):
+        paths = [_entry_path(f.name) for f in ENTRIES]
+        try:
+            found = read_columns(parse_schema(schema), blocks, paths)
+            yield typed_columns(found, paths, ENTRIES, sum(counts))
+            return
+        except (Unreadable, pa.ArrowException, ValueError, KeyError):
+            # The reader of single records says which of the files is damaged, and how.
+            log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
+    for place, data, _ in held:
+        yield _parsed(data, place, ENTRIES, _entry_path)
+
+
+def _entry_path(column: str) -> tuple[str, ...]:
+    return _path(column, _ENTRY_PATHS, ("_FILE",))
 
 
 def live_entries(entries: pa.Table) -> pa.Table:
@@ -110,8 +158,12 @@ def snapshot_entries(store: Store, document: SnapshotDocument) -> pa.Table:
 
 def _read(store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
     place = f"manifest/{name}"
+    return _parsed(_load(store, place), place, schema, path_of)
+
+
+def _load(store: Store, place: str) -> bytes:
     try:
-        data = store.get(place)
+        return store.get(place)
     except NotFound:
         raise NotFound(
             "a manifest that the snapshot names does not exist",
@@ -119,6 +171,9 @@ def _read(store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], t
             path=place,
             hint="the snapshot may have expired while it was read, or somebody deleted the file",
         ) from None
+
+
+def _parsed(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
     if data[:3] == _ORC_MAGIC:
         return _from_orc(data, place, schema, path_of)
     if data[:4] == MAGIC:

@@ -45,8 +45,12 @@ def merge_engine(schema: TableSchema) -> str:
     return name
 
 
-def key_merge(schema: TableSchema) -> KeyMerge:
+def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
     """How rows of equal keys merge in a table with a primary key.
+
+    Args:
+        schema: Of the table.
+        has_retracts: Whether files may hold rows that take others back.
 
     Raises:
         UnsupportedFeature: An engine or an aggregate function is not known.
@@ -73,6 +77,7 @@ def key_merge(schema: TableSchema) -> KeyMerge:
         ignores_delete=is_true(options, *delete_options),
         removes_on_delete=is_true(options, f"{engine}.remove-record-on-delete"),
         removing_groups=_names(options.get("partial-update.remove-record-on-sequence-group", "")),
+        has_retracts=has_retracts,
     )
 
 

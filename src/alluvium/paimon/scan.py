@@ -42,7 +42,6 @@ from alluvium.plan.scan import (
     Sum,
 )
 from alluvium.schema import types as t
-from alluvium.schema.types import Struct
 
 ROW_ID = "_ROW_ID"
 #: Constants of a file that hidden columns are made of.
@@ -59,7 +58,8 @@ class Selection:
     Attributes:
         entries: Schema `ENTRIES`.
         partitions: Theirs.
-        section: Of each file, the section in which its rows merge; None: rows are independent.
+        section: Of each file, the section in which its rows merge, -1: none; None: rows are independent.
+        has_retracts: Whether files that merge may hold rows that take others back.
         by_partition: How many files were left out by their partition, and
         by_statistics: by their statistics.
     """
@@ -69,6 +69,7 @@ class Selection:
     section: np.ndarray | None
     by_partition: int = 0
     by_statistics: int = 0
+    has_retracts: bool = False
 
 
 def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
@@ -87,7 +88,7 @@ def _plan_branch(snapshot: Snapshot, where: Expression | None) -> ScanPlan:
 
 def plan_entries(snapshot: Snapshot, entries: pa.Table) -> ScanPlan:
     """How to read some of a snapshot's files."""
-    selection = _select(snapshot, entries, None)
+    selection = _select(snapshot, _numbered(snapshot, entries), None)
     return plan_files(snapshot, selection, _merge_of(snapshot, selection), vector_masks(snapshot))
 
 
@@ -102,7 +103,7 @@ def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expre
     narrowed = replace(
         other, schema=replace(other.schema, options={**other.schema.options, "scan.fallback-branch": ""})
     )
-    selection = _select(narrowed, visible.filter(mask), where)
+    selection = _select(narrowed, _numbered(narrowed, visible.filter(mask)), where)
     extra = plan_files(narrowed, selection, _merge_of(narrowed, selection), vector_masks(narrowed))
     renamed = tuple(replace(part, key=f"{branch}/{part.key}") for part in extra.parts)
     return replace(plan, parts=(*plan.parts, *renamed))
@@ -165,40 +166,65 @@ def merges_on_read(snapshot: Snapshot) -> bool:
 
 def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
     """Skips files that cannot hold a row for which `where` is true."""
-    return _select(snapshot, visible_entries(snapshot), where)
+    entries = visible_entries(snapshot)
+    if merges_on_read(snapshot):
+        # Asked again and again with other predicates: sections are a matter of all files.
+        numbered = snapshot.loaded("sections", lambda: with_sections(snapshot, entries))
+        return _select(snapshot, numbered, where)
+    return _select(snapshot, entries, where)
+
+
+def _numbered(snapshot: Snapshot, entries: pa.Table) -> pa.Table:
+    return with_sections(snapshot, entries) if merges_on_read(snapshot) else entries
+
+
+def with_sections(snapshot: Snapshot, entries: pa.Table) -> pa.Table:
+    """Files with the number of the section in which their rows merge, -1 for those that are alone.
+
+    The numbers are taken before any file is skipped: an engine asks again with a sharper predicate, and must find a
+    section under its number.
+    """
+    if not entries.num_rows:
+        return entries.append_column(GROUP, pa.array([], pa.int64()))
+    section, alone = sections(entries, partitions_of(entries, snapshot.schema), snapshot.schema)
+    return entries.append_column(GROUP, pa.array(np.where(alone, -1, section), pa.int64()))
 
 
 def _select(snapshot: Snapshot, entries: pa.Table, where: Expression | None) -> Selection:
+    """What a predicate leaves of files, `with_sections` where rows merge."""
     schema = snapshot.schema
     before = entries.num_rows
-    on_partitions = _about(where, schema.partition_keys)
+    merges = GROUP in entries.column_names
+    has_retracts = merges and _has_retracts(entries)
     partitions = partitions_of(entries, schema)
+    on_partitions = _about(where, (*schema.partition_keys, *((GROUP,) if merges else ())))
     if on_partitions is not None and before:
         keep = prune(on_partitions, EntryStatistics(snapshot, entries, partitions), snapshot.time_zone)
         entries = entries.filter(keep)
         partitions = partitions_of(entries, schema)
     by_partition = before - entries.num_rows
     entries, partitions = _in_buckets(entries, partitions, schema, where)
-    section = None
-    keep = None
-    if merges_on_read(snapshot) and entries.num_rows:
-        section, alone = sections(entries, partitions, schema)
-        section = np.where(alone, -1, section)
-    if where is not None and entries.num_rows and not is_data_evolution(snapshot):
+    left = entries.num_rows
+    if where is not None and left and not is_data_evolution(snapshot):
         statistics = EntryStatistics(snapshot, entries, partitions)
         keep = prune(where, statistics, snapshot.time_zone)
-        if section is not None:
+        if merges:
             # "Value predicates must not prune single overlapping files; key predicates may."
             on_keys = _about(where, (*schema.primary_keys, *schema.partition_keys))
-            everything = pa.repeat(pa.scalar(True), entries.num_rows)
+            everything = pa.repeat(pa.scalar(True), left)
             by_key = everything if on_keys is None else prune(on_keys, statistics, snapshot.time_zone)
-            keep = pc.if_else(pa.array(section < 0), keep, by_key)
-    if keep is not None:
-        kept = entries.filter(keep)
-        section = None if section is None else section[np.asarray(keep.to_numpy(zero_copy_only=False), bool)]
-        skipped = entries.num_rows - kept.num_rows
-        return Selection(kept, partitions_of(kept, schema), section, by_partition, skipped)
-    return Selection(entries, partitions, section, by_partition)
+            keep = pc.if_else(pc.less(entries[GROUP].combine_chunks(), 0), keep, by_key)
+        entries = entries.filter(keep)
+        partitions = partitions_of(entries, schema)
+    section = entries[GROUP].to_numpy() if merges else None
+    own = entries.drop_columns([GROUP]) if merges else entries
+    return Selection(own, partitions, section, by_partition, left - own.num_rows, has_retracts)
+
+
+def _has_retracts(entries: pa.Table) -> bool:
+    """ "`_DELETE_ROW_COUNT`" counts rows of the kinds -U and -D; older writers do not tell."""
+    merging = entries.filter(pc.greater_equal(entries[GROUP], 0))
+    return bool(pc.any(pc.not_equal(pc.fill_null(merging["delete_row_count"], 1), 0)).as_py())
 
 
 def _in_buckets(
@@ -225,7 +251,7 @@ def is_data_evolution(snapshot: Snapshot) -> bool:
 
 
 def _merge_of(snapshot: Snapshot, selection: Selection) -> KeyMerge | None:
-    return None if selection.section is None else key_merge(snapshot.schema)
+    return None if selection.section is None else key_merge(snapshot.schema, selection.has_retracts)
 
 
 def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None, masks: VectorMasks | None) -> ScanPlan:
@@ -266,7 +292,7 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         )
     if not parts:
         output = [output_column(f, {}, ()) for f in schema.fields] + _hidden_columns(snapshot, False)
-        parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", Struct(), tuple(output)))
+        parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", read_schema(output), tuple(output)))
     return ScanPlan(
         snapshot.store.url,
         tuple(parts),

@@ -41,7 +41,7 @@ class Snapshot:
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
-    _loaded: dict[object, pa.Table | TableSchema] = field(default_factory=dict, repr=False, compare=False)
+    _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def version(self) -> int | None:
@@ -52,10 +52,32 @@ class Snapshot:
         """The live data files, schema `ENTRIES`; read once."""
         if self.document is None:
             return ENTRIES.empty_table()
-        if "entries" not in self._loaded:
-            self._loaded["entries"] = snapshot_entries(self.store, self.document)
-        found = self._loaded["entries"]
+        document = self.document
+        return self.loaded("entries", lambda: snapshot_entries(self.store, document))
+
+    def loaded(self, name: str, compute: Callable[[], pa.Table]) -> pa.Table:
+        """What is computed once for this state, under a name."""
+        if name not in self._loaded:
+            self._loaded[name] = compute()
+        found = self._loaded[name]
         assert isinstance(found, pa.Table)
+        return found
+
+    def state(self, number: int) -> Snapshot:
+        """Another state of the same branch, read once; 0 is before the first snapshot.
+
+        Raises:
+            NotFound: There is no such snapshot.
+        """
+        key = ("state", number)
+        if key not in self._loaded:
+            if number == 0:
+                self._loaded[key] = replace(self, document=None, _loaded={})
+            else:
+                at = At(snapshot_id=number)
+                self._loaded[key] = load_snapshot(self.store, at, self.branch, None, self.time_zone, self.open_store)
+        found = self._loaded[key]
+        assert isinstance(found, Snapshot)
         return found
 
     def schema_of(self, schema_id: int) -> TableSchema:

@@ -1,4 +1,4 @@
-"""A pinned snapshot as a source of scan plans for engines."""
+"""A pinned snapshot as a source of scan plans for engines: its rows, or one of the other views of its files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,41 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
+from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
-from alluvium.paimon.scan import plan_scan, visible_entries
+from alluvium.paimon.changes import plan_changes, plan_difference
+from alluvium.paimon.merge import KIND, SEQUENCE, is_true, keep_deletes
+from alluvium.paimon.scan import ROW_ID, plan_read_optimized, plan_scan, visible_entries
+from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.snapshot import Snapshot, locating
 from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.schema import types as t
+from alluvium.schema.types import Field, Struct
+
+#: Views: the rows; the rows with their kinds, deletions too; what needs no merge; rows with their ids; the changes of a
+#: range; and what only its first state, or its last, has.
+ROWS, AUDIT, OPTIMIZED, TRACKING, CHANGES = "rows", "audit_log", "ro", "row_tracking", "changes"
+DIFF_BEFORE, DIFF_AFTER = "diff_before", "diff_after"
+#: Views that have the rows' kinds before the table's columns, and those that have more behind them.
+_BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER)
+_BEHIND = {TRACKING: (ROW_ID, SEQUENCE)}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which rows of a table.
+
+    Attributes:
+        name: One of the above.
+        start: Of a range: the snapshot that comes before it.
+        end: The last one.
+        mode: Of changes: `"delta"`, `"changelog"`.
+    """
+
+    name: str = ROWS
+    start: int = 0
+    end: int = 0
+    mode: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,28 +48,60 @@ class PaimonSource:
     """Implements `plan.ports.ScanSource` for one state of a Paimon table."""
 
     snapshot: Snapshot
+    view: View = View()
 
     @property
     def identity(self) -> tuple[str, ...]:
         """The commit tells a table from one that was dropped and made anew at the same place."""
-        s = self.snapshot
+        s, v = self.snapshot, self.view
         commit = "" if s.document is None else f"{s.document.id}.{s.document.commit_user}.{s.document.time_millis}"
         options = ";".join(f"{key}={value}" for key, value in sorted(s.asked.items()))
-        return (s.store.url, s.branch, commit, str(s.schema.id), options, s.time_zone)
+        view = f"{v.name}.{v.start}.{v.end}.{v.mode}"
+        return (s.store.url, "" if s.version is None else str(s.version), s.branch, commit, str(s.schema.id), options,
+                s.time_zone, view)  # fmt: skip
 
     @property
     def size_bytes(self) -> int:
         return int(pc.sum(visible_entries(self.snapshot)["file_size"]).as_py() or 0)
 
+    @property
+    def schema(self) -> Struct:
+        """The view's columns."""
+        own = logical_schema(self.snapshot.schema).fields
+        before = (Field(KIND, t.BYTE, False),) if self.view.name in _BEFORE else ()
+        return Struct((*before, *own, *(Field(name, t.LONG) for name in _BEHIND.get(self.view.name, ()))))
+
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
+        """The files, and how the view's columns come out of them.
+
+        Raises:
+            InvalidRequest: The table does not track rows (`"row-tracking-disabled"`).
+        """
         with locating(self.snapshot.store, self.snapshot.version):
-            plan = plan_scan(self.snapshot, where)
-        names = set(plan.schema.names)
-        return replace(plan, parts=tuple(_shown(part, names) for part in plan.parts))
+            plan = self._plan(where)
+        schema = self.schema
+        return replace(plan, schema=schema, parts=tuple(_shown(part, schema.names) for part in plan.parts))
+
+    def _plan(self, where: Expression | None) -> ScanPlan:
+        snapshot, view = self.snapshot, self.view
+        if view.name == CHANGES:
+            return plan_changes(snapshot, view.start, view.end, view.mode)
+        if view.name in (DIFF_BEFORE, DIFF_AFTER):
+            both = plan_difference(snapshot, snapshot.state(view.start), snapshot.state(view.end))
+            return both[0] if view.name == DIFF_BEFORE else both[1]
+        if view.name == OPTIMIZED:
+            return plan_read_optimized(snapshot)
+        if view.name == TRACKING and not is_true(
+            snapshot.schema.options, "row-tracking.enabled", "data-evolution.enabled"
+        ):
+            raise InvalidRequest("the table does not track rows", code="row-tracking-disabled", url=snapshot.store.url)
+        plan = plan_scan(snapshot, where)
+        return keep_deletes(plan) if view.name == AUDIT else plan
 
 
-def _shown(part: ScanPart, names: set[str]) -> ScanPart:
-    """Parts that merge need their hidden columns; the others leave them out."""
+def _shown(part: ScanPart, names: tuple[str, ...]) -> ScanPart:
+    """Parts that merge need their hidden columns; the others have the view's, in their order."""
     if part.merge is not None:
         return part
-    return replace(part, output=tuple(c for c in part.output if c.name in names))
+    by_name = {c.name: c for c in part.output}
+    return replace(part, output=tuple(by_name[name] for name in names))

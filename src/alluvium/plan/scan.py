@@ -166,6 +166,7 @@ class KeyMerge:
         removes_on_delete: A row of kind 3 removes what came before it.
         removing_groups: Sequence columns: a delete that is newest by one of them removes the row.
         keeps_deletes: Keys whose row is a deletion stay in the result, as that row.
+        has_retracts: False: the files are known to hold no row of kind 1 or 3.
     """
 
     group: str
@@ -178,6 +179,7 @@ class KeyMerge:
     removes_on_delete: bool = False
     removing_groups: tuple[str, ...] = ()
     keeps_deletes: bool = False
+    has_retracts: bool = True
 
 
 class MaskSource(Protocol):

@@ -192,7 +192,7 @@ def test_unreadable_parts_are_refused(spark: SparkSession, make_source: Make) ->
     source = make_source([numbers(0, 10)])
     part = source.plan.parts[0]
     for unreadable in (
-        replace(part, merge=KeyMerge("g", ("id",), (), None, "deduplicate")),
+        replace(part, merge=KeyMerge("g", ("id",), (), None, "patch")),
         replace(part, file_format="orc"),
     ):
         source.plan = replace(source.plan, parts=(unreadable,))

@@ -23,6 +23,7 @@ from alluvium.spark.scan.connect_constants import is_few, with_joined_constants,
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address
 from alluvium.spark.scan.index import ensure_constants, ensure_readable
+from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
@@ -44,7 +45,14 @@ def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
         CorruptTable: What says which rows are deleted is damaged, or a file lacks a constant.
         NotFound: It is missing, or a data file is.
     """
-    frames = [frame for part in plan.parts if part.files.num_rows for frame in _read_part(spark, plan, part)]
+    ensure_mergeable(plan)
+    apart = [part for part in plan.parts if part.merge is None]
+    frames = [frame for part in apart if part.files.num_rows for frame in _read_part(spark, plan, part)]
+    for parts in merging_parts(plan):
+        rows = [frame for part in parts if part.files.num_rows for frame in _read_part(spark, plan, part)]
+        if rows and parts[0].merge is not None:
+            together = reduce(lambda one, other: one.union(other), rows)
+            frames.append(merge_frame(together, parts[0], parts[0].merge, plan.schema, plan.partition_columns))
     if not frames:
         return spark.createDataFrame([], to_spark(nullable_schema(plan.schema)))
     return reduce(lambda one, other: one.union(other), frames)

@@ -273,11 +273,10 @@ def _take(groups: FileGroups, kept: list[int]) -> FileGroups:
 
 
 def ensure_readable(part: ScanPart) -> None:
-    """Refuses parts that this lane cannot read.
+    """Refuses parts whose files Spark's own reader cannot read.
 
     Raises:
-        UnsupportedFeature: Another format than Parquet, or rows that merge by key.
-        CorruptTable: A constant that the columns need is missing from the files.
+        UnsupportedFeature: Another format than Parquet, or types that Spark does not have.
     """
     if part.file_format != "parquet":
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
@@ -285,12 +284,14 @@ def ensure_readable(part: ScanPart) -> None:
     for kind in (t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
         if holds(part.read_schema, kind) or any(holds(c.type, kind) for c in part.output):
             raise UnsupportedFeature(f"columns of type {kind} cannot be read by Spark here")
-    if part.merge is not None:
-        raise UnsupportedFeature("rows that merge by key cannot be read by Spark here")
 
 
 def ensure_constants(part: ScanPart, constants: Struct) -> None:
-    """See `ensure_readable`."""
+    """Refuses parts without the constants that their columns are made of.
+
+    Raises:
+        CorruptTable: One is missing from the files.
+    """
     present = {f.name for f in part.files.schema.field("constants").type}
     if missing := [name for name in constants.names if name not in present]:
         raise CorruptTable(f"the files carry no value of {', '.join(missing)}", column=missing[0])

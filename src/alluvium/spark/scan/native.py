@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,9 @@ from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks
-from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, select_list
+from alluvium.spark.scan.merge_tasks import task_ranges
+from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
+from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
@@ -48,11 +51,29 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     failures.watch(plan.root)
     if not plan.parts:
         return _empty(spark, plan.schema)
-    return reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in plan.parts])
+    ensure_mergeable(plan)
+    frames = [_read_part(spark, source, plan, part) for part in plan.parts if part.merge is None]
+    for parts in merging_parts(plan):
+        frames += _read_merged(spark, source, plan, parts)
+    return reduce(DataFrame.union, frames)
+
+
+def _read_merged(spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: Sequence[ScanPart]) -> list[DataFrame]:
+    """The rows of parts that merge with each other: in tasks that need no exchange, where there are such."""
+    merge = parts[0].merge
+    assert merge is not None
+    rows = reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in parts])
+    group = quote(merge.group)
+    ranges = task_ranges(parts, merge, spark.sparkContext.defaultParallelism)
+    # One partition is distributed by every key: Spark plans no exchange above it.
+    inputs = [rows.where(f"{group} >= {low} and {group} <= {high}").coalesce(1) for low, high in ranges] or [rows]
+    return [merge_frame(frame, parts[0], merge, plan.schema, plan.partition_columns) for frame in inputs]
 
 
 def unreadable(plan: ScanPlan) -> str | None:
     """Why Spark's own reader cannot read a plan; None: it can."""
+    if (problem := unmergeable(plan)) is not None:
+        return problem
     for part in plan.parts:
         try:
             ensure_readable(part)

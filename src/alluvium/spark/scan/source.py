@@ -20,11 +20,9 @@ from pyspark.sql.types import StructType
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import KeyMerge, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
+from alluvium.spark.scan.merge_tasks import TASK_BYTES, group_sizes
 from alluvium.spark.scan.names import nullable_schema
 from alluvium.spark.types import to_spark
-
-#: Bytes of files that a task reads, as `spark.sql.files.maxPartitionBytes`.
-_TASK_BYTES = 128 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +134,7 @@ def _split(part: ScanPart) -> Iterator[ScanPart]:
     start, size_bytes = 0, 0
     for row, size in enumerate(files["size"].to_pylist()):
         size_bytes += size
-        if size_bytes >= _TASK_BYTES or row == files.num_rows - 1:
+        if size_bytes >= TASK_BYTES or row == files.num_rows - 1:
             yield replace(part, files=files.slice(start, row + 1 - start).combine_chunks(), masks=None)
             start, size_bytes = row + 1, 0
 
@@ -145,20 +143,14 @@ def _split_merged(parts: Sequence[ScanPart], merge: KeyMerge) -> Iterator[tuple[
     """Rows merge within a group of files, which one task reads whole."""
     loaded = [replace(part, files=part.load_masks(part.files), masks=None) for part in parts]
     members = [pc.struct_field(part.files["constants"].combine_chunks(), merge.group) for part in loaded]
-    sizes = pa.table(
-        {
-            "group": pa.concat_arrays(members),
-            "size": pa.concat_arrays([part.files["size"].combine_chunks() for part in loaded]),
-        }
-    )
-    totals = sizes.group_by("group").aggregate([("size", "sum")]).sort_by("group")
+    totals = group_sizes(loaded, merge)
     task: list[int] = []
     size_bytes = 0
     groups = list(zip(totals["group"].to_pylist(), totals["size_sum"].to_pylist(), strict=True))
     for number, (group, size) in enumerate(groups):
         task.append(group)
         size_bytes += size
-        if size_bytes >= _TASK_BYTES or number == len(groups) - 1:
+        if size_bytes >= TASK_BYTES or number == len(groups) - 1:
             wanted = pa.array(task)
             pieces = [
                 replace(part, files=part.files.filter(pc.is_in(member, value_set=wanted)).combine_chunks())

@@ -1,0 +1,42 @@
+"""pypaimon, in the environment of ../shared/reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from arrow_queries import COLUMNS, scan_answer
+from pypaimon import CatalogFactory
+from pypaimon.schema.table_schema import TableSchema
+
+from protocol import serve
+
+
+def read(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    place = Path(path)
+    catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
+    table = catalog.get_table(f"{place.parent.name.removesuffix('.db')}.{place.name}")
+    builder = table.new_read_builder()
+    if columns is not None:
+        builder = builder.with_projection(list(columns))
+    return builder.new_read().to_arrow(builder.new_scan().plan().splits())
+
+
+def scan(request: Mapping[str, Any]) -> object:
+    return scan_answer(read(request["path"], COLUMNS))
+
+
+def rows(request: Mapping[str, Any]) -> object:
+    return read(request["path"]).num_rows
+
+
+def schemas(request: Mapping[str, Any]) -> object:
+    text = Path(request["path"]).read_text(encoding="utf-8")
+    return sum(len(TableSchema.from_json(text).fields) for _ in range(request["times"]))
+
+
+if __name__ == "__main__":
+    serve({"scan": scan, "rows": rows, "schemas": schemas}, lambda: {"pypaimon": version("pypaimon")})

@@ -1,0 +1,168 @@
+"""Paimon tables as DataFrames: rows, changes and system tables, each on the lane that can read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+from alluvium.api.paimon_range import resolve_bound
+from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.parse import parse_predicate
+from alluvium.paimon.changes import KINDS as KIND_NAMES
+from alluvium.paimon.changes import ROW_KIND, change_mode
+from alluvium.paimon.merge import KIND
+from alluvium.paimon.snapshot import Snapshot, locating
+from alluvium.paimon.source import (
+    AUDIT,
+    CHANGES,
+    DIFF_AFTER,
+    DIFF_BEFORE,
+    OPTIMIZED,
+    TRACKING,
+    PaimonSource,
+    View,
+)
+from alluvium.paimon.system import read_system_table
+from alluvium.plan.ports import ScanSource
+from alluvium.schema import types as t
+from alluvium.schema.arrow import schema_from_arrow
+from alluvium.schema.types import Array, Map, Struct
+from alluvium.spark.scan.names import nullable_schema, quote, quote_text
+from alluvium.spark.scan.native import unreadable
+from alluvium.spark.session import LaneChoice
+from alluvium.spark.types import to_spark
+
+#: System tables that are views of the table's rows.
+_VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
+
+#: A source on one of the lanes of Spark's own reader.
+ReadSource = Callable[[SparkSession, ScanSource, LaneChoice], DataFrame]
+
+
+def read_rows(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    read_source: ReadSource,
+    where: str | Column | None = None,
+    columns: Sequence[str] | None = None,
+) -> DataFrame:
+    """A view of a table: by Spark's own reader and operators where they know the files and the merge, else by workers.
+
+    Args:
+        spark: The session.
+        request: What to read; its source is of a Paimon table.
+        choice: The lane that the session takes.
+        read_source: Reads on that lane, unless it is the workers'.
+        where: Rows to keep.
+        columns: Names of the view's columns.
+    """
+    plan = request.source.plan_scan(None)
+    predicate = parse_predicate(where, plan.schema, request.time_zone) if isinstance(where, str) else None
+    names = None if columns is None else resolve_columns(columns, plan.schema.names)
+    if choice.lane == "python" or unreadable(plan) is not None:
+        return read_by_workers(spark, request, names, where, predicate)
+    return narrowed(read_source(spark, request.source, choice), where, names)
+
+
+def narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
+    """Some rows, some columns."""
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*(quote(name) for name in columns))
+
+
+def read_system(
+    spark: SparkSession, request: WorkerRequest, choice: LaneChoice, read_source: ReadSource, name: str
+) -> DataFrame:
+    """A system table, in the columns of `PaimonView.system`.
+
+    Raises:
+        InvalidRequest: There is no such table (`"unknown-system-table"`).
+    """
+    snapshot = _snapshot(request)
+    view = _VIEWS.get(name)
+    if view is None:
+        with locating(snapshot.store, snapshot.version):
+            table = read_system_table(snapshot, name)
+        # Without a schema, Spark takes times without a zone for times of the session's.
+        schema = to_spark(nullable_schema(schema_from_arrow(table.schema)))
+        return spark.createDataFrame(table, schema=schema)
+    frame = read_rows(spark, _of(request, snapshot, View(view)), choice, read_source)
+    return _kinds_first(frame, "rowkind") if view == AUDIT else frame
+
+
+def read_changes(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    read_source: ReadSource,
+    start: object,
+    end: object,
+    mode: str,
+) -> DataFrame:
+    """The changes between two snapshots, in the columns of `PaimonView.changes`."""
+    snapshot = _snapshot(request)
+    with locating(snapshot.store, None):
+        chosen = change_mode(snapshot, mode)
+        first, last = resolve_bound(snapshot, start), resolve_bound(snapshot, end)
+    if chosen != "diff":
+        view = View(CHANGES, first, last, chosen)
+        return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice, read_source), ROW_KIND)
+    if not snapshot.schema.primary_keys:
+        raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
+    views = (View(DIFF_AFTER, first, last), View(DIFF_BEFORE, first, last))
+    after, before = (read_rows(spark, _of(request, snapshot, view), choice, read_source) for view in views)
+    schema = PaimonSource(snapshot, views[0]).schema
+    return _kinds_first(_difference(after, before, schema), ROW_KIND)
+
+
+def _snapshot(request: WorkerRequest) -> Snapshot:
+    assert isinstance(request.source, PaimonSource)
+    return request.source.snapshot
+
+
+def _of(request: WorkerRequest, snapshot: Snapshot, view: View) -> WorkerRequest:
+    return replace(request, source=PaimonSource(snapshot, view))
+
+
+def _kinds_first(frame: DataFrame, name: str) -> DataFrame:
+    """Numbers of kinds as `+I`, `-U`, `+U`, `-D`."""
+    names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
+    own = [quote(column) for column in frame.columns if column != KIND]
+    return frame.selectExpr(f"element_at(array({names}), {quote(KIND)} + 1) as {quote(name)}", *own)
+
+
+def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFrame:
+    """Rows of one state that the other does not have.
+
+    Specification: `IncrementalDiffSplitRead`; keys that are gone are left out, as batch reads leave deletions out.
+    """
+    texts = []
+    for f in schema.fields:
+        own, other = f"a.{quote(f.name)}", f"b.{quote(f.name)}"
+        if isinstance(f.type, Map):
+            own, other = f"map_entries({own})", f"map_entries({other})"
+        if _is_incomparable(f.type.value if isinstance(f.type, Map) else f.type):
+            raise UnsupportedFeature(
+                f"Spark cannot compare values of type {f.type}",
+                code="unsupported-changes",
+                column=f.name,
+                features=("diff",),
+                hint="read the changes without Spark: alluvium.open(url).changes(start, end, mode='diff')",
+            )
+        texts.append(f"{own} <=> {other}")
+    condition = " and ".join(texts)
+    a, b = after.alias("a"), before.alias("b")
+    return a.join(b, expr(condition), "left_anti")
+
+
+def _is_incomparable(kind: t.DataType) -> bool:
+    if isinstance(kind, Struct):
+        return any(_is_incomparable(f.type) for f in kind.fields)
+    if isinstance(kind, Array):
+        return _is_incomparable(kind.element)
+    return isinstance(kind, Map) or kind == t.VARIANT
