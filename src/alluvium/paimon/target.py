@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Published, commit
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.expr.tree import column_paths
 from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
@@ -26,6 +27,8 @@ from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
+
+log = logging.getLogger("alluvium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,12 @@ class PaimonTarget:
             raise
 
     def _delete(self, paths: Sequence[str]) -> None:
-        map_parallel(self.store.delete, paths)
+        for path in paths:
+            try:
+                self.store.delete(path)
+            except AlluviumError as error:
+                # The caller is told why the write failed; what is left is in no snapshot.
+                log.warning("a file of a failed write could not be deleted: %s", error)
 
     def _metrics(self, draft: Draft, changes: FileChanges) -> dict[str, str]:
         written = changes.files
