@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import replace as replaced
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import pyarrow.parquet as pq
 
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.codecs.parquet_footer import read_footer
+from alluvium.paimon.schema.arrow import fields_from_arrow
+from alluvium.paimon.schema.numbering import number_fields
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.target import PaimonTarget
 from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
@@ -26,12 +30,13 @@ from alluvium.storage.store import Store
 def open_target(store: Store, **options: str) -> PaimonTarget:
     snapshot = load_snapshot(store)
     schema = snapshot.schema
-    return PaimonTarget(store, schema if not options else type(schema)(**_with(schema, options)), snapshot)
+    return PaimonTarget(store, replaced(schema, options={**schema.options, **options}), snapshot)
 
 
-def _with(schema: Any, options: Mapping[str, str]) -> dict[str, Any]:
-    members = {name: getattr(schema, name) for name in schema.__dataclass_fields__ if not name.startswith("_")}
-    return {**members, "options": {**schema.options, **options}}
+def new_target(store: Store, schema: pa.Schema, partition_keys: Sequence[str] = ()) -> PaimonTarget:
+    """A table that the first commit creates."""
+    fields = number_fields(fields_from_arrow(schema))
+    return PaimonTarget(store, TableSchema.create(fields, tuple(partition_keys)), None)
 
 
 def append(
