@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,8 @@ from alluvium.spark.session import is_connect
 from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
+
+log = logging.getLogger("alluvium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,16 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         target.store.delete_tree(plan.directory)
         raise
     if committed.attempts == 0 or plan.is_staged:
-        target.store.delete_tree(plan.directory)
+        _clear(target.store, plan.directory)
     return committed
+
+
+def _clear(store: Store, directory: str) -> None:
+    """Removes what a job has left; the commit stands, so it is no reason to fail."""
+    try:
+        store.delete_tree(directory)
+    except AlluviumError as error:
+        log.warning("what a job has left could not be removed: %s", error)
 
 
 def ensure_seen(store: Store, plan: WritePlan) -> None:

@@ -18,6 +18,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 from alluvium.spark.gateway import Java, JavaObject, java_of
 from alluvium.spark.scan.names import quote
+from alluvium.spark.session import ensure_native
 from alluvium.spark.types import to_spark
 
 #: Digits of decimals, and of fractions of seconds, that lie in the slot itself.
@@ -46,10 +47,12 @@ def bucket_of(spark: SparkSession, bucketing: Bucketing) -> Column:
 
     Raises:
         UnsupportedFeature: A column of a type that is in no key (`"unsupported-type"`).
+        InvalidRequest: `"no-jvm"`: a session of Spark Connect, whose server has nothing of ours.
     """
     if bucketing.function == "mod":
         key = sf.coalesce(sf.col(quote(bucketing.columns[0].name)).cast("bigint"), sf.lit(0))
         return sf.pmod(key, sf.lit(bucketing.count)).cast("int")
+    ensure_native(spark)
     return sf.abs(sf.hash(_Row(java_of(spark)).encode(bucketing.columns)) % sf.lit(bucketing.count))
 
 
