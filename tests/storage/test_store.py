@@ -47,6 +47,17 @@ def test_every_character_of_a_path_is_kept(store: Store, name: str) -> None:
     assert list(store.list_tree("")) == []
 
 
+def test_move(store: Store) -> None:
+    store.put("a/b c/x", b"one")
+    store.move("a/b c/x", "k=ü/bucket-0/y%")
+    assert store.get("k=ü/bucket-0/y%") == b"one"
+    with pytest.raises(NotFound):
+        store.get("a/b c/x")
+    with pytest.raises(AlluviumError):
+        store.move("a/b c/x", "k=ü/z")
+    assert [info.path for info in store.list_tree("k=ü")] == ["k=ü/bucket-0/y%"]
+
+
 def test_ranges(store: Store) -> None:
     store.put("x", b"0123456789")
     assert store.get_range("x", 2, 3) == b"234"

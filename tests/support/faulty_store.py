@@ -99,6 +99,9 @@ class FaultyStore:
             "put_if_absent", path, lambda: self._inner.put_if_absent(path, data), lost=PutOutcome.UNKNOWN
         )
 
+    def move(self, source: str, target: str) -> None:
+        self._request("move", source, lambda: self._inner.move(source, target))
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         return self._request("list_from", directory, lambda: self._inner.list_from(directory, start))
 

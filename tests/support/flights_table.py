@@ -47,6 +47,7 @@ def _write(store: Store, rows: dict[str, list[object]], month: int, mode: str, r
             "modification_time_ms": [info.modified_ms],
             "num_rows": [len(rows["carrier"])],
             "partition": [[str(month)]],
+            "bucket": [None],
         },
         schema=WRITTEN_FILES,
     )

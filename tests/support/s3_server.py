@@ -59,7 +59,8 @@ class _Requests(BaseHTTPRequestHandler):
         self.connection.close()
 
     def do_PUT(self) -> None:
-        data = self.rfile.read(int(self.headers["Content-Length"]))
+        data = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        source = self.headers["x-amz-copy-source"]
         bucket, key, conditional = self.bucket, self._key(), self.headers["If-None-Match"] == "*"
         with bucket.lock:
             bucket.puts.append(key)
@@ -71,9 +72,16 @@ class _Requests(BaseHTTPRequestHandler):
                 return self._error(501, "NotImplemented")
             if conditional and key in bucket.objects:
                 return self._error(412, "PreconditionFailed")
+            if source is not None:
+                copied = bucket.objects.get(unquote(source).lstrip("/").split("/", 1)[1])
+                if copied is None:
+                    return self._error(404, "NoSuchKey")
+                data = copied
             bucket.objects[key] = data
         if bucket.fault == "lose":
             return self._hang_up()
+        if source is not None:
+            return self._answer(200, b'<CopyObjectResult><ETag>"1"</ETag></CopyObjectResult>')
         return self._answer(200, ETag='"1"')
 
     def do_GET(self) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta_access import PROVIDER, TableAccess, engine_of, named_access
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
-from alluvium.api.writer import nothing_done, parse_mode, write_parsed
+from alluvium.api.writer import parse_mode, write_parsed
 from alluvium.delta.config import TableConfig
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Operation
@@ -50,7 +50,7 @@ def save_as_table(
             f"there is a table {name!r} already", code="table-exists", hint='say mode("append") or mode("overwrite")'
         )
     if save_mode == "Ignore":
-        return nothing_done(existing.version)
+        return Committed.nothing(existing.version)
     if save_mode == "Append":
         return write_parsed(
             df, access.store(), save_mode, partition_by, parsed, assignment=Assignment.CAST, open_elsewhere=access.store

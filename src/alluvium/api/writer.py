@@ -6,19 +6,19 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta_access import engine_of, session_opener
 from alluvium.api.open import open_snapshot
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options, parse_version
+from alluvium.api.paimon_writer import write_paimon
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.config import TableConfig
 from alluvium.delta.create import new_config, resolve_partition_columns
 from alluvium.delta.merge_schema import merged_config, overwritten_config
 from alluvium.delta.snapshot import locating
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest
+from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.expr.parse import parse_predicate
 from alluvium.plan.changes import Committed, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -59,7 +59,7 @@ def write(
         df: The rows. Columns are matched by name without regard to case; nullable ones may be missing.
         url: A local path or URL.
         mode: `"error"` (there must be no table), `"append"`, `"overwrite"` or `"ignore"`.
-        format: `"delta"`.
+        format: `"delta"` or `"paimon"`.
         partition_by: Partition columns of a table to create; for an existing one they must be its own.
         retry: How often a commit that lost a race is tried again, where the rules allow it.
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
@@ -83,10 +83,12 @@ def write(
     if not is_connect(spark):
         ensure_native(spark)
     save_mode = parse_mode(mode)
-    _ensure_format(format)
-    parsed = parse_options(options, WRITE, WRITE_LATER)
+    is_paimon = _parse_format(format) == "paimon"
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     open_any = session_opener(spark, storage_options)
+    if is_paimon:
+        return write_paimon(df, open_any(url), save_mode, names, options, retry)
+    parsed = parse_options(options, WRITE, WRITE_LATER)
     return write_parsed(df, open_any(url), save_mode, names, parsed, retry, open_elsewhere=open_any)
 
 
@@ -127,14 +129,14 @@ def write_parsed(
                 hint='say mode="append" or mode="overwrite"',
             )
         if save_mode == "Ignore":
-            return nothing_done(target.snapshot.version)
+            return Committed.nothing(target.snapshot.version)
     txn = _parse_txn(parsed)
     if txn is not None and target.snapshot is not None:
         seen = target.snapshot.state.txns.get(txn[0])
         if seen is not None and seen.version >= txn[1]:
             # "If this value is greater than or equal to the batch being written, then this data has already been
             # added to the table and processing can skip to the next batch."
-            return nothing_done(target.snapshot.version)
+            return Committed.nothing(target.snapshot.version)
     overwrites = _parse_replace(parsed, save_mode, target, zone)
     operation = (
         _operation(spark, save_mode, names, parsed, overwrites) if operation_of is None else operation_of(target.config)
@@ -151,11 +153,6 @@ def write_parsed(
     return write_rows(df, target, request)
 
 
-def nothing_done(version: int) -> Committed:
-    """The answer where there was nothing to do."""
-    return Committed(version, pa.table({"path": pa.array([], pa.string())}), {}, 0)
-
-
 def parse_mode(mode: str) -> str:
     """A save mode as the history names it.
 
@@ -167,11 +164,11 @@ def parse_mode(mode: str) -> str:
     return _MODES[mode.casefold()]
 
 
-def _ensure_format(name: str) -> None:
-    if name.casefold() == "paimon":
-        raise UnsupportedFeature("writing Paimon tables is not implemented yet", features=("paimon",))
-    if name.casefold() != "delta":
+def _parse_format(name: str) -> str:
+    folded = name.casefold()
+    if folded not in ("delta", "paimon"):
         raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, ["delta", "paimon"]))
+    return folded
 
 
 def _target(

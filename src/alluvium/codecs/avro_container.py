@@ -1,4 +1,4 @@
-"""Avro container files to Python records, with every codec that writers use.
+"""Avro container files to Python records and back, with every codec that writers use.
 
 Logical types are left aside: dates, times and decimals come as the numbers and bytes that the file holds, since
 Python's own types do not hold all of them.
@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import fastavro
@@ -78,6 +79,57 @@ def _naming(path: str) -> Iterator[None]:
         raise _damaged(str(error) or type(error).__name__, path) from None
 
 
+#: Records of a block, which readers decompress at once.
+_BLOCK_RECORDS = 4096
+
+
+def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]], codec: str = "zstandard") -> bytes:
+    """A container of records.
+
+    Args:
+        schema: Of the records; logical types are told to readers, but values are given as numbers.
+        records: In order.
+        codec: `"zstandard"`, `"deflate"`, `"snappy"` or `"null"`.
+
+    Raises:
+        UnsupportedFeature: Another codec.
+    """
+    parsed = fastavro.parse_schema(_physical(schema))
+    sync = secrets.token_bytes(_SYNC)
+    header = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
+    parts = [MAGIC, *_map(header), sync]
+    for start in range(0, len(records), _BLOCK_RECORDS):
+        out = io.BytesIO()
+        chunk = records[start : start + _BLOCK_RECORDS]
+        for record in chunk:
+            fastavro.schemaless_writer(out, parsed, record)
+        block = _compressed(out.getvalue(), codec)
+        parts += [_format_long(len(chunk)), _format_long(len(block)), block, sync]
+    return b"".join(parts)
+
+
+def _map(entries: Mapping[str, bytes]) -> list[bytes]:
+    parts = [_format_long(len(entries))]
+    for key, value in entries.items():
+        parts += [_format_long(len(key.encode())), key.encode(), _format_long(len(value)), value]
+    return [*parts, _format_long(0)]
+
+
+def _compressed(block: bytes, codec: str) -> bytes:
+    if codec == "null":
+        return block
+    if codec == "deflate":
+        # Raw: without the header and checksum of zlib.
+        deflater = zlib.compressobj(wbits=-15)
+        return deflater.compress(block) + deflater.flush()
+    if codec == "snappy":
+        # "Each compressed block is followed by the 4-byte, big-endian CRC32 checksum of the uncompressed data".
+        return bytes(pa.compress(block, "snappy", asbytes=True)) + zlib.crc32(block).to_bytes(4, "big")
+    if codec == "zstandard":
+        return bytes(pa.compress(block, "zstd", asbytes=True))
+    raise UnsupportedFeature(f"Avro blocks compressed by {codec!r}", code="unsupported-codec", features=(codec,))
+
+
 def _damaged(reason: str, path: str | None = None) -> CorruptTable:
     return CorruptTable(f"the Avro file cannot be read: {reason}", code="damaged-file", path=path)
 
@@ -111,10 +163,7 @@ def _physical(node: Any) -> Any:
 def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]) -> bytes:
     """The same container with another header and blocks that are not compressed."""
     sync = data[position : position + _SYNC]
-    parts = [MAGIC, _format_long(len(header))]
-    for key, value in header.items():
-        parts += [_format_long(len(key.encode())), key.encode(), _format_long(len(value)), value]
-    parts += [_format_long(0), sync]
+    parts = [MAGIC, *_map(header), sync]
     for count, block in _blocks(data, position + _SYNC, sync):
         plain = _decompressed(block, codec)
         parts += [_format_long(count), _format_long(len(plain)), plain, sync]

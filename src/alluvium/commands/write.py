@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -18,9 +19,11 @@ from alluvium.schema.types import LONG
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.session import is_connect
-from alluvium.spark.write import write_files
+from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
+
+log = logging.getLogger("alluvium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,17 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     except (CommitConflict, InvalidRequest, UnsupportedFeature):
         target.store.delete_tree(plan.directory)
         raise
-    if committed.attempts == 0:
-        target.store.delete_tree(plan.directory)
+    if committed.attempts == 0 or plan.is_staged:
+        _clear(target.store, plan.directory)
     return committed
+
+
+def _clear(store: Store, directory: str) -> None:
+    """Removes what a job has left; the commit stands, so it is no reason to fail."""
+    try:
+        store.delete_tree(directory)
+    except AlluviumError as error:
+        log.warning("what a job has left could not be removed: %s", error)
 
 
 def ensure_seen(store: Store, plan: WritePlan) -> None:
@@ -123,7 +134,8 @@ def written_files(store: Store, plan: WritePlan) -> tuple[pa.Table, tuple[FileFo
             "size": [o.size for o, _ in pairs],
             "modification_time_ms": [o.modified_ms for o, _ in pairs],
             "num_rows": [footer.num_rows for _, footer in pairs],
-            "partition": [_partition(o.path, names) for o, _ in pairs],
+            "partition": [_partition(o.path, names, plan) for o, _ in pairs],
+            "bucket": [_bucket(o.path) if plan.bucket is not None else None for o, _ in pairs],
         },
         schema=WRITTEN_FILES,
     )
@@ -145,10 +157,16 @@ def _footer(store: Store, found: ObjectInfo, plan: WritePlan) -> FileFooter:
         raise
 
 
-def _partition(path: str, names: int) -> list[str | None]:
+def _partition(path: str, names: int, plan: WritePlan) -> list[str | None]:
     """The partition values in the directories between the job's own directory and the file."""
-    directories = path.split("/")[:-1]
-    return list(parse_partition_path("/".join(directories[-names:]))[1]) if names else []
+    directories = path.split("/")[: -1 if plan.bucket is None else -2]
+    values = list(parse_partition_path("/".join(directories[-names:]))[1]) if names else []
+    return [None if v is None else v.removeprefix(STAGED_MARK) for v in values] if plan.is_staged else values
+
+
+def _bucket(path: str) -> int:
+    """The bucket, in the directory of the file."""
+    return int(path.split("/")[-2].rpartition("=")[2])
 
 
 def _with_bounds_of(plan: WritePlan, numbered: Sequence[Numbered]) -> WritePlan:

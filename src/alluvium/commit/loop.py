@@ -31,11 +31,13 @@ class Entry:
         version: The version that it would create.
         path: Where it goes, relative to the table.
         data: Its bytes; unique to this writer, so that reading them back proves who wrote them.
+        parts: Objects that it names, paths and bytes, which must stand before it does; their names are nobody else's.
     """
 
     version: int
     path: str
     data: bytes
+    parts: tuple[tuple[str, bytes], ...] = ()
 
 
 class CommitPort(Protocol[DraftT, BaseT, WinnerT]):

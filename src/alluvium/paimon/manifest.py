@@ -19,7 +19,14 @@ from pyarrow import orc
 from alluvium.codecs.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro_container import MAGIC, parse_schema, read_avro, read_blocks
 from alluvium.errors import CorruptTable, NotFound
-from alluvium.paimon.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument
+from alluvium.paimon.spec import (
+    ENTRIES,
+    INDEX_ENTRIES,
+    MANIFESTS,
+    WHOLE_ENTRIES,
+    WHOLE_MANIFESTS,
+    SnapshotDocument,
+)
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -49,6 +56,9 @@ _ENTRY_PATHS = {
     "stats_min": ("_FILE", "_VALUE_STATS", "_MIN_VALUES"),
     "stats_max": ("_FILE", "_VALUE_STATS", "_MAX_VALUES"),
     "stats_nulls": ("_FILE", "_VALUE_STATS", "_NULL_COUNTS"),
+    "key_stats_min": ("_FILE", "_KEY_STATS", "_MIN_VALUES"),
+    "key_stats_max": ("_FILE", "_KEY_STATS", "_MAX_VALUES"),
+    "key_stats_nulls": ("_FILE", "_KEY_STATS", "_NULL_COUNTS"),
 }
 _INDEX_PATHS = {"ranges": ("_DELETIONS_VECTORS_RANGES",)}
 
@@ -65,6 +75,16 @@ def read_manifest_list(store: Store, name: str) -> pa.Table:
 def read_manifest(store: Store, name: str) -> pa.Table:
     """The entries (`ENTRIES`) of a manifest, additions and deletions, in order."""
     return _read(store, name, ENTRIES, _entry_path)
+
+
+def read_whole_manifest_list(store: Store, name: str) -> pa.Table:
+    """The manifests (`WHOLE_MANIFESTS`) of a list, with all that the next list must say of them."""
+    return _read(store, name, WHOLE_MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+
+
+def read_whole_manifest(store: Store, name: str) -> pa.Table:
+    """The entries (`WHOLE_ENTRIES`) of a manifest, with all that another manifest in its place must say."""
+    return _read(store, name, WHOLE_ENTRIES, lambda column: _path(column, _ENTRY_PATHS, ("_FILE",)))
 
 
 def read_index_manifest(store: Store, name: str) -> pa.Table:

@@ -5,6 +5,7 @@ Names and defaults are those of Paimon's `CoreOptions`. Options are text; each i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -77,6 +78,24 @@ class Option(Generic[T]):
         return any(key in options for key in (self.key, *self.fallback_keys))
 
 
+_SIZE = re.compile(r"(\d+)\s*([a-z]*)")
+_UNITS = {
+    **dict.fromkeys(("", "b", "bytes"), 0),
+    **dict.fromkeys(("k", "kb", "kibibytes"), 10),
+    **dict.fromkeys(("m", "mb", "mebibytes"), 20),
+    **dict.fromkeys(("g", "gb", "gibibytes"), 30),
+    **dict.fromkeys(("t", "tb", "tebibytes"), 40),
+}
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a memory size: `"128 mb"`, `"8mb"`, `"1024"`."""
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or match[2] not in _UNITS:
+        raise ValueError("expected a size such as 128 mb")
+    return int(match[1]) << _UNITS[match[2]]
+
+
 def _flag(key: str, *fallback_keys: str) -> Option[bool]:
     return Option(key, False, parse_boolean, fallback_keys)
 
@@ -142,6 +161,19 @@ SCAN_MODE = Option(
     ),
     ("log.scan",),
 )  # fmt: skip
+FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
+ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
+#: 256 MB is the default of append tables, 128 MB that of others.
+TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)
+DATA_FILE_PREFIX = Option("data-file.prefix", "data-", str)
+EXTERNAL_PATHS = Option("data-file.external-paths", "", str)
+BUCKET_FUNCTION = Option("bucket-function.type", "default", one_of("default", "mod", "hive"))
+MANIFEST_COMPRESSION = Option("manifest.compression", "zstd", str.lower)
+MANIFEST_TARGET_SIZE = Option("manifest.target-file-size", 8 << 20, parse_size)
+MANIFEST_MERGE_MIN_COUNT = Option("manifest.merge-min-count", 30, int)
+STATS_MODE = Option("metadata.stats-mode", "truncate(16)", str.lower)
+STATS_DENSE = Option("metadata.stats-dense-store", True, parse_boolean)
+STATS_FIRST_COLUMNS = Option("metadata.stats-keep-first-n-columns", -1, int)
 DEFAULT_AGGREGATE_FUNCTION = "fields.default-aggregate-function"
 
 #: Once the table holds data, these stay as they are: files were written by them.

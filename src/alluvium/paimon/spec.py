@@ -55,6 +55,12 @@ def parse_snapshot(data: bytes, path: str) -> SnapshotDocument:
         raise CorruptTable(f"the snapshot cannot be parsed: {error}", code="invalid-snapshot", path=path) from None
 
 
+def format_snapshot(document: SnapshotDocument) -> bytes:
+    """A snapshot file; fields without a value are left out, as Java does."""
+    said = msgspec.to_builtins(document)
+    return msgspec.json.format(msgspec.json.encode({k: v for k, v in said.items() if v is not None}), indent=2)
+
+
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 _LONGS = pa.list_(pa.field("element", pa.int64()))
 
@@ -99,6 +105,28 @@ ENTRIES = pa.schema(
         pa.field("external_path", pa.string()),
         pa.field("first_row_id", pa.int64()),
         pa.field("write_cols", _STRINGS),
+    ]
+)
+
+#: What manifests say beyond `MANIFESTS` and `ENTRIES`: readers do without, writers carry it on.
+WHOLE_MANIFESTS = pa.schema(
+    [
+        *MANIFESTS,
+        pa.field("min_bucket", pa.int32()),
+        pa.field("max_bucket", pa.int32()),
+        pa.field("min_level", pa.int32()),
+        pa.field("max_level", pa.int32()),
+        pa.field("min_row_id", pa.int64()),
+        pa.field("max_row_id", pa.int64()),
+    ]
+)
+WHOLE_ENTRIES = pa.schema(
+    [
+        *ENTRIES,
+        pa.field("key_stats_min", pa.binary()),
+        pa.field("key_stats_max", pa.binary()),
+        pa.field("key_stats_nulls", _LONGS),
+        pa.field("embedded_file_index", pa.binary()),
     ]
 )
 

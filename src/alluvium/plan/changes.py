@@ -185,6 +185,11 @@ class Committed:
     metrics: Mapping[str, str]
     attempts: int
 
+    @classmethod
+    def nothing(cls, version: int) -> Committed:
+        """The answer where there was nothing to do."""
+        return cls(version, pa.table({"path": pa.array([], pa.string())}), {}, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Preview:

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from alluvium.codecs.parquet_footer import FooterColumn
-from alluvium.schema.types import Struct
+from alluvium.schema.types import DataType, Struct
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
-#: the values as text (null: null), in the order of `partition_by`; `footer` is what the file's footer tells of
-#: its columns, see `codecs.parquet_footer`.
+#: the values as text (null: null), in the order of `partition_by`; `bucket` is null where rows have none.
 WRITTEN_FILES = pa.schema(
     [
         pa.field("path", pa.string(), nullable=False),
@@ -19,6 +18,7 @@ WRITTEN_FILES = pa.schema(
         pa.field("modification_time_ms", pa.int64(), nullable=False),
         pa.field("num_rows", pa.int64(), nullable=False),
         pa.field("partition", pa.list_(pa.string()), nullable=False),
+        pa.field("bucket", pa.int32()),
     ]
 )
 
@@ -81,6 +81,32 @@ class Numbered:
 
 
 @dataclass(frozen=True, slots=True)
+class BucketColumn:
+    """A column that says in which bucket a row is: its logical type, and the digits of a timestamp's fraction."""
+
+    name: str
+    type: DataType
+    precision: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketing:
+    """Rows are divided into buckets, each with files of its own.
+
+    Attributes:
+        count: How many buckets there are.
+        columns: By what, in order.
+        function: `"hash"`: the absolute remainder of the hash of the columns' binary row
+            (`codecs.binary_row_encode.hash_rows`); `"mod"`: the remainder that is not negative of the one column, an
+            integer (null: 0).
+    """
+
+    count: int
+    columns: tuple[BucketColumn, ...]
+    function: str = "hash"
+
+
+@dataclass(frozen=True, slots=True)
 class WritePlan:
     """All that an engine must know to write rows of a table as files.
 
@@ -93,6 +119,10 @@ class WritePlan:
         rebalance: Whether rows are moved between tasks first, so that few files of about `target_file_bytes` come of
             them, each of one partition.
         target_file_bytes: Size that a file should have.
+        bucket: How rows are divided further, within their partition; the files of a job then are of one bucket each.
+        is_staged: The commit moves the files from `directory` to where they belong, so only their partitions' exact
+            values count, not what directories say: null, empty and blank texts are different partitions, and what
+            `WRITTEN_FILES` has as text is a number of days for dates and of microseconds since 1970 UTC for timestamps.
         checks: Conditions on every row, evaluated in the job itself.
         derived: Columns that are computed where the data does not bring them.
         numbered: Columns of numbers that the job makes up where the data does not bring them.
@@ -117,6 +147,8 @@ class WritePlan:
     materialize_partitions: bool = False
     rebalance: bool = False
     target_file_bytes: int = TARGET_FILE_BYTES
+    bucket: Bucketing | None = None
+    is_staged: bool = False
 
     def stored_name(self, column: str) -> str:
         """The name that a column has in the files."""

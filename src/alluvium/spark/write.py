@@ -13,10 +13,22 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.plan.write import WritePlan
-from alluvium.schema.types import STRING, VOID, Array, DataType, Field, Map, Struct
+from alluvium.plan.write import Bucketing, WritePlan
+from alluvium.schema.types import (
+    DATE,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+)
 from alluvium.schema.walk import holds
 from alluvium.spark import failures
+from alluvium.spark.buckets import bucket_of
 from alluvium.spark.checks import examples, find_violation, violation, with_checks
 from alluvium.spark.clone import with_settings
 from alluvium.spark.derive import find_exhausted, numbers_exhausted
@@ -41,6 +53,8 @@ _OPTIONS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FIELD_ID = "parquet.field.id"
+#: What stands before the values in the directories of a staged job, so that no value is empty.
+STAGED_MARK = "v"
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -77,11 +91,14 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
 def _write(rows: DataFrame, plan: WritePlan) -> None:
     rows = with_checks(rows, plan.checks)
     stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
-    rows = _as_stored(_without_nulls(_with_one_null(rows, plan), plan.schema), stored)
-    rows = _rebalanced(rows, plan)
+    rows = rows if plan.is_staged else _with_one_null(rows, plan)
+    rows = _as_stored(_without_nulls(rows, plan.schema), stored)
     directories = [plan.stored_name(name) for name in plan.partition_by]
     if plan.materialize_partitions:
-        rows, directories = _materialized(rows, directories)
+        rows, directories = _materialized(rows, directories, plan)
+    if plan.bucket is not None:
+        rows, directories = _bucketed(rows, directories, plan.bucket)
+    rows = _rebalanced(rows, directories, plan)
     # A Connect server may not write where this client reads: the marker tells.
     marked = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_connect(rows.sparkSession)).lower()}
     writer = rows.write.mode("error").options(**{**_OPTIONS, **marked, **dict(plan.options)})
@@ -103,28 +120,57 @@ def _rebalance_settings(plan: WritePlan) -> dict[str, str]:
     }
 
 
-def _rebalanced(rows: DataFrame, plan: WritePlan) -> DataFrame:
-    """The rows, shuffled so that each task has as many rows of one partition as make a file of the right size."""
-    if not plan.rebalance:
-        return rows
-    return rows.hint("rebalance", *(sf.col(quote(plan.stored_name(name))) for name in plan.partition_by))
+def _rebalanced(rows: DataFrame, directories: Sequence[str], plan: WritePlan) -> DataFrame:
+    """The rows, shuffled so that each task has as many rows of one directory as make a file of the right size."""
+    return rows.hint("rebalance", *(sf.col(quote(name)) for name in directories)) if plan.rebalance else rows
 
 
-def _materialized(rows: DataFrame, partition_by: Sequence[str]) -> tuple[DataFrame, list[str]]:
+def _materialized(rows: DataFrame, partition_by: Sequence[str], plan: WritePlan) -> tuple[DataFrame, list[str]]:
     """The rows with the partition columns last, and a copy of each: Spark drops from the files what it makes
-    directories of. Names of the copies differ from all others even where case does not count.
+    directories of.
     """
-    taken = {name.casefold() for name in rows.columns}
     copies: list[str] = []
     for name in partition_by:
-        copy = f"{name}_"
-        while copy.casefold() in taken:
-            copy += "_"
-        taken.add(copy.casefold())
-        copies.append(copy)
+        copies.append(_free_name(name, (*rows.columns, *copies)))
     columns = [quote(name) for name in rows.columns if name not in partition_by] + [quote(n) for n in partition_by]
-    copied = [sf.col(quote(name)).alias(copy) for name, copy in zip(partition_by, copies, strict=True)]
+    types = {plan.stored_name(f.name): f.type for f in plan.schema.fields}
+    copied = []
+    for name, copy in zip(partition_by, copies, strict=True):
+        value = _staged_text(quote(name), types[name]) if plan.is_staged else sf.col(quote(name))
+        copied.append(value.alias(copy))
     return rows.select(*columns, *copied), copies
+
+
+def _free_name(name: str, taken: Sequence[str]) -> str:
+    """A name that differs from all others even where case does not count."""
+    folded = {one.casefold() for one in taken}
+    free = f"{name}_"
+    while free.casefold() in folded:
+        free += "_"
+    return free
+
+
+def _staged_text(column: str, data_type: DataType) -> Column:
+    """A partition value as text, exactly, and different from that of every other value; null stays."""
+    exact = column
+    if data_type == DATE:
+        exact = f"unix_date({column})"
+    elif data_type == TIMESTAMP:
+        exact = f"unix_micros({column})"
+    elif data_type == TIMESTAMP_NTZ:
+        # Its calendar fields, as if they were UTC's: the date and the time of the day are the same in every zone.
+        minutes = f"date_part('HOUR', {column}) * 60 + date_part('MINUTE', {column})"
+        exact = (
+            f"unix_date(cast({column} as date)) * 86400000000L + cast({minutes} as bigint) * 60000000L"
+            f" + cast(date_part('SECOND', {column}) * 1000000 as bigint)"
+        )
+    return sf.expr(f"concat('{STAGED_MARK}', cast({exact} as string))")
+
+
+def _bucketed(rows: DataFrame, directories: Sequence[str], bucketing: Bucketing) -> tuple[DataFrame, list[str]]:
+    """The rows with the number of their bucket as one more directory."""
+    name = _free_name("bucket", rows.columns)
+    return rows.select("*", bucket_of(rows.sparkSession, bucketing).alias(name)), [*directories, name]
 
 
 def _with_one_null(df: DataFrame, plan: WritePlan) -> DataFrame:

@@ -210,6 +210,15 @@ class HadoopStore:
                 return
         raise no_put_if_absent(self._url, path, f"no atomic rename is known of Hadoop's file system for {scheme!r}")
 
+    def move(self, source: str, target: str) -> None:
+        goal = self._java_path(target)
+        try:
+            with _java_failures():
+                self._fs.mkdirs(goal.getParent())
+            self._rename(self._java_path(source), goal, overwrite=False)
+        except _JavaFailure as failure:
+            raise self._failure("move", source, failure) from failure
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)
         return sorted(

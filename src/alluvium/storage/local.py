@@ -142,6 +142,18 @@ class LocalStore:
             raise self._failure("write", path, error) from error
         return PutOutcome.DONE
 
+    def move(self, source: str, target: str) -> None:
+        full = self._full(target)
+        try:
+            try:
+                os.rename(self._full(source), full)
+            except FileNotFoundError:
+                _make_directory(os.path.dirname(full))
+                os.rename(self._full(source), full)
+            _sync_directory(os.path.dirname(full))
+        except OSError as error:
+            raise self._failure("move", source, error) from error
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)
         found: list[ObjectInfo] = []

@@ -74,6 +74,13 @@ class MemoryStore:
             entries[name] = (bytes(data), _now_ms())
         return PutOutcome.DONE
 
+    def move(self, source: str, target: str) -> None:
+        directory, name = self._place(target)
+        entry = self._entry(source)
+        with self._bucket.lock:
+            self._bucket.directories.setdefault(directory, {})[name] = entry
+        self.delete(source)
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)
         with self._bucket.lock:

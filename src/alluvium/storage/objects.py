@@ -132,6 +132,12 @@ class ObjectStore:
             raise self._failure("look at", path, error) from error
         return PutOutcome.EXISTS
 
+    def move(self, source: str, target: str) -> None:
+        try:
+            obstore.rename(self._bucket, self._key(source), self._key(target))
+        except _FAILURES as error:
+            raise self._failure("move", source, error) from error
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         key = self._key(directory)
         try:

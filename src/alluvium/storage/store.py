@@ -56,6 +56,12 @@ class Store(Protocol):
     def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
         """Writes only where nothing is: of two callers at once at most one gets DONE."""
 
+    def move(self, source: str, target: str) -> None:
+        """Gives an object another name, which nobody else uses; on object stores by a copy within the store.
+
+        Where it fails, the object is under its old name, under the new one, or under both.
+        """
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         """The objects directly in `directory` whose file name is >= `start`, sorted by name; [] if it is missing."""
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature, ScanContext, is_supported_for_writers
-from alluvium.delta.features.invariants import quote
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.not_null import quote
 from alluvium.expr.row_functions import GENERATION, ROW
 from alluvium.expr.row_sql import parse_row_expression
 from alluvium.plan.scan import ScanPlan

@@ -13,11 +13,12 @@ import msgspec
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature
 from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.expr.not_null import quote, required_inside
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.row_functions import JOB, ROW
 from alluvium.expr.row_sql import RowExpression, parse_row_expression
 from alluvium.plan.write import Check, WritePlan
-from alluvium.schema.types import Array, DataType, Map, Struct
+from alluvium.schema.types import Struct
 
 KEY = "delta.invariants"
 _NOT_NULL = "not-null-violated"
@@ -32,11 +33,6 @@ def invariants(schema: Struct) -> tuple[Check, ...]:
     return (*_not_null(schema, ()), *_expressions(schema, schema, ()))
 
 
-def quote(path: tuple[str, ...]) -> str:
-    """A column path as SQL."""
-    return ".".join("`" + name.replace("`", "``") + "`" for name in path)
-
-
 def _not_null(struct: Struct, prefix: tuple[str, ...]) -> Iterator[Check]:
     for f in struct.fields:
         path = (*prefix, f.name)
@@ -46,38 +42,8 @@ def _not_null(struct: Struct, prefix: tuple[str, ...]) -> Iterator[Check]:
             yield Check(name, f"{quote(path)} is not null", (".".join(path),), _NOT_NULL)
         if isinstance(f.type, Struct):
             yield from _not_null(f.type, path)
-        elif (inside := _required_inside(f.type, quote(path), 0)) is not None:
+        elif (inside := required_inside(f.type, quote(path))) is not None:
             yield Check(f"{name} (inside)", inside, (".".join(path),), _NOT_NULL)
-
-
-def _required_inside(data_type: DataType, value: str, depth: int) -> str | None:
-    """The condition that what must not be null inside of an array, map or struct is not; None where nothing must.
-
-    True where the value itself is null. `contains_null` is no promise: the reference does not enforce it, and writes
-    nulls where it is false.
-    """
-    element = f"e{depth}"
-    if isinstance(data_type, Array):
-        inner = _required_inside(data_type.element, element, depth + 1)
-        return None if inner is None else f"({value} is null or forall({value}, {element} -> {inner}))"
-    if isinstance(data_type, Map):
-        parts = (
-            f"forall({function}({value}), {element} -> {inner})"
-            for function, of in (("map_keys", data_type.key), ("map_values", data_type.value))
-            if (inner := _required_inside(of, element, depth + 1)) is not None
-        )
-        joined = " and ".join(parts)
-        return f"({value} is null or ({joined}))" if joined else None
-    if isinstance(data_type, Struct):
-        conditions = []
-        for f in data_type.fields:
-            member = f"{value}.{quote((f.name,))}"
-            if not f.nullable:
-                conditions.append(f"{member} is not null")
-            if (inner := _required_inside(f.type, member, depth)) is not None:
-                conditions.append(inner)
-        return f"({value} is null or ({' and '.join(conditions)}))" if conditions else None
-    return None
 
 
 def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Iterator[Check]:

@@ -1,0 +1,181 @@
+"""PaimonTarget: a Paimon append table as the place that rows are written to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.commit.loop import Published, commit
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.expr.tree import column_paths
+from alluvium.paimon.assemble import removed_entries
+from alluvium.paimon.draft import Draft, Replaced
+from alluvium.paimon.partitions import data_paths, partitions_of
+from alluvium.paimon.port import PaimonPort, point_to
+from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema_log import publish_first_schema
+from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
+from alluvium.paimon.write import added_entries, plan_write
+from alluvium.plan.changes import Committed, FileChanges, Replace
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.write import Check, WritePlan
+from alluvium.schema.types import Struct
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.store import Store
+
+log = logging.getLogger("alluvium")
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonTarget:
+    """A table at the state it was opened at, or one about to be created.
+
+    Attributes:
+        store: The table's objects.
+        table: Its schema, the options of the call on top.
+        snapshot: None for a table to create.
+        retry: How often a lost commit is tried again.
+        properties: Of the snapshot to make.
+    """
+
+    store: Store
+    table: TableSchema
+    snapshot: Snapshot | None
+    retry: RetryPolicy = DEFAULT_RETRY
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    @property
+    def schema(self) -> Struct:
+        return logical_schema(self.table)
+
+    @property
+    def exists(self) -> bool:
+        return self.snapshot is not None
+
+    @property
+    def version(self) -> int:
+        """The snapshot that it was opened at; 0: there is none yet."""
+        return 0 if self.snapshot is None else self.snapshot.version or 0
+
+    def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
+        with locating(self.store, self.version or None):
+            return plan_write(self.table, self.store.url, self._replace_checks(replace), options)
+
+    def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
+        """New rows must lie in what they replace, or they would stand beside it."""
+        if replace is None or replace.where is None or replace.sql is None:
+            return ()
+        paths = column_paths(replace.where)
+        others = sorted(".".join(path) for path in paths - {(name,) for name in self.table.partition_keys})
+        if others:
+            raise UnsupportedFeature(
+                f"replaceWhere on columns that are not partition keys: {', '.join(others)}",
+                code="replace-where-data",
+                column=others[0],
+                hint=f"partition keys: {', '.join(self.table.partition_keys) or 'none'}",
+            )
+        return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in paths)),)
+
+    def commit(self, changes: FileChanges) -> Committed:
+        with locating(self.store, self.version or None):
+            added = added_entries(self.table, changes.files, changes.footers)
+            paths = data_paths(added, partitions_of(added, self.table), self.table).to_pylist()
+        draft = self._draft(added, changes)
+        metrics = self._metrics(draft, changes)
+        files = _told(self.table, changes.files, paths)
+        base = self._created() if self.snapshot is None else self.snapshot
+        if self._is_idle(draft, changes):
+            return Committed(self.version, files, metrics, 0)
+        self._move(changes.files["path"].to_pylist(), paths)
+        try:
+            published = publish(self.store, draft, base, self.retry)
+        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+            self._delete(paths)
+            raise
+        return Committed(published.entry.version, files, metrics, published.attempts)
+
+    def _draft(self, added: pa.Table, changes: FileChanges) -> Draft:
+        draft = Draft(self.table, added, _replaced(changes.replace, added), properties=self.properties)
+        if changes.txn is None:
+            return draft
+        user, identifier = changes.txn
+        return replace(draft, user=user, identifier=identifier, is_named=True)
+
+    def _is_idle(self, draft: Draft, changes: FileChanges) -> bool:
+        """No rows make no snapshot, but for an overwrite of more than the partitions of the rows."""
+        nothing = draft.added.num_rows == 0 and not draft.is_named
+        return nothing and (changes.replace is None or changes.replace.dynamic or self.snapshot is None)
+
+    def _created(self) -> Snapshot:
+        """The table, once its schema is there; files are moved into it only then."""
+        publish_first_schema(self.store, self.table)
+        return load_snapshot(self.store)
+
+    def _move(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        try:
+            map_parallel(lambda pair: self.store.move(*pair), list(zip(sources, targets, strict=True)))
+        except BaseException:
+            # No snapshot can name them.
+            self._delete(targets)
+            raise
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            try:
+                self.store.delete(path)
+            except AlluviumError as error:
+                # The caller is told why the write failed; what is left is in no snapshot.
+                log.warning("a file of a failed write could not be deleted: %s", error)
+
+    def _metrics(self, draft: Draft, changes: FileChanges) -> dict[str, str]:
+        written = changes.files
+        metrics = {"numFiles": str(written.num_rows)}
+        if draft.replaced is not None and self.snapshot is not None:
+            removed = removed_entries(self.snapshot, draft.replaced)
+            metrics["numRemovedFiles"] = str(removed.num_rows)
+            metrics["numRemovedBytes"] = str(pc.sum(removed["file_size"]).as_py() or 0)
+        metrics["numOutputRows"] = str(pc.sum(written["num_rows"]).as_py() or 0)
+        metrics["numOutputBytes"] = str(pc.sum(written["size"]).as_py() or 0)
+        return metrics
+
+
+def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:
+    if replaces is None:
+        return None
+    if replaces.dynamic:
+        return Replaced(partitions=pc.unique(added["partition"].combine_chunks()))
+    return Replaced(where=replaces.where)
+
+
+def _told(schema: TableSchema, written: pa.Table, paths: Sequence[str]) -> pa.Table:
+    """What a caller is told of the files: `path`, `size`, `num_rows`, and `partition`, a map of column to text."""
+    maps = [list(zip(schema.partition_keys, row, strict=True)) for row in written["partition"].to_pylist()]
+    return pa.table(
+        {
+            "path": pa.array(paths, pa.string()),
+            "size": written["size"],
+            "num_rows": written["num_rows"],
+            "partition": pa.array(maps, pa.map_(pa.string(), pa.string())),
+        }
+    )
+
+
+def publish(store: Store, draft: Draft, base: Snapshot, retry: RetryPolicy) -> Published[Snapshot]:
+    """Commits a draft by the loop, and leaves the hints.
+
+    Raises:
+        CommitConflict: Another writer won, or attempts are exhausted.
+        CommitUnknown: The store did not say whether the commit stands.
+    """
+    published = commit(PaimonPort(store, base.branch), draft, base, retry)
+    point_to(store, published.entry, base.branch)
+    return published

@@ -1,0 +1,210 @@
+"""Every kind of commit to a Paimon table, with every single request of it failing once: before and after it took effect,
+softly and as a crash.
+
+After each: the table is at a snapshot that somebody committed, readable, with nothing lost or doubled; what was reported
+is what happened; and the next writer succeeds.
+"""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from faulty_store import Crash, Fault, FaultyStore, When
+from paimon_rows import append, new_target, open_target
+
+import alluvium
+from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFound
+from alluvium.expr.parse import parse_predicate
+from alluvium.paimon import PaimonTable
+from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+SCHEMA = pa.schema([("k", pa.int32()), ("p", pa.string())])
+State = tuple[int | None, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of commit: what was there before, the commit, and the rows afterwards."""
+
+    make: Callable[[str], None]
+    act: Callable[[Store], int]
+    ks: tuple[int, ...]
+
+
+def nothing(url: str) -> None:
+    pass
+
+
+def make(url: str, **options: str) -> None:
+    PaimonTable.create(url, SCHEMA, ["p"], options={"manifest.merge-min-count": "3", **options})
+    store = open_store(url)
+    append(open_target(store), [{"k": 1, "p": "a"}])
+    append(open_target(store), [{"k": 2, "p": "b"}])
+    append(open_target(store), [{"k": 3, "p": "b"}])
+
+
+def buckets(url: str) -> None:
+    make(url, **{"bucket": "2", "bucket-key": "k"})
+
+
+def create(store: Store) -> int:
+    return append(new_target(store, SCHEMA, ["p"]), [{"k": 100, "p": "a"}]).version
+
+
+def add(store: Store) -> int:
+    return append(open_target(store), [{"k": 100, "p": "a"}, {"k": 101, "p": None}]).version
+
+
+def replace_where(store: Store) -> int:
+    target = open_target(store)
+    where = Replace(parse_predicate("p = 'a'", target.schema, "UTC"), "p = 'a'")
+    return append(target, [{"k": 100, "p": "a"}], where).version
+
+
+def replace_written(store: Store) -> int:
+    return append(open_target(store), [{"k": 100, "p": "b"}], Replace(dynamic=True)).version
+
+
+KINDS = {
+    "create with rows": Kind(nothing, create, (100,)),
+    "append with merged manifests": Kind(make, add, (1, 2, 3, 100, 101)),
+    "append to buckets": Kind(buckets, add, (1, 2, 3, 100, 101)),
+    "replace where": Kind(make, replace_where, (2, 3, 100)),
+    "replace dynamically": Kind(make, replace_written, (1, 100)),
+}
+
+
+def state(url: str) -> State:
+    """Snapshot and rows; None where there is no table, or none with a snapshot."""
+    try:
+        table = alluvium.open(url)
+    except NotFound as error:
+        assert error.code == "not-a-table"
+        return None, ()
+    return table.version, tuple(sorted(table.to_arrow(["k"])["k"].to_pylist()))
+
+
+def copy(made: Path, url: Path) -> None:
+    if made.exists():
+        shutil.copytree(made, url)
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["soft", "crash"])
+@pytest.mark.parametrize("when", list(When), ids=lambda when: when.value)
+@pytest.mark.parametrize("name", KINDS)
+def test_each_request_of_each_commit_fails_once(tmp_path: Path, name: str, when: When, crash: bool) -> None:
+    kind, made = KINDS[name], tmp_path / "made"
+    kind.make(str(made))
+    copy(made, tmp_path / "counted")
+    counted = FaultyStore(open_store(str(tmp_path / "counted")))
+    kind.act(counted)
+    assert {"move", "put_if_absent"} <= {verb for verb, _ in counted.requests}
+    for at in range(1, len(counted.requests) + 1):
+        url = str(tmp_path / f"t{at}")
+        copy(made, Path(url))
+        before = state(url)
+        store = FaultyStore(open_store(url), Fault(at, when, crash=crash))
+        version = outcome = None
+        try:
+            version = kind.act(store)
+        except (AlluviumError, Crash) as error:
+            outcome = error
+        assert store.failed == 1
+        told = f"{name}: request {at} failed {when.value}: {outcome!r}"
+        ensure_settled(url, kind, before, version, outcome, told)
+        ensure_next_writer(url, told)
+
+
+def ensure_settled(
+    url: str, kind: Kind, before: State, version: int | None, outcome: BaseException | None, told: str
+) -> None:
+    after = ((before[0] or 0) + 1, kind.ks)
+    found = state(url)
+    assert found in (before, after), told
+    if version is not None:
+        assert found == after and version == after[0], f"{told}: reported as committed"
+    elif not isinstance(outcome, (Crash, CommitUnknown)):
+        assert found == before, f"{told}: reported as failed, yet committed"
+
+
+def ensure_next_writer(url: str, told: str) -> None:
+    version, ks = state(url)
+    store = open_store(url)
+    try:
+        target = open_target(store)
+    except NotFound:
+        target = new_target(store, SCHEMA, ["p"])
+    committed = append(target, [{"k": 500, "p": "a"}])
+    assert (committed.version, committed.attempts) == ((version or 0) + 1, 1), told
+    assert state(url)[1] == (*ks, 500), told
+
+
+APPENDS = 8
+
+
+def append_many(url: str, writer: int) -> None:
+    for n in range(APPENDS):
+        append(open_target(open_store(url)), [{"k": writer * 1000 + n, "p": "ab"[n % 2]}])
+
+
+def test_appends_of_many_processes(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, SCHEMA, ["p"], options={"bucket": "2", "bucket-key": "k", "manifest.merge-min-count": "5"})
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=append_many, args=(url, w)) for w in range(3)]
+    for process in writers:
+        process.start()
+    for process in writers:
+        process.join(120)
+    assert [process.exitcode for process in writers] == [0] * 3
+    expected = tuple(sorted(w * 1000 + n for w in range(3) for n in range(APPENDS)))
+    assert state(url) == (3 * APPENDS, expected)
+    assert alluvium.open(url).system("snapshots")["total_record_count"].to_pylist()[-1] == len(expected)
+    runs: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for row in alluvium.open(url).system("files").to_pylist():
+        place, ends = (row["partition"], row["bucket"]), (row["min_sequence_number"], row["max_sequence_number"])
+        runs.setdefault(place, []).append(ends)
+    for ends in runs.values():
+        ends.sort()
+        assert all(second[0] == first[1] + 1 for first, second in itertools.pairwise(ends))
+
+
+def test_two_tables_created_at_once(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "t"))
+    one, other = new_target(store, SCHEMA, ["p"]), new_target(store, SCHEMA, ["p"])
+    append(one, [{"k": 1, "p": "a"}])
+    with pytest.raises(AlluviumError) as caught:
+        append(other, [{"k": 2, "p": "a"}])
+    assert caught.value.code == "table-exists"
+    assert state(store.url) == (1, (1,))
+
+
+def test_an_outcome_that_nobody_knows_keeps_the_files(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    make(url)
+    faults = [Fault(n, When.AFTER, "put_if_absent") for n in (1, 2, 3)] + [Fault(n, verb="get", path="snapshot-4") for n in (1, 2, 3)]  # fmt: skip
+    with pytest.raises(CommitUnknown):
+        add(FaultyStore(open_store(url), *faults))
+    assert state(url) == (4, (1, 2, 3, 100, 101))
+
+
+def test_a_conflict_leaves_no_files(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    make(url)
+    store = open_store(url)
+    target = open_target(store)
+    add(store)
+    known = sorted(info.path for info in store.list_tree(""))
+    with pytest.raises(CommitConflict):
+        append(target, [{"k": 7, "p": "a"}], Replace(dynamic=True))
+    left = {info.path for info in store.list_tree("")} - set(known)
+    assert {path.split("/")[0] for path in left} <= {"_staging"}
