@@ -16,6 +16,8 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 
 _Expression = Column | str
 _Values = Mapping[str, _Expression]
+#: Where a session asks for `withSchemaEvolution` in all merges.
+_EVOLVE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class DeltaMergeBuilder:
 
     def whenMatchedUpdate(self, condition: _Expression | None = None, set: _Values | None = None) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have a match (for which the condition holds)."""
-        return self._with(When.MATCHED, Action.UPDATE, condition, set_argument(set, "set"))
+        return self._with(When.MATCHED, Action.UPDATE, condition, set_argument(set, "'set' in whenMatchedUpdate"))
 
     def whenMatchedUpdateAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Sets all columns from the source's columns of the same names, without regard to case."""
@@ -45,7 +47,8 @@ class DeltaMergeBuilder:
         self, condition: _Expression | None = None, values: _Values | None = None
     ) -> DeltaMergeBuilder:
         """Inserts rows of the source that have no match; columns that are not given have their default, or are null."""
-        return self._with(When.NOT_MATCHED, Action.INSERT, condition, set_argument(values, "values"))
+        given = set_argument(values, "'values' in whenNotMatchedInsert")
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, given)
 
     def whenNotMatchedInsertAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Inserts rows of the source, columns by name."""
@@ -55,14 +58,18 @@ class DeltaMergeBuilder:
         self, condition: _Expression | None = None, set: _Values | None = None
     ) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have no match."""
-        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, set_argument(set, "set"))
+        given = set_argument(set, "'set' in whenNotMatchedBySourceUpdate")
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, given)
 
     def whenNotMatchedBySourceDelete(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Deletes the table's rows that have no match."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, condition, None)
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Columns that only the source has become columns of the table, where all columns are taken from it."""
+        """Columns that only the source has become columns of the table, where clauses set them or take all columns.
+
+        The session's `spark.databricks.delta.schema.autoMerge.enabled` asks for the same.
+        """
         return replace(self, _request=replace(self._request, evolves=True))
 
     def execute(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
@@ -82,7 +89,9 @@ class DeltaMergeBuilder:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read; the error names it.
         """
-        done = merge_rows(self._spark, self._access.snapshot(), self._request, self._access.engine, dry_run, retry)
+        evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
+        request = replace(self._request, evolves=evolves)
+        done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
         if isinstance(done, Preview):
             return done
         kinds = ("Updated", "Deleted", "Inserted")

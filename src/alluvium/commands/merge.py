@@ -10,18 +10,17 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
 from alluvium.commands.merge_rows import MergeRows, source_bounds
 from alluvium.commands.new_values import ensure_no_identities
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
-from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
 from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -106,17 +105,10 @@ def _stable(source: DataFrame) -> DataFrame:
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
     config = snapshot.config
-    stars = any(c.values is None and c.action is not Action.DELETE for c in request.clauses)
-    if request.evolves and stars:
+    if request.evolves:
         data = from_spark(request.source.schema)
         assert isinstance(data, Struct)
-        config = merged_config(config, data)
-    if any(c.action is Action.INSERT for c in request.clauses) and identities(config.schema):
-        raise UnsupportedFeature(
-            "MERGE with inserts into a table with identity columns is not implemented yet",
-            features=("identityColumns",),
-            hint="append the new rows, and merge the others",
-        )
+        config = merged_config(config, taken_columns(request.clauses, data, request.name))
     return DeltaTarget(snapshot.store, config, snapshot, retry)
 
 
@@ -149,6 +141,7 @@ class _Merge:
             candidates,
             where,
             inserts=bool(request.of(When.NOT_MATCHED)),
+            numbered=rows.numbered,
             ensure_single=lambda located: self._ensure_single(rows, candidates, located),
         )
         return apply_changes(

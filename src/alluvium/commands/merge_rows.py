@@ -13,14 +13,16 @@ from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.new_values import generated, with_generated
 from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
+from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr import tree
 from alluvium.plan.changes import ChangeKind
-from alluvium.plan.write import Derived
+from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.assign import Assignments, assignments, null_of
+from alluvium.spark.assign import Assignments, assigned_columns, assignments, null_of
+from alluvium.spark.derive import with_numbers
 from alluvium.spark.fit import fit
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve, resolve_condition
@@ -93,7 +95,39 @@ class MergeRows:
             sf.col(_CLAUSE),
             *(recorded if is_recorded(self.target) else []),
         )
+        # Numbers first: generated columns see them.
+        rows = with_numbers(rows, self.numbered, self._among(values)) if self.numbered else rows
         return with_generated(rows, schema, self._anew(values)).drop(_CLAUSE)
+
+    @property
+    def numbered(self) -> tuple[Numbered, ...]:
+        """The identity columns for which some inserted row brings no value."""
+        lacking = [c for c in self.clauses if c.action is Action.INSERT]
+        if not lacking or not identities(self.target.schema):
+            return ()
+        given = [self._given(clause) for clause in lacking]
+        return tuple(
+            n for n in self.target.plan_write(None, ()).numbered if any(n.column not in names for names in given)
+        )
+
+    def _given(self, clause: Clause) -> frozenset[str]:
+        """The table's columns for which a clause has values."""
+        if clause.values is None:
+            known = {name.casefold() for name in self.source.columns}
+            return frozenset(name for name in self.target.schema.names if name.casefold() in known)
+        return assigned_columns(clause.values, self.target.schema, (self.alias,))
+
+    def _among(self, values: list[Assignments]) -> Mapping[str, Column]:
+        """Which rows are numbered, by column: those of clauses that insert no value of their own."""
+        lacking = {
+            n.column: [
+                number
+                for number, (clause, found) in enumerate(zip(self.clauses, values, strict=True))
+                if clause.action is Action.INSERT and n.column not in found.columns
+            ]
+            for n in self.numbered
+        }
+        return {column: sf.col(_CLAUSE).isin(*numbers) for column, numbers in lacking.items()}
 
     def ensure_resolvable(self, table: DataFrame) -> None:
         """Raises where an expression does not resolve, before anything is read; see `assignments`."""
@@ -170,12 +204,13 @@ class MergeRows:
     def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
         columns = {name.casefold(): column for name, column in attributes(self.source).items()}
         types = {f.name.casefold(): from_spark(f.dataType, f.name) for f in self.source.schema.fields}
-        derived = {d.column for d in self.target.plan_write(None, ()).derived}
+        plan = self.target.plan_write(None, ())
+        made = {d.column for d in plan.derived} | {n.column for n in plan.numbered}
         for f in self.target.schema.fields:
             found = columns.get(f.name.casefold())
             if found is not None:
                 yield (f.name,), fit(found, types[f.name.casefold()], f.type, f.name)
-            elif not self.evolves and f.name not in derived:
+            elif not self.evolves and f.name not in made:
                 raise InvalidRequest(
                     f"{clause.shown} needs a column {f.name!r} of the source",
                     code="unknown-column",
@@ -185,8 +220,9 @@ class MergeRows:
 
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
-        constant = {d.column: d for d in self.target.plan_write(None, ()).derived if d.is_constant}
-        made = {d.column for d in generated(self.target)}
+        plan = self.target.plan_write(None, ())
+        constant = {d.column: d for d in plan.derived if d.is_constant}
+        made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
         values = dict(given.values)
         for f in self.target.schema.fields:
             if f.name in given.columns:

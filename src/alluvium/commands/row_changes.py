@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.write import written_files
+from alluvium.commands.write import numbered_files, written_files
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features import change_data_feed, deletion_vectors
 from alluvium.delta.row_edits import live_counts
@@ -32,7 +33,7 @@ from alluvium.plan.changes import (
     ReadScope,
     RowChangeMode,
 )
-from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
@@ -46,6 +47,8 @@ BEFORE = "__alluvium_before"
 _ROWS_A_TASK = 250_000
 
 _NEW = "__alluvium_new"
+#: Files, their footers, the furthest numbers that were made.
+_Written: TypeAlias = tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]
 
 _RECORDED = {
     ChangeKind.DELETE: "delete",
@@ -86,6 +89,7 @@ class RowChanges:
         writes: Whether there may be new rows: updated or inserted ones.
         inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
             anew.
+        numbered: Columns in which `rows_of` made numbers for inserted rows.
         ensure_single: Raises where a row was matched more often than it may be.
     """
 
@@ -94,6 +98,7 @@ class RowChanges:
     where: Expression | None
     writes: bool = True
     inserts: bool = False
+    numbered: tuple[Numbered, ...] = ()
     ensure_single: Callable[[Located], None] = field(default=lambda located: None)
 
 
@@ -272,10 +277,10 @@ class _Work:
         target = self.target
         plan = _with_ids(target.plan_write(None, ()), self.changes.candidates)
         records_plan = plan_change_files(target.plan_write(None, ()))
-        written, footers, recorded = _no_files()
+        written, footers, reached, recorded = _no_files()
         try:
             if fresh:
-                written, footers = self._write(rows, plan, fresh)
+                written, footers, reached = self._write(rows, plan, fresh)
             if records:
                 recorded = self._record(rows, records_plan)
             came = int(pc.sum(written["num_rows"]).as_py() or 0) - copied - self.located.total("updated")
@@ -288,6 +293,7 @@ class _Work:
                 footers,
                 self.verb.operation,
                 read=ReadScope(blind=False, where=self.changes.where),
+                reached=reached,
                 touched=touched,
                 change_files=recorded,
                 describe=lambda figures: self._metrics(counts, figures),
@@ -301,14 +307,14 @@ class _Work:
             self._discard(plan, records_plan)
             raise
 
-    def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+    def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> _Written:
         live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
         columns = [sf.col(quote(name)) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *_id_columns(self.changes.candidates, plan)), plan.schema, plan)
         tasks = max(1, -(-fresh // _ROWS_A_TASK))
         few = self.masks and tasks < self.spark.sparkContext.defaultParallelism
         write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
-        return written_files(self.target.store, plan)
+        return numbered_files(self.target.store, plan, self.changes.numbered)
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
         """Change data: each changed row, an updated one before and after."""
@@ -343,8 +349,8 @@ class _Work:
         return replace(self.verb.operation, metrics=self._metrics(counts, figures))
 
 
-def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], pa.Table | None]:
-    return WRITTEN_FILES.empty_table(), (), None
+def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int], pa.Table | None]:
+    return WRITTEN_FILES.empty_table(), (), {}, None
 
 
 def _with_ids(plan: WritePlan, candidates: Candidates) -> WritePlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -74,6 +74,15 @@ def assignments(
         found = resolve(rows, value, shown)
         values[path] = fit(found.column, type_of(found, shown), wanted, ".".join(path))
     return Assignments(values)
+
+
+def assigned_columns(names: Iterable[str], schema: Struct, aliases: Sequence[str]) -> frozenset[str]:
+    """The columns that a SET list sets, wholly or in part.
+
+    Raises:
+        InvalidRequest: `"unknown-column"`.
+    """
+    return frozenset(_find(name, schema, aliases)[0][0] for name in names)
 
 
 def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, DataType]:
