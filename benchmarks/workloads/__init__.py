@@ -1,0 +1,10 @@
+"""What is measured: one record a workload, from the table of figures that the project wants to reach."""
+
+from __future__ import annotations
+
+from workloads import logs, reading, writing
+from workloads.bench import Bench, Workload
+
+WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS)
+
+__all__ = ["WORKLOADS", "Bench", "Workload"]

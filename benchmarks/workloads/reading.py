@@ -1,0 +1,74 @@
+"""Scans, look-ups and counts."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import data
+from workloads.bench import OPEN_ENGINES, PAIRED_ENGINES, SPARK_ENGINES, Bench, Request, Workload
+
+
+def _scan(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "scan", "path": str(bench.scan_table())}
+
+
+def _masked(fraction: float) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        path = bench.scan_table() if engine.endswith("-plain") else bench.masked_table(fraction)
+        return {"do": "scan", "path": str(path)}
+
+    return request
+
+
+def _mapped(mode: str) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        # Raw Parquet has the columns of the files, in order: it is told their names.
+        names = {"names": data.rows(1, 0, 0).column_names} if engine == "raw" else {}
+        return {"do": "scan", "path": str(bench.mapped_table(mode)), **names}
+
+    return request
+
+
+def _point(bench: Bench, engine: str, turn: int) -> Request:
+    row_count = data.POINT_FILES * bench.scaled(100_000)
+    return {"do": "point", "path": str(bench.point_table()), "id": (turn + 2) * 7_919_777 % row_count}
+
+
+def _count(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "count", "path": str(bench.small_table())}
+
+
+def _count_cold(bench: Bench, engine: str, turn: int) -> Request:
+    # a path that the session has never seen: no cache of its snapshot, footers or listing can help
+    copy = bench.output(engine, f"cold-{turn}")
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(bench.small_table(), copy)
+    return {"do": "count", "path": str(copy)}
+
+
+WORKLOADS = (
+    Workload("scan", "scan, filter, group-by: 8 M rows x 10 columns", SPARK_ENGINES, "alluvium", 1.05, _scan),
+    *(
+        Workload(
+            f"masked-{percent:g}",
+            f"the same, {percent:g} % of rows deleted by vectors",
+            PAIRED_ENGINES,
+            "alluvium",
+            1.3,
+            _masked(percent / 100),
+            checks=False,
+        )
+        for percent in (0.1, 1, 20)
+    ),
+    *(
+        Workload(
+            f"mapped-{mode}", f"the same, columns mapped by {mode}", SPARK_ENGINES, "alluvium", 1.05, _mapped(mode)
+        )
+        for mode in ("name", "id")
+    ),
+    Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
+    Workload("count-warm", "open + count, 25 commits, known table", SPARK_ENGINES, "alluvium", 1.2, _count),
+    Workload("count-cold", "open + count, 25 commits, new table", SPARK_ENGINES, "alluvium", 1.2, _count_cold),
+    Workload("open", "open + count without Spark", OPEN_ENGINES, "alluvium-open", 1.0, _count, rounds=15),
+)
