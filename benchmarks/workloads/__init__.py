@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workloads import logs, reading, writing
+from workloads import dml, logs, reading, writing
 from workloads.bench import Bench, Workload
 
-WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS)
+WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS, *dml.WORKLOADS)
 
 __all__ = ["WORKLOADS", "Bench", "Workload"]
