@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.delta_access import TableAccess
 from alluvium.api.delta_expressions import expression_argument, set_argument
-from alluvium.commands.merge import MergeRequest, merge_rows
+from alluvium.commands.merge import MergeRequest, explain_rows, merge_rows
 from alluvium.commands.merge_clauses import Action, Clause, When
+from alluvium.commands.merge_explain import MergeExplanation
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 
@@ -99,6 +100,18 @@ class DeltaMergeBuilder:
         names = ("num_affected_rows", "num_updated_rows", "num_deleted_rows", "num_inserted_rows")
         figures = zip((sum(counts), *counts), names, strict=True)
         return self._spark.range(1).selectExpr(*(f"cast({n} as bigint) as {name}" for n, name in figures))
+
+    def explain(self) -> MergeExplanation:
+        """How the merge would be carried out: files that may hold matches, the join, the passes over the table.
+
+        The source is counted, and the smallest and greatest of its keys are found; the table is not read. How many rows
+        would change tells `execute(dry_run=True)`, which reads what the merge would read, and writes nothing.
+
+        Raises:
+            InvalidRequest: As `execute`, as far as it shows without the rows.
+            UnsupportedFeature: The table needs a writer that we are not.
+        """
+        return explain_rows(self._spark, self._access.snapshot(), self._request)
 
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None

@@ -89,6 +89,7 @@ class RowChanges:
         writes: Whether there may be new rows: updated or inserted ones.
         inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
             anew.
+        keeps: Whether the first pass keeps its rows for the second, where both need them; False: `rows_of` sees to it.
         numbered: Columns in which `rows_of` made numbers for inserted rows.
         ensure_single: Raises where a row was matched more often than it may be.
     """
@@ -98,6 +99,7 @@ class RowChanges:
     where: Expression | None
     writes: bool = True
     inserts: bool = False
+    keeps: bool = True
     numbered: tuple[Numbered, ...] = ()
     ensure_single: Callable[[Located], None] = field(default=lambda located: None)
 
@@ -152,12 +154,12 @@ def apply_changes(
     """
     masks = mode is RowChangeMode.MASK_ROWS
     rows = changes.rows_of(changes.candidates, False)
-    if masks and changes.writes and not dry_run:
+    if masks and changes.writes and changes.keeps and not dry_run:
         # Both the positions and the new rows come out of them: one pass over the files, one join, one set of values.
         rows = changed_rows(rows).persist()
     try:
         begun = time.monotonic()
-        located = locate(rows, changes.candidates.columns)
+        located = locate(rows, changes.candidates.columns, with_bits=masks)
         changes.ensure_single(located)
         scan_ms = _since(begun)
         touched = _touched(changes, located, masks)
@@ -213,13 +215,29 @@ class _Work:
         )
 
     def preview(self) -> Preview:
-        counts = self.counts(self.located.total("inserted"), 0, 0)
-        files = self.changes.candidates.only(_chunk(self.touched["file"])).files
-        paths = tuple(files["path"].to_pylist())
-        figures = EditFigures(masks_added=len(paths)) if self.masks else EditFigures(files_removed=len(paths))
-        operation = self._described(counts, figures)
-        version = self.changes.candidates.snapshot.version
-        return Preview(version, operation, {}, paths if self.masks else (), () if self.masks else paths)
+        candidates, gone = self.changes.candidates, _chunk(self.touched["gone"])
+        places = candidates.places(_chunk(self.touched["file"]))
+        files = candidates.files.take(places)
+        live = live_counts(candidates.snapshot, files) if files.num_rows else pa.array([], pa.int64())
+        left = pc.subtract(live, gone)
+        # Behind masks an emptied file goes, wherever its rows went; otherwise a file that gives no row to others.
+        is_emptied = pc.fill_null(pc.equal(left, 0), False)
+        is_whole = is_emptied if self.masks else pc.and_(is_emptied, pa.scalar(not self.located.total("updated")))
+        some, whole = (tuple(files["path"].filter(m).to_pylist()) for m in (pc.invert(is_whole), is_whole))
+        masked, rewritten = (some, ()) if self.masks else ((), some)
+        copied = 0 if self.masks or left.null_count else int(pc.sum(left).as_py() or 0)
+        figures = EditFigures(masks_added=len(masked), files_removed=len(rewritten) + len(whole))
+        counts = self.counts(self.located.total("inserted"), copied, 0)
+        return Preview(
+            candidates.snapshot.version,
+            self._described(counts, figures),
+            {},
+            added=masked,
+            removed=(*rewritten, *whole),
+            read=tuple(candidates.files["path"].to_pylist()),
+            masked=masked,
+            rewritten=rewritten,
+        )
 
     def mask(self, rows: DataFrame) -> Committed:
         """Old rows are masked, new ones written."""
@@ -240,7 +258,8 @@ class _Work:
     def rewrite(self) -> Committed:
         """Files that lose rows are written anew, without them."""
         candidates, numbers = self.changes.candidates, _chunk(self.touched["file"])
-        if not len(numbers) and not self.changes.inserts:
+        inserted = self.located.total("inserted")
+        if not self.located.total("gone") and not inserted:
             return self._nothing()
         chosen = candidates.only(numbers)
         touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
@@ -249,7 +268,7 @@ class _Work:
         whole = None if live.null_count else int(pc.sum(live).as_py() or 0)
         copied = whole - gone if whole is not None else None
         updated = self.located.total("updated")
-        is_whole = copied == 0 and not updated and not self.changes.inserts
+        is_whole = copied == 0 and not updated and not inserted
         rows = changes_rows = self._single(self.changes.rows_of(chosen, True))
         records = is_recorded(self.target) and not is_whole and bool(gone)
         if records:
@@ -257,7 +276,7 @@ class _Work:
         try:
             if copied is None:
                 copied = rows.where(sf.col(KIND) == sf.lit(int(ChangeKind.COPY))).count()
-            fresh = 0 if is_whole else copied + updated + (1 if self.changes.inserts else 0)
+            fresh = copied + updated + inserted
             return self._commit(rows, touched, fresh, records, None, copied)
         finally:
             changes_rows.unpersist()

@@ -196,6 +196,9 @@ class Preview:
         differences: What would change of the table's description: name to the texts before and after (None: absent).
         added: Files that would be added again, as paths of the log; those of rows to write are not known before.
         removed: Files that would be removed, as paths of the log.
+        read: Files that may hold rows that change, and whose rows were looked at.
+        masked: Files that would get a mask over some of their rows, or another one: they are among `added`.
+        rewritten: Files of which some rows would be written anew, into other files: they are among `removed`.
     """
 
     version: int
@@ -203,3 +206,20 @@ class Preview:
     differences: Mapping[str, tuple[str | None, str | None]]
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        whole = len(self.removed) - len(self.rewritten)
+        files = {
+            "reads": len(self.read),
+            "masks": len(self.masked),
+            "rewrites": len(self.rewritten),
+            "removes as a whole": whole,
+        }
+        lines = [f"{self.operation.name} at version {self.version}; nothing was written"]
+        lines += [f"  {name:<20}{count} files" for name, count in files.items() if count]
+        lines += [f"  {name:<20}{before} -> {after}" for name, (before, after) in self.differences.items()]
+        rows = {k: v for k, v in self.operation.metrics.items() if "Rows" in k and v != "0"}
+        return "\n".join([*lines, *(f"  {name:<40}{count}" for name, count in rows.items())])
