@@ -90,9 +90,7 @@ def every_clause(s: Stage) -> Iterator[Step]:
     yield "update", lambda: s.t.update("id in (4, 5)", {"v": "concat(v, '!')"})
     yield (
         "merge",
-        lambda: (
-            s.merge(THREE).whenMatchedDelete("s.id = 6").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
-        ),
+        lambda: s.merge(THREE).whenMatchedDelete("s.id = 6").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
     )
     yield (
         "not matched by source",
@@ -146,9 +144,7 @@ def matches(s: Stage) -> Iterator[Step]:
     )
     yield (
         "an empty source, deletes",
-        lambda: (
-            s.merge(THREE + " where false").whenMatchedUpdateAll().whenNotMatchedBySourceDelete("p = 0").execute()
-        ),
+        lambda: s.merge(THREE + " where false").whenMatchedUpdateAll().whenNotMatchedBySourceDelete("p = 0").execute(),
     )
     yield "no equality", lambda: s.merge(THREE, "t.id > s.id + 95").whenMatchedUpdate(set={"v": "s.v"}).execute()
     yield "never", lambda: s.merge(THREE, "false").whenMatchedDelete().whenNotMatchedInsertAll("s.id = 5").execute()
@@ -196,7 +192,10 @@ def values(s: Stage) -> Iterator[Step]:
     yield "date to timestamp", lambda: s.t.update("id = 33", {"at": "date'2024-02-02'", "day": "'2024-03-03'"})
     yield "boolean to int", lambda: s.t.update("id = 33", {"id": "true"})
     yield "int to date", lambda: s.t.update("id = 33", {"day": "1"})
-    yield "struct by name", lambda: s.t.update("id = 0", {"S": "named_struct('b', named_struct('D', 'q', 'c', 5), 'a', 3)"})
+    yield (
+        "struct by name",
+        lambda: s.t.update("id = 0", {"S": "named_struct('b', named_struct('D', 'q', 'c', 5), 'a', 3)"}),
+    )
     yield "struct with less", lambda: s.t.update("id = 0", {"S": "named_struct('a', 4)"})
     yield "struct with more", lambda: s.t.update("id = 0", {"S": "named_struct('a', 4, 'z', 1)"})
     yield "array", lambda: s.t.update("id = 0", {"many": "array(named_struct('y', 'z', 'x', 8L))"})
@@ -225,15 +224,24 @@ def values(s: Stage) -> Iterator[Step]:
         s.merge("select t.*, 1 as extra from (select 55 id, null S, null d, null day, null at, null many, null m, null f) t")
         .whenNotMatchedInsertAll().execute()
     )  # fmt: skip
-    yield "insert some", lambda: s.merge("select 66 id").whenNotMatchedInsert(values={"id": "s.id", "t.d": "1"}).execute()
-    yield "insert nested", lambda: s.merge("select 67 id").whenNotMatchedInsert(values={"id": "s.id", "S.a": "1"}).execute()
+    yield (
+        "insert some",
+        lambda: s.merge("select 66 id").whenNotMatchedInsert(values={"id": "s.id", "t.d": "1"}).execute(),
+    )
+    yield (
+        "insert nested",
+        lambda: s.merge("select 67 id").whenNotMatchedInsert(values={"id": "s.id", "S.a": "1"}).execute(),
+    )
     yield "merge overflows", lambda: s.merge("select 66 id").whenMatchedUpdate(set={"d": "99999"}).execute()
     yield "merge nested", lambda: s.merge("select 66 id").whenMatchedUpdate(set={"t.S.b.c": "s.id"}).execute()
 
 
 @script(mask=MASK | FEED, rewrite=REWRITE | NAMED | TRACKED)
 def evolving(s: Stage) -> Iterator[Step]:
-    yield "create", lambda: s.create(("id", "int"), ("v", "string"), ("S", "struct<a:int>"), ("l", "array<struct<x:int>>"))
+    yield (
+        "create",
+        lambda: s.create(("id", "int"), ("v", "string"), ("S", "struct<a:int>"), ("l", "array<struct<x:int>>")),
+    )
     yield (
         "append",
         lambda: s.append(
@@ -245,8 +253,14 @@ def evolving(s: Stage) -> Iterator[Step]:
         return s.merge(sql).withSchemaEvolution()
 
     star = "select {0} id, 's' v, {1} from range(1)"
-    yield "not asked for", lambda: s.merge(star.format(1, "named_struct('a', 1) S, null l, 1 n")).whenMatchedUpdateAll().execute()
-    yield "update all", lambda: grown(star.format(1, "named_struct('a', 1) S, null l, 1 n")).whenMatchedUpdateAll().execute()
+    yield (
+        "not asked for",
+        lambda: s.merge(star.format(1, "named_struct('a', 1) S, null l, 1 n")).whenMatchedUpdateAll().execute(),
+    )
+    yield (
+        "update all",
+        lambda: grown(star.format(1, "named_struct('a', 1) S, null l, 1 n")).whenMatchedUpdateAll().execute(),
+    )
     yield (
         "insert all, fewer columns",
         lambda: grown("select 10 id, 2 N, 'new' o").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
@@ -266,7 +280,10 @@ def evolving(s: Stage) -> Iterator[Step]:
         "nested with less, inserted",
         lambda: grown("select 12 id, named_struct('b', 60) S").whenNotMatchedInsertAll().execute(),
     )
-    yield "in arrays", lambda: grown("select 1 id, array(named_struct('x', 1, 'y', 2)) l").whenMatchedUpdateAll().execute()
+    yield (
+        "in arrays",
+        lambda: grown("select 1 id, array(named_struct('x', 1, 'y', 2)) l").whenMatchedUpdateAll().execute(),
+    )
     yield "set a new column", lambda: grown("select 3 id, 'q' q").whenMatchedUpdate(set={"q": "s.q"}).execute()
     yield "set an unknown column", lambda: grown("select 3 id, 'q' q").whenMatchedUpdate(set={"r": "s.q"}).execute()
     yield "set another's column", lambda: grown("select 3 id, 'q' q2").whenMatchedUpdate(set={"v": "s.q2"}).execute()
@@ -275,7 +292,10 @@ def evolving(s: Stage) -> Iterator[Step]:
         lambda: grown("select 20 id, 1 w, 2 unused").whenNotMatchedInsert(values={"id": "s.id", "w": "s.w"}).execute(),
     )
     yield "delete alone", lambda: grown("select 20 id, 1 x9").whenMatchedDelete().execute()
-    yield "set a new field", lambda: grown("select 3 id, named_struct('c', 1) S").whenMatchedUpdate(set={"S.c": "s.S.c"}).execute()
+    yield (
+        "set a new field",
+        lambda: grown("select 3 id, named_struct('c', 1) S").whenMatchedUpdate(set={"S.c": "s.S.c"}).execute(),
+    )
     yield "another type", lambda: grown("select 3 id, 7L n").whenMatchedUpdateAll().execute()
     yield "a type that does not go", lambda: grown("select 3 id, array(1) n").whenMatchedUpdateAll().execute()
     yield (
@@ -357,14 +377,28 @@ def numbers(s: Stage) -> Iterator[Step]:
     always = s.delta.IdentityGenerator(start=10, step=5)
     yield "create", lambda: create(s.delta.DeltaTable.create(s.spark).location(s.path), generatedAlwaysAs=always)
     yield "append", lambda: s.append("select cast(id as int) id, 'v' v from range(3)")
-    yield "insert all", lambda: s.merge("select 1 id, 'u' v union all select 7, 'i'").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    yield (
+        "insert all",
+        lambda: (
+            s.merge("select 1 id, 'u' v union all select 7, 'i'")
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .execute()
+        ),
+    )
     yield "insert", lambda: s.merge("select 8 id").whenNotMatchedInsert(values={"id": "s.id"}).execute()
-    yield "insert the number", lambda: s.merge("select 9 id").whenNotMatchedInsert(values={"id": "s.id", "n": "1"}).execute()
+    yield (
+        "insert the number",
+        lambda: s.merge("select 9 id").whenNotMatchedInsert(values={"id": "s.id", "n": "1"}).execute(),
+    )
     yield "star brings the number", lambda: s.merge("select 9 id, 'v' v, 1L n").whenNotMatchedInsertAll().execute()
     yield "update the number", lambda: s.t.update("id = 1", {"n": "1"})
     yield "merge the number", lambda: s.merge("select 1 id").whenMatchedUpdate(set={"n": "1"}).execute()
     yield "update beside it", lambda: s.t.update("id = 1", {"v": "'x'"})
-    yield "no insert after all", lambda: s.merge("select 1 id, 'w' v").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    yield (
+        "no insert after all",
+        lambda: s.merge("select 1 id, 'w' v").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
+    )
     yield "two inserts", lambda: (
         s.merge("select 20 id, 'a' v union all select 21, 'b'")
         .whenNotMatchedInsert("s.id = 20", {"id": "s.id", "v": "'first'"}).whenNotMatchedInsertAll().execute()
@@ -377,7 +411,10 @@ def numbers_by_default(s: Stage) -> Iterator[Step]:
     default = s.delta.IdentityGenerator(start=-1, step=-2)
     yield "create", lambda: s.create(("n", "bigint"), ("id", "int"), n={"generatedByDefaultAs": default})
     yield "append", lambda: s.append("select cast(id as int) id from range(2)")
-    yield "insert the number", lambda: s.merge("select 9 id").whenNotMatchedInsert(values={"id": "s.id", "n": "-50"}).execute()
+    yield (
+        "insert the number",
+        lambda: s.merge("select 9 id").whenNotMatchedInsert(values={"id": "s.id", "n": "-50"}).execute(),
+    )
     yield "insert", lambda: s.merge("select 10 id").whenNotMatchedInsert(values={"id": "s.id"}).execute()
     yield "star without it", lambda: s.merge("select 11 id").whenNotMatchedInsertAll().execute()
     yield "star with it", lambda: s.merge("select 12 id, -99L n").whenNotMatchedInsertAll().execute()
@@ -407,7 +444,10 @@ def defaults(s: Stage) -> Iterator[Step]:
     yield "append", lambda: s.append("select 1 id")
     yield "insert some", lambda: s.merge("select 2 id").whenNotMatchedInsert(values={"id": "s.id"}).execute()
     yield "insert all, fewer", lambda: s.merge("select 3 id, 'x' v").whenNotMatchedInsertAll().execute()
-    yield "insert all, evolving", lambda: s.merge("select 3 id, 'x' v").withSchemaEvolution().whenNotMatchedInsertAll().execute()
+    yield (
+        "insert all, evolving",
+        lambda: s.merge("select 3 id, 'x' v").withSchemaEvolution().whenNotMatchedInsertAll().execute(),
+    )
     yield "default in update", lambda: s.t.update("id = 2", {"v": "default"})
     yield "default in merge", lambda: (
         s.merge("select 2 id union all select 4").whenMatchedUpdate(set={"w": "default"})
@@ -418,7 +458,10 @@ def defaults(s: Stage) -> Iterator[Step]:
 
 @script(mask=MASK | FEED | TRACKED, rewrite=REWRITE | NAMED)
 def partitions(s: Stage) -> Iterator[Step]:
-    yield "create", lambda: s.create(("id", "int"), ("p", "string"), ("d", "date"), ("v", "int"), partition_by=("p", "d"))
+    yield (
+        "create",
+        lambda: s.create(("id", "int"), ("p", "string"), ("d", "date"), ("v", "int"), partition_by=("p", "d")),
+    )
     yield (
         "append",
         lambda: s.append(
@@ -467,16 +510,28 @@ def refused(s: Stage) -> Iterator[Step]:
     ):  # fmt: skip
         yield f"delete {n}: {condition}", lambda c=condition: s.t.delete(c)
     for n, (condition, value) in enumerate(
-        [("id = 1", "nope"), ("id = 1", "(select 1)"), ("id = 1", "max(v)"), ("rand() < 2", "'x'"), ("id = 1", "explode(array(1))")]
+        [
+            ("id = 1", "nope"),
+            ("id = 1", "(select 1)"),
+            ("id = 1", "max(v)"),
+            ("rand() < 2", "'x'"),
+            ("id = 1", "explode(array(1))"),
+        ]
     ):
         yield f"update {n}: {condition} {value}", lambda c=condition, v=value: s.t.update(c, {"v": v})
     yield "no clauses", lambda: s.merge(THREE).execute()
     yield "unreachable", lambda: s.merge(THREE).whenMatchedDelete().whenMatchedUpdateAll().execute()
-    yield "unreachable insert", lambda: s.merge(THREE).whenNotMatchedInsertAll().whenNotMatchedInsertAll("s.id = 1").execute()
+    yield (
+        "unreachable insert",
+        lambda: s.merge(THREE).whenNotMatchedInsertAll().whenNotMatchedInsertAll("s.id = 1").execute(),
+    )
     yield (
         "unreachable by source",
         lambda: (
-            s.merge(THREE).whenNotMatchedBySourceDelete().whenNotMatchedBySourceUpdate("t.id = 1", {"v": "'x'"}).execute()
+            s.merge(THREE)
+            .whenNotMatchedBySourceDelete()
+            .whenNotMatchedBySourceUpdate("t.id = 1", {"v": "'x'"})
+            .execute()
         ),
     )
     yield "ambiguous", lambda: s.merge(THREE, "id = 1").whenMatchedDelete().execute()
@@ -492,7 +547,10 @@ def refused(s: Stage) -> Iterator[Step]:
     yield "not boolean", lambda: s.merge(THREE).whenMatchedDelete("s.v").execute()
     yield "set twice", lambda: s.merge(THREE).whenMatchedUpdate(set={"v": "1", "V": "2"}).execute()
     yield "insert twice", lambda: s.merge(THREE).whenNotMatchedInsert(values={"v": "1", "t.v": "2"}).execute()
-    yield "source has a column twice", lambda: s.merge("select 5L id, 5L ID, 1 p, 'v' v").whenMatchedUpdateAll().execute()
+    yield (
+        "source has a column twice",
+        lambda: s.merge("select 5L id, 5L ID, 1 p, 'v' v").whenMatchedUpdateAll().execute(),
+    )
     yield "no values", lambda: s.t.update("id = 1", {})
     yield "insert no values", lambda: s.merge(THREE).whenNotMatchedInsert(values={}).execute()
     yield "update no values", lambda: s.merge(THREE).whenMatchedUpdate(set={}).execute()
@@ -514,7 +572,9 @@ def sources(s: Stage) -> Iterator[Step]:
     yield (
         "random values, keys certain",
         lambda: (
-            s.merge("select id, 1 p, case when rand() < 2 then 'r' end v from range(2)").whenMatchedUpdateAll().execute()
+            s.merge("select id, 1 p, case when rand() < 2 then 'r' end v from range(2)")
+            .whenMatchedUpdateAll()
+            .execute()
         ),
     )
     yield (
@@ -532,7 +592,19 @@ def sources(s: Stage) -> Iterator[Step]:
             "t.id = s.id",
         ).whenMatchedUpdateAll().execute()
     )  # fmt: skip
-    yield "keys of another type", lambda: s.merge("select '5' id, 'five' v").whenMatchedUpdate(set={"v": "s.v"}).execute()
-    yield "keys computed", lambda: s.merge("select 4 id", "t.id = s.id + 1 and t.p = 1").whenMatchedUpdate(set={"v": "'c'"}).execute()
-    yield "condition on the source", lambda: s.merge(THREE, "t.id = s.id and s.p = 1").whenMatchedDelete().whenNotMatchedInsertAll().execute()
-    yield "condition on the table", lambda: s.merge(THREE, "t.id = s.id and t.p = 0").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    yield (
+        "keys of another type",
+        lambda: s.merge("select '5' id, 'five' v").whenMatchedUpdate(set={"v": "s.v"}).execute(),
+    )
+    yield (
+        "keys computed",
+        lambda: s.merge("select 4 id", "t.id = s.id + 1 and t.p = 1").whenMatchedUpdate(set={"v": "'c'"}).execute(),
+    )
+    yield (
+        "condition on the source",
+        lambda: s.merge(THREE, "t.id = s.id and s.p = 1").whenMatchedDelete().whenNotMatchedInsertAll().execute(),
+    )
+    yield (
+        "condition on the table",
+        lambda: s.merge(THREE, "t.id = s.id and t.p = 0").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute(),
+    )

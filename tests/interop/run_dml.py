@@ -1,6 +1,6 @@
 """Plays scripts of row changes in one engine: for each table and step the versions before and after, and what went wrong.
 
-    run_dml.py ROOT OUT.json [SCRIPT ...]    in the reference's Python, its folder on PYTHONPATH
+run_dml.py ROOT OUT.json [SCRIPT ...]    in the reference's Python, its folder on PYTHONPATH
 """
 
 import json

@@ -119,7 +119,7 @@ def _remove_whole(
 
 def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates, copies: bool) -> DataFrame:
     """The candidates' rows, and whether they go; `copies` come for free."""
-    rows = read_native(spark, candidates).alias(alias)
+    rows = read_native(spark, candidates, is_even=True).alias(alias)
     kind = sf.when(condition, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
 

@@ -121,7 +121,7 @@ class MergeRows:
         self._matches.release()
 
     def _scope(self, candidates: Candidates, has_values: bool) -> _Scope:
-        table = read_native(self.spark, candidates).alias(self.alias)
+        table = read_native(self.spark, candidates, is_even=True).alias(self.alias)
         both = table.join(self.source.rows)
         values = [self._values(clause, table, both) for clause in self.clauses] if has_values else None
         return _Scope(table, both, candidates.columns, values)

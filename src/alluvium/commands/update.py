@@ -93,7 +93,7 @@ class _Update:
     def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
         """The candidates' rows with their new values; `copies` come for free."""
         schema, given = self.target.schema, self.request.condition
-        frame = read_native(self.spark, candidates).alias(self.request.name)
+        frame = read_native(self.spark, candidates, is_even=True).alias(self.request.name)
         condition = sf.expr(given) if isinstance(given, str) else given
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if condition is None else sf.coalesce(condition, sf.lit(False))
