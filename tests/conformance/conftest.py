@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ratchet import Ratchet
 
 from conformance.cases import Case, load_cases, prepare_table
 from conformance.disputes import is_disputed
 from conformance.lanes import Lane
 from conformance.runner import OUTCOMES, Verdict, judge
 
-RATCHET = Path(__file__).parent / "right.txt"
-UPDATING = os.environ.get("ALLUVIUM_RATCHET") == "update"
+RATCHET = Ratchet(Path(__file__).parent / "right.txt")
 SHOWN_NOTES = 400
 
 VERDICTS: list[Verdict] = []
-
-
-def read_ratchet() -> set[str]:
-    return set(RATCHET.read_text(encoding="utf-8").splitlines()) if RATCHET.exists() else set()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -32,14 +27,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("case", [pytest.param(case, id=case.name) for case in cases] or missing)
 
 
-@pytest.fixture(scope="session")
-def once_right() -> set[str]:
-    """Names of the expectations that were right when the ratchet was last written."""
-    return read_ratchet()
-
-
 @pytest.fixture
-def check_case(once_right: set[str], tmp_path: Path) -> Callable[[Case, Callable[[str], Lane]], None]:
+def check_case(tmp_path: Path) -> Callable[[Case, Callable[[str], Lane]], None]:
     """Judges a case in the lane that is made for its table; fails on what is wrong, or right no more."""
 
     def check(case: Case, lane_of: Callable[[str], Lane]) -> None:
@@ -48,13 +37,7 @@ def check_case(once_right: set[str], tmp_path: Path) -> Callable[[Case, Callable
         lane = lane_of(str(prepare_table(case, tmp_path)))
         verdicts = [v for v in judge(case, lane) if not is_disputed(v.name)]
         VERDICTS.extend(verdicts)
-        bad = [f"{v.name}: {v.note[:SHOWN_NOTES]}" for v in verdicts if v.outcome == "wrong"]
-        if not UPDATING:
-            bad += [
-                f"{v.name}: was right, is {v.outcome}: {v.note[:SHOWN_NOTES]}"
-                for v in verdicts
-                if v.name in once_right and v.outcome in ("weak", "refused")
-            ]
+        bad = RATCHET.complaints(verdicts)
         if bad:
             pytest.fail("\n".join(bad), pytrace=False)
         if verdicts and all(v.outcome == "refused" for v in verdicts):
@@ -64,13 +47,7 @@ def check_case(once_right: set[str], tmp_path: Path) -> Callable[[Case, Callable
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With `ALLUVIUM_RATCHET=update`: writes `right.txt` anew for the cases that ran, keeps the others."""
-    if not UPDATING or not VERDICTS:
-        return
-    ran = {(v.lane, v.case) for v in VERDICTS}
-    kept = {name for name in read_ratchet() if tuple(name.split(" ")[:2]) not in ran}
-    right = kept | {v.name for v in VERDICTS if v.outcome == "right"}
-    RATCHET.write_text("".join(f"{name}\n" for name in sorted(right)), encoding="utf-8")
+    RATCHET.finish(VERDICTS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ratchet import Ratchet
 
 from conformance_paimon.cases import Case, load_cases, prepare_table
 from conformance_paimon.judge import OUTCOMES, Lane, Verdict, judge
 
-RATCHET = Path(__file__).parent / "right.txt"
-UPDATING = os.environ.get("ALLUVIUM_RATCHET") == "update"
+RATCHET = Ratchet(Path(__file__).parent / "right.txt")
 
 VERDICTS: list[Verdict] = []
-
-
-def read_ratchet() -> set[str]:
-    return set(RATCHET.read_text(encoding="utf-8").splitlines()) if RATCHET.exists() else set()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -28,23 +23,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("paimon_case", [pytest.param(c, id=c.name) for c in load_cases()] or missing)
 
 
-@pytest.fixture(scope="session")
-def once_right() -> set[str]:
-    """Names of the reads that were right when the ratchet was last written."""
-    return read_ratchet()
-
-
 @pytest.fixture
-def check_reads(once_right: set[str]) -> Callable[[Case, Lane], None]:
+def check_reads() -> Callable[[Case, Lane], None]:
     """Judges the reads of a case; fails on what is wrong, or right no more."""
 
     def check(case: Case, lane: Lane) -> None:
         verdicts = list(judge(case, str(prepare_table(case)), lane))
         VERDICTS.extend(verdicts)
-        bad = [f"{v.name}: {v.note[:600]}" for v in verdicts if v.outcome == "wrong"]
-        if not UPDATING:
-            lost = [v for v in verdicts if v.name in once_right and v.outcome == "refused"]
-            bad += [f"{v.name}: was right, is {v.outcome}: {v.note[:600]}" for v in lost]
+        bad = RATCHET.complaints(verdicts)
         if bad:
             pytest.fail("\n".join(bad), pytrace=False)
         if verdicts and all(v.outcome == "refused" for v in verdicts):
@@ -54,13 +40,7 @@ def check_reads(once_right: set[str]) -> Callable[[Case, Lane], None]:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """With `ALLUVIUM_RATCHET=update`: writes `right.txt` anew for the cases that ran, keeps the others."""
-    if not UPDATING or not VERDICTS:
-        return
-    ran = {(v.lane, v.case) for v in VERDICTS}
-    kept = {name for name in read_ratchet() if tuple(name.split(" ")[:2]) not in ran}
-    right = kept | {v.name for v in VERDICTS if v.outcome == "right"}
-    RATCHET.write_text("".join(f"{name}\n" for name in sorted(right)), encoding="utf-8")
+    RATCHET.finish(VERDICTS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

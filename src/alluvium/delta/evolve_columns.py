@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import msgspec
 
@@ -71,7 +72,7 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
         _ensure_addable(column)
         parent, _, _ = find_path(schema, column.path[:-1])
         new = replace(column.field, name=column.path[-1])
-        schema = edit_struct(schema, parent, lambda s, new=new, at=column.position: _insert(s, new, at))  # type: ignore[misc]
+        schema = edit_struct(schema, parent, partial(_insert, new=new, position=column.position))
         entry: dict[str, JsonValue] = {"column": _shown_field(new, (*parent, new.name))}
         shown.append(entry if column.position is None else {**entry, "position": str(column.position)})
     return Change(_with_schema(config, schema), Operation("ADD COLUMNS", {"columns": to_json(shown)}))
@@ -142,7 +143,7 @@ def drop_columns(config: TableConfig, paths: Sequence[Path], if_exists: bool = F
                 f"{path[0]!r} is a partition column and cannot be dropped", code="partition-column", column=path[0]
             )
         ensure_unreferenced(config, path)
-        schema = edit_struct(schema, path[:-1], lambda struct, path=path: _without(struct, path))  # type: ignore[misc]
+        schema = edit_struct(schema, path[:-1], partial(_without, path=path))
     metadata = msgspec.structs.replace(
         config.metadata, configuration=without_columns(config.metadata.configuration, spelled)
     )

@@ -7,6 +7,7 @@ the other format could not express.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import msgspec
 import pyarrow as pa
@@ -14,11 +15,13 @@ import pyarrow.compute as pc
 
 from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
+from alluvium.delta.features.feature import CommitContext, Feature, is_supported_for_writers
 from alluvium.delta.features.type_widening import TYPE_CHANGES
 from alluvium.delta.mapping import MODE
 from alluvium.delta.spec import Metadata
 from alluvium.delta.stats import AddStatistics
 from alluvium.errors import InvalidRequest
+from alluvium.plan.write import WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.spark_json import parse_type
 from alluvium.schema.types import DataType, Decimal, Struct
@@ -37,10 +40,28 @@ def enabling_property(version: int) -> str:
     return f"delta.enableIcebergCompatV{version}"
 
 
-def completes(version: int) -> Callable[[Metadata, TableConfig | None], Metadata]:
-    """The pass over metadata that is about to be committed: a new table gets column mapping, as the reference does."""
+def make_feature(
+    version: int,
+    ensure_compatible: Callable[[TableConfig], None],
+    ensure_files: Callable[[CommitContext], None] | None = None,
+) -> Feature:
+    """The feature of one version.
 
-    def complete(metadata: Metadata, before: TableConfig | None) -> Metadata:
+    Args:
+        version: 1 or 2.
+        ensure_compatible: Refuses tables that the version cannot have.
+        ensure_files: Refuses a new description that the files of the table, as they are, do not fit.
+    """
+    name, spec = f"icebergCompatV{version}", f"Iceberg Compatibility V{version}"
+
+    def is_used(config: TableConfig) -> bool:
+        return is_enabled(config.metadata, version)
+
+    def is_obeyed(config: TableConfig) -> bool:
+        return is_supported_for_writers(feature, config.protocol) and is_used(config)
+
+    def on_change(metadata: Metadata, before: TableConfig | None) -> Metadata:
+        """A new table gets column mapping, as the reference does."""
         if not is_enabled(metadata, version):
             return metadata
         _ensure_partitioned_alike(metadata, before, version)
@@ -50,7 +71,37 @@ def completes(version: int) -> Callable[[Metadata, TableConfig | None], Metadata
             return msgspec.structs.replace(metadata, configuration=configuration)
         return metadata
 
-    return complete
+    def on_write(plan: WritePlan, config: TableConfig) -> WritePlan:
+        """ "Require that partition column values are materialized into any Parquet data file that is present in the
+        table, placed *after* the data columns in the parquet schema"
+        """
+        if not is_obeyed(config):
+            return plan
+        ensure_compatible(config)
+        return replace(plan, materialize_partitions=True)
+
+    def on_commit(actions: Actions, context: CommitContext) -> Actions:
+        """Looks at what is committed, and at the table when its description changes."""
+        if not is_obeyed(context.config):
+            return actions
+        if actions.metadata is not None or actions.protocol is not None:
+            ensure_compatible(context.config)
+            if ensure_files is not None:
+                ensure_files(context)
+        ensure_counted(actions, version)
+        return actions
+
+    feature = Feature(
+        name=name,
+        reader=False,
+        spec=spec,
+        requires=("columnMapping",),
+        is_used=is_used,
+        on_change=on_change,
+        on_write=on_write,
+        on_commit=on_commit,
+    )
+    return feature
 
 
 def _ensure_partitioned_alike(metadata: Metadata, before: TableConfig | None, version: int) -> None:

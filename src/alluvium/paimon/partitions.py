@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.paimon.casts.numbers import each
 from alluvium.paimon.java_text import float_text
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -99,13 +100,17 @@ def partition_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Arra
     root = column.type.root
     if root == "DATE":
         days = values.cast(pa.int32())
-        return days.cast(pa.string()) if legacy else _each(days, format_date)
+        return days.cast(pa.string()) if legacy else each(days, format_date, pa.string())
     if root in ("FLOAT", "DOUBLE"):
-        return _each(values, lambda value: float_text(value, single=root == "FLOAT"))
+        return each(values, lambda value: float_text(value, single=root == "FLOAT"), pa.string())
     if root == "BOOLEAN":
         return values.cast(pa.string())
     if root == "TIME_WITHOUT_TIME_ZONE":
-        return values.cast(pa.int32()).cast(pa.string()) if legacy else _each(values.cast(pa.int32()), _time_text)
+        return (
+            values.cast(pa.int32()).cast(pa.string())
+            if legacy
+            else each(values.cast(pa.int32()), _time_text, pa.string())
+        )
     if root.startswith("TIMESTAMP"):
         return _timestamp_text(values, column, legacy)
     if root in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "CHAR", "VARCHAR") or root == "DECIMAL":
@@ -149,11 +154,6 @@ def _time_text(millis: int) -> str:
     seconds, rest = divmod(millis, 1000)
     clock = f"{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
     return f"{clock}.{f'{rest:03d}'.rstrip('0') or '0'}"
-
-
-def _each(values: pa.Array, text: object) -> pa.Array:
-    assert callable(text)
-    return pa.array([None if value is None else text(value) for value in values.to_pylist()], pa.string())
 
 
 def data_paths(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> pa.Array:

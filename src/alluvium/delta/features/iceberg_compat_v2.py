@@ -7,25 +7,15 @@ so that tables with arrays or maps are refused.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from alluvium.delta import iceberg_compat as compat
-from alluvium.delta.actions import Actions
 from alluvium.delta.config import TableConfig
-from alluvium.delta.features.feature import CommitContext, Feature, is_supported_for_writers
 from alluvium.errors import UnsupportedFeature
-from alluvium.plan.write import WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Map
 
 _VERSION = 2
 #: "Require that the table schema contains only data types in the following allow-list": these are not in it.
 _FORBIDDEN = frozenset((t.VOID, t.VARIANT))
-
-
-def is_used(config: TableConfig) -> bool:
-    """ "This table feature is enabled when the table property `delta.enableIcebergCompatV2` is set to `true`." """
-    return compat.is_enabled(config.metadata, _VERSION)
 
 
 def _is_allowed(data_type: DataType) -> bool:
@@ -60,31 +50,4 @@ def ensure_compatible(config: TableConfig) -> None:
             )
 
 
-def on_write(plan: WritePlan, config: TableConfig) -> WritePlan:
-    """ "Require that partition column values be materialized when writing Parquet data files" """
-    if not (is_supported_for_writers(FEATURE, config.protocol) and is_used(config)):
-        return plan
-    ensure_compatible(config)
-    return replace(plan, materialize_partitions=True)
-
-
-def on_commit(actions: Actions, context: CommitContext) -> Actions:
-    """Looks at what is committed, and at the table when its description changes."""
-    if not (is_supported_for_writers(FEATURE, context.config.protocol) and is_used(context.config)):
-        return actions
-    if actions.metadata is not None or actions.protocol is not None:
-        ensure_compatible(context.config)
-    compat.ensure_counted(actions, _VERSION)
-    return actions
-
-
-FEATURE = Feature(
-    name="icebergCompatV2",
-    reader=False,
-    spec="Iceberg Compatibility V2",
-    requires=("columnMapping",),
-    is_used=is_used,
-    on_change=compat.completes(_VERSION),
-    on_write=on_write,
-    on_commit=on_commit,
-)
+FEATURE = compat.make_feature(_VERSION, ensure_compatible)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import re
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,7 +33,7 @@ def failed(value: object, target: DataType) -> InvalidRequest:
     )
 
 
-def each(values: pa.Array, function: Callable[[object], object], target: pa.DataType) -> pa.Array:
+def each(values: pa.Array, function: Callable[[Any], object], target: pa.DataType) -> pa.Array:
     """A function of single values, applied to each distinct one once."""
     encoded = values.dictionary_encode()
     made = pa.array([None if v is None else function(v) for v in encoded.dictionary.to_pylist()], target)

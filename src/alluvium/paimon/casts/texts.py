@@ -17,7 +17,7 @@ _MAX_LENGTH = 2_147_483_647
 def to_text(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:
     """CHAR(n) is cut and filled with blanks, VARCHAR(n) is cut."""
     if source.root in ("BINARY", "VARBINARY", "BLOB"):
-        made = each(values, lambda data: bytes(data).decode("utf-8", "replace"), pa.string())  # type: ignore[call-overload]
+        made = each(values, lambda data: bytes(data).decode("utf-8", "replace"), pa.string())
         return _cut(made, target.length)
     made = _text_of(values, source, time_zone)
     made = _cut(made, target.length)
@@ -31,14 +31,14 @@ def _cut(values: pa.Array, length: int) -> pa.Array:
 def _text_of(values: pa.Array, source: DataType, time_zone: str) -> pa.Array:
     if source.root in ("FLOAT", "DOUBLE"):
         single = source.root == "FLOAT"
-        return each(values, lambda number: float_text(float(number), single), pa.string())  # type: ignore[arg-type]
+        return each(values, lambda number: float_text(float(number), single), pa.string())
     if source.root == "DATE":
-        return each(values.cast(pa.int32()), lambda days: format_date(int(days)), pa.string())  # type: ignore[call-overload]
+        return each(values.cast(pa.int32()), lambda days: format_date(int(days)), pa.string())
     if source.root == "TIME_WITHOUT_TIME_ZONE":
-        return each(values.cast(pa.int32()), lambda ms: _clock(int(ms), source.precision), pa.string())  # type: ignore[call-overload]
+        return each(values.cast(pa.int32()), lambda ms: _clock(int(ms), source.precision), pa.string())
     if source.root.startswith("TIMESTAMP"):
         nanos = to_wall_clock(values, source, time_zone)
-        return each(nanos, lambda value: _instant(int(value), source.precision), pa.string())  # type: ignore[call-overload]
+        return each(nanos, lambda value: _instant(int(value), source.precision), pa.string())
     if source.root == "DECIMAL":
         return each(values, lambda number: format(number, "f"), pa.string())
     return values.cast(pa.string())

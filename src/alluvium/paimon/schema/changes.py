@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -32,7 +33,7 @@ class Move:
         return {"fieldName": self.column, "referenceFieldName": self.reference, "type": self.kind}
 
 
-class SchemaChange:
+class SchemaChange(ABC):
     """One change of a schema. Made by the functions of this class; `TableSchema.apply` carries it out.
 
     Example:
@@ -133,9 +134,9 @@ class SchemaChange:
             raise _invalid(f"unknown action {action!r}", hint=suggest(str(action), _PARSERS))
         return parse(document)
 
+    @abstractmethod
     def as_dict(self) -> dict[str, JsonValue]:
         """Paimon's JSON form."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)
