@@ -10,14 +10,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dml_scripts import SCRIPTS, Stage
+from dml import made, refusals, values, verbs  # noqa: F401  # they register themselves
+from dml.stage import SCRIPTS, Stage
 
 
 def versions(path: Path) -> int:
     return len([p for p in (path / "_delta_log").glob("*.json") if p.stem.isdigit()])
 
 
-def play(spark, delta, root: Path, names=()) -> dict:
+def play(spark, delta, root: Path, names=(), out: Path | None = None) -> dict:
     """By script and table: what each step came to. Tables go to folders under the root."""
     told = {}
     for name in names or SCRIPTS:
@@ -33,6 +34,8 @@ def play(spark, delta, root: Path, names=()) -> dict:
                 seconds = round(time.monotonic() - started, 2)
                 steps.append({"step": step, "first": before, "end": versions(path), "error": error, "took": seconds})
             told[f"{name}-{table}"] = steps
+            if out is not None:
+                out.write_text(json.dumps(told))
     return told
 
 
@@ -42,5 +45,4 @@ if __name__ == "__main__":
     from delta import tables
 
     root, out, *names = sys.argv[1:]
-    told = play(delta_session(), tables, Path(root), names)
-    Path(out).write_text(json.dumps(told))
+    play(delta_session(), tables, Path(root), names, Path(out))

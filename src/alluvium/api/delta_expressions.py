@@ -18,7 +18,7 @@ def expression_argument(given: object, argument: str) -> Column | str:
     if isinstance(given, (Column, str)):
         return given
     raise WrongType(
-        f"{argument!r} must be a Spark SQL Column or a string (expression in SQL syntax), "
+        f"{argument} must be a Spark SQL Column or a string (expression in SQL syntax), "
         f"found to be of type {type(given)}",
         code="wrong-type",
     )

@@ -116,6 +116,9 @@ class DeltaMergeBuilder:
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None
     ) -> DeltaMergeBuilder:
-        given = None if condition is None else expression_argument(condition, "condition")
+        given = None if condition is None else expression_argument(condition, "'condition'")
+        if action is Action.UPDATE and values is not None and not values:
+            # As in delta-spark, an update of no columns is no clause.
+            return self
         clauses = (*self._request.clauses, Clause(when, action, given, values))
         return replace(self, _request=replace(self._request, clauses=clauses))

@@ -28,6 +28,7 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import time_zone
+from alluvium.spark.types import show_not_null
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
@@ -113,8 +114,9 @@ class DeltaTable:
 
     def toDF(self) -> DataFrame:
         """The rows of the newest version."""
-        df = read_native(self._spark, DeltaSource(self._access.snapshot()))
-        return df if self._alias is None else df.alias(self._alias)
+        snapshot = self._access.snapshot()
+        df = read_native(self._spark, DeltaSource(snapshot))
+        return show_not_null(df if self._alias is None else df.alias(self._alias), snapshot.config.schema)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under a name for expressions."""
@@ -221,7 +223,7 @@ class DeltaTable:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read; the error names it.
         """
-        given = None if condition is None else expression_argument(condition, "condition")
+        given = None if condition is None else expression_argument(condition, "'condition'")
         return delete_rows(
             self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry
         )
@@ -252,7 +254,7 @@ class DeltaTable:
         """
         # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
         values = set_argument(set, "'set'")
-        given = None if condition is None else expression_argument(condition, "condition")
+        given = None if condition is None else expression_argument(condition, "'condition'")
         request = UpdateRequest(given, values, self._alias)
         return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
 
@@ -276,7 +278,7 @@ class DeltaTable:
             )
         if not isinstance(source, DataFrame):
             raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
-        request = MergeRequest(source, expression_argument(condition, "condition"), alias=self._alias)
+        request = MergeRequest(source, expression_argument(condition, "'condition'"), alias=self._alias)
         return DeltaMergeBuilder(self._spark, self._access, request)
 
     # --- columns, constraints and properties as methods ---

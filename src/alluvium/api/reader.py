@@ -42,6 +42,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native, unreadable
 from alluvium.spark.session import LaneChoice, choose_lane, hadoop_access, is_connect, time_zone
+from alluvium.spark.types import show_not_null
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 
@@ -154,7 +155,8 @@ def _read_delta(
     if snapshot.state.deferred:
         return _narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    return _narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    frame = _narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:

@@ -16,7 +16,6 @@ from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, SourceFigures, keep_source
-from alluvium.commands.new_values import ensure_no_identities
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -30,7 +29,7 @@ from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, Ro
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.types import from_spark
 
@@ -153,9 +152,6 @@ class _Merge:
         joined = table.join(request.source)
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
         self.rows.ensure_resolvable(table)
-        for clause in request.clauses:
-            if clause.action is Action.UPDATE and clause.values is not None:
-                ensure_no_identities(self.target, frozenset(clause.values))
         figures = self._measured(table, condition, snapshot)
         rows = replace(self.rows, broadcasts=self._broadcasts(figures))
         where = self._scope(table, condition, snapshot, figures)
@@ -174,6 +170,7 @@ class _Merge:
             # Rows that met are kept anyway; numbers are made once.
             keeps=p.rows.only_inserts or bool(p.rows.numbered),
             inserts=bool(self.request.of(When.NOT_MATCHED)),
+            joins=True,
             numbered=p.rows.numbered,
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
@@ -224,7 +221,7 @@ class _Merge:
             ).decode()
 
         return {
-            "predicate": msgspec.json.encode([without_names(condition.sql)]).decode(),
+            "predicate": msgspec.json.encode([shown_text(table, condition, TABLE)]).decode(),
             "matchedPredicates": listed(When.MATCHED),
             "notMatchedPredicates": listed(When.NOT_MATCHED),
             "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
@@ -256,10 +253,5 @@ class _Merge:
 
 
 def _shown(clause: Clause, condition: str | None) -> dict[str, str]:
-    shown = {} if condition is None else {"predicate": without_names(condition)}
+    shown = {} if condition is None else {"predicate": condition}
     return {**shown, "actionType": clause.action.value}
-
-
-def without_names(sql: str) -> str:
-    """SQL without the name that nobody gave the table."""
-    return sql.replace(f"{TABLE}.", "")

@@ -9,9 +9,10 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_source import NUMBER, MergeSource
-from alluvium.commands.new_values import generated, with_generated
+from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
 from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features.identity_columns import identities
@@ -20,14 +21,15 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
-from alluvium.schema.types import Field
+from alluvium.schema.types import Field, Struct
 from alluvium.spark.assign import Assignments, assigned_columns, assignments, null_of
 from alluvium.spark.derive import with_numbers
 from alluvium.spark.fit import fit
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
-from alluvium.spark.resolve import attributes, resolve_condition
+from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote, sql_type
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.text_lengths import within_length
 from alluvium.spark.types import from_spark
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
@@ -54,8 +56,11 @@ class _Matches:
 
 @dataclass(frozen=True, slots=True)
 class _Scope:
-    """Rows that expressions are resolved over, and the values that the clauses set (none where nobody asks)."""
+    """Rows that expressions are resolved over, the columns that the table has now, and the values that the clauses set
+    (none where nobody asks).
+    """
 
+    schema: Struct
     table: DataFrame
     both: DataFrame
     columns: RowColumns
@@ -124,7 +129,7 @@ class MergeRows:
         table = read_native(self.spark, candidates, is_even=True).alias(self.alias)
         both = table.join(self.source.rows)
         values = [self._values(clause, table, both) for clause in self.clauses] if has_values else None
-        return _Scope(table, both, candidates.columns, values)
+        return _Scope(candidates.snapshot.config.schema, table, both, candidates.columns, values)
 
     def _about(self, *whens: When) -> list[int]:
         """The numbers of the clauses about some rows."""
@@ -150,8 +155,7 @@ class MergeRows:
         alone = self.source.numbered.join(met, sf.col(NUMBER) == sf.col(_MET), "left_anti")
         chosen = self._chosen(scope, about, sf.lit(False)).alias(_CLAUSE)
         marked = alone.select("*", chosen).where(sf.col(_CLAUSE).isNotNull())
-        before = {f.name: null_of(f.type) for f in self.target.schema.fields}
-        before.update((name, null_of(t.LONG)) for name in scope.columns.names)
+        before = {name: null_of(t.LONG) for name in scope.columns.names}
         return self._after(scope, marked, about, before, sf.lit(False), True, [])
 
     def _after(
@@ -169,7 +173,7 @@ class MergeRows:
         told = [self._kind(about).alias(KIND), is_pair.alias(MATCHED), *more]
         if values is None:
             return marked.select(*(before[name].alias(name) for name in (names.file, names.row)), *told)
-        before = {**{f.name: null_of(f.type) for f in schema.fields}, **before}
+        before = {**before, **{f.name: _as_evolved(before, f, scope.schema) for f in schema.fields}}
         clauses = [(number, self.clauses[number].action, values[number]) for number in about]
         columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
         recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
@@ -217,13 +221,16 @@ class MergeRows:
         for clause in self.clauses:
             self.condition_text(clause, table)
             self._values(clause, table, joined)
+            if clause.action is not Action.DELETE:
+                ensure_no_identities(self.target, self._given(clause), is_insert=clause.action is Action.INSERT)
 
     def condition_text(self, clause: Clause, table: DataFrame) -> str | None:
-        """The clause's condition as SQL; None: it has none."""
+        """The clause's condition for the history; None: it has none."""
         if clause.condition is None:
             return None
         rows = self._visible(clause, table, table.join(self.source.rows))
-        return resolve_condition(rows, clause.condition, f"the condition of {clause.shown}").sql
+        found = resolve_condition(rows, clause.condition, f"the condition of {clause.shown}")
+        return shown_text(table, found, TABLE)
 
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
@@ -269,7 +276,8 @@ class MergeRows:
             found = Assignments(dict(self._starred(clause)))
         else:
             rows = self._visible(clause, table, joined)
-            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown)
+            defaults = default_values(self.target)
+            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown, defaults)
         return found if clause.action is Action.UPDATE else self._inserted(found)
 
     def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
@@ -281,7 +289,10 @@ class MergeRows:
         for f in self.target.schema.fields:
             found = columns.get(f.name.casefold())
             if found is not None:
-                yield (f.name,), fit(found, types[f.name.casefold()], f.type, f.name)
+                fitted = fit(found, types[f.name.casefold()], f.type, f.name)
+                if fitted is not found:
+                    ensure_fits(source, fitted, f.name, f.type)
+                yield (f.name,), within_length(fitted, f)
             elif not self.evolves and f.name not in made:
                 raise InvalidRequest(
                     f"{clause.shown} needs a column {f.name!r} of the source",
@@ -318,6 +329,14 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
+
+
+def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:
+    """A column as rows had it, in the type that it has now."""
+    known = old.find(f.name)
+    if known is None or f.name not in before:
+        return null_of(f.type)
+    return fit(before[f.name], known.type, f.type, f.name)
 
 
 def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:

@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -39,7 +41,7 @@ from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, Located, changed_rows, locate
 from alluvium.spark.scan.names import quote
-from alluvium.spark.write import write_files
+from alluvium.spark.write import data_error, write_files
 
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
@@ -90,6 +92,7 @@ class RowChanges:
         inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
             anew.
         keeps: Whether the first pass keeps its rows for the second, where both need them; False: `rows_of` sees to it.
+        joins: Whether rows come out of a join.
         numbered: Columns in which `rows_of` made numbers for inserted rows.
         ensure_single: Raises where a row was matched more often than it may be.
     """
@@ -100,6 +103,7 @@ class RowChanges:
     writes: bool = True
     inserts: bool = False
     keeps: bool = True
+    joins: bool = False
     numbered: tuple[Numbered, ...] = ()
     ensure_single: Callable[[Located], None] = field(default=lambda located: None)
 
@@ -159,7 +163,7 @@ def apply_changes(
         rows = changed_rows(rows).persist()
     try:
         begun = time.monotonic()
-        located = locate(rows, changes.candidates.columns, with_bits=masks)
+        located = _locate(rows, changes, masks, target.url)
         changes.ensure_single(located)
         scan_ms = _since(begun)
         touched = _touched(changes, located, masks)
@@ -169,6 +173,14 @@ def apply_changes(
         return work.mask(rows) if masks else work.rewrite()
     finally:
         rows.unpersist()
+
+
+def _locate(rows: DataFrame, changes: RowChanges, masks: bool, url: str) -> Located:
+    try:
+        return locate(rows, changes.candidates.columns, with_bits=masks)
+    except (PySparkException, Py4JJavaError) as error:
+        # The first job that computes new values, where they are kept.
+        raise data_error(error, url) from error
 
 
 def _touched(changes: RowChanges, located: Located, masks: bool) -> pa.Table:
@@ -331,7 +343,9 @@ class _Work:
         columns = [sf.col(quote(name)) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *_id_columns(self.changes.candidates, plan)), plan.schema, plan)
         tasks = max(1, -(-fresh // _ROWS_A_TASK))
-        few = self.masks and tasks < self.spark.sparkContext.defaultParallelism
+        # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
+        is_spread = self.masks or self.changes.joins
+        few = is_spread and tasks < self.spark.sparkContext.defaultParallelism
         write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
         return numbered_files(self.target.store, plan, self.changes.numbered)
 
@@ -348,7 +362,10 @@ class _Work:
             updated = rows.where(kind == sf.lit(int(ChangeKind.UPDATE)))
             after = after.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
         completed = complete(after, plan.schema, plan, Assignment.CAST)
-        write_files(self.spark, completed.df.coalesce(self.spark.sparkContext.defaultParallelism), completed.plan)
+        total = self.located.total
+        told_rows = total("gone") + total("updated") + total("inserted")
+        tasks = min(max(1, -(-told_rows // _ROWS_A_TASK)), self.spark.sparkContext.defaultParallelism)
+        write_files(self.spark, completed.df.coalesce(tasks), completed.plan)
         return written_files(self.target.store, plan)[0]
 
     def _discard(self, *plans: WritePlan) -> None:
@@ -356,8 +373,14 @@ class _Work:
             self.target.store.delete_tree(plan.directory)
 
     def _nothing(self) -> Committed:
-        """As the reference, a verb that changes no row makes no commit."""
-        metrics = self._metrics(Counts(scan_ms=self.scan_ms), EditFigures())
+        """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""
+        counts = Counts(scan_ms=self.scan_ms)
+        if self.target.is_changed:
+            read = ReadScope(blind=False, where=self.changes.where)
+            touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
+            changes = FileChanges(written, (), self.verb.operation, read=read, touched=touched)
+            return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))
+        metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
 
     def _metrics(self, counts: Counts, figures: EditFigures) -> dict[str, str]:

@@ -112,6 +112,7 @@ class EditFigures:
         files_removed: Files that are gone.
         bytes_removed: Their size.
         masks_added: Files that got a mask, or another one.
+        bytes_masked: Their size.
         masks_updated: Those of them that had one before.
         masks_removed: Masks that hold no longer: those that were updated, and those of files that are gone.
         change_files: Files of change data.
@@ -122,6 +123,7 @@ class EditFigures:
     files_removed: int = 0
     bytes_removed: int = 0
     masks_added: int = 0
+    bytes_masked: int = 0
     masks_updated: int = 0
     masks_removed: int = 0
     change_files: int = 0
