@@ -87,6 +87,38 @@ def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1) -> 
     _write_commits(root, table.schema, adds, commits)
 
 
+def link_table(root: Path, source: Path) -> None:
+    """A table's twin: data files are shared, the log is its own."""
+    (root / "_delta_log").mkdir(parents=True)
+    for path in source.glob("*.parquet"):
+        (root / path.name).hardlink_to(path)
+    for path in (source / "_delta_log").glob("*.json"):
+        shutil.copy(path, root / "_delta_log")
+
+
+def make_vectors_enabled(root: Path, source: Path) -> None:
+    """A table's files in a table that takes deletion vectors."""
+    for path in source.glob("*.parquet"):
+        (root / path.name).hardlink_to(path)
+    for action in (actions := _read_lines(source)):
+        if "protocol" in action:
+            action["protocol"] = _features("deletionVectors")
+        if "metaData" in action:
+            action["metaData"]["configuration"] = {"delta.enableDeletionVectors": "true"}
+    _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
+
+
+def make_news(path: Path, count: int, known: int) -> None:
+    """Rows to merge into a table whose ids run up to `known`: every other one has an id of the table."""
+    table = rows(count, 0, seed=99)
+    numbers = np.arange(count, dtype=np.int64)
+    # Evenly over the table, in no order.
+    there = (numbers // 2 * (2 * known // count) + 13) % known
+    ids = np.where(numbers % 2 == 0, there, known + numbers)
+    order = np.random.default_rng(99).permutation(count)
+    pq.write_table(table.set_column(0, "id", pa.array(ids)).take(pa.array(order)), path, compression="snappy")
+
+
 def make_masked(root: Path, source: Path, fraction: float) -> None:
     """A table's files with a deletion vector each, of rows drawn at random: all vectors lie in one file."""
     for path in source.glob("*.parquet"):

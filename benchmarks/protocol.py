@@ -1,7 +1,8 @@
 """The talk between the bench and its workers: one JSON object a line, a request in, an answer out.
 
 A worker is a process of one engine that stays warm between requests, so that rounds of different engines can be
-interleaved. This module must run on the Python of every engine: standard library only.
+interleaved. A request may carry two others, `before` and `after`, which are done without taking the time; the answer of
+`after` is then what is checked. This module must run on the Python of every engine: standard library only.
 """
 
 from __future__ import annotations
@@ -31,12 +32,16 @@ def serve(verbs: Mapping[str, Verb], versions: Callable[[], Mapping[str, str]]) 
 
 
 def _answer(verbs: Mapping[str, Verb], request: Mapping[str, Any]) -> dict[str, Any]:
-    started = time.perf_counter()
     try:
+        if "before" in request:
+            verbs[request["before"]["do"]](request["before"])
+        started = time.perf_counter()
         check = verbs[request["do"]](request)
+        seconds = time.perf_counter() - started
+        if "after" in request:
+            check = verbs[request["after"]["do"]](request["after"])
     except Exception:  # noqa: BLE001 - told to the bench, which stops
         return {"error": traceback.format_exc()}
-    seconds = time.perf_counter() - started
     return {"seconds": seconds, "check": check, "peak_mb": _peak_mb()}
 
 

@@ -1,4 +1,4 @@
-"""Alluvium beside raw Parquet, delta-spark, deltalake and pypaimon, in one run: run.py [--only NAME] [--scale 1.0] [--quick].
+"""Alluvium beside its peers, in one run: run.py [--only NAME] [--scale 1.0] [--quick].
 
 Every engine has a process of its own (peers in the environment of `../shared/reference/setup`), warm between rounds;
 rounds are interleaved (A B C A B C ...), the median counts. Prints ratios, keeps everything as JSON in `results/`.

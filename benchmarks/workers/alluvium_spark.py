@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark import __version__
 from pyspark.sql import DataFrame
+from spark_dml import dml_verbs
 from spark_queries import project_session, verbs
 
 import alluvium
@@ -17,6 +18,9 @@ def write(df: DataFrame, path: str, mode: str) -> None:
 if __name__ == "__main__":
     spark = project_session()
     serve(
-        verbs(spark, lambda path: alluvium.read(spark, path), write),
+        {
+            **verbs(spark, lambda path: alluvium.read(spark, path), write),
+            **dml_verbs(spark, lambda path: alluvium.DeltaTable.forPath(spark, path)),
+        },
         lambda: {"alluvium": alluvium.__version__, "pyspark": __version__},
     )

@@ -7,6 +7,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from protocol import serve
 
@@ -36,6 +37,30 @@ def appends(request: Mapping[str, Any]) -> object:
     return None
 
 
+def delete(request: Mapping[str, Any]) -> object:
+    deltalake.DeltaTable(request["path"]).delete(request["where"])
+    return None
+
+
+def update(request: Mapping[str, Any]) -> object:
+    deltalake.DeltaTable(request["path"]).update(updates=request["set"], predicate=request["where"])
+    return None
+
+
+def merge(request: Mapping[str, Any]) -> object:
+    table, source = deltalake.DeltaTable(request["path"]), pq.read_table(request["source"])
+    builder = table.merge(source, "t.id = s.id", source_alias="s", target_alias="t")
+    builder.when_matched_update_all().when_not_matched_insert_all().execute()
+    return None
+
+
+def digest(request: Mapping[str, Any]) -> object:
+    query = "select count(*), sum(id), sum(quantity), sum(length(name)), count(discount) from t"
+    rows = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(request["path"])).execute(query).read_all()
+    return [int(column[0].as_py()) for column in rows.columns]
+
+
 if __name__ == "__main__":
     verbs = {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "appends": appends}
+    verbs |= {"delete": delete, "update": update, "merge": merge, "digest": digest}
     serve(verbs, lambda: {"deltalake": deltalake.__version__})

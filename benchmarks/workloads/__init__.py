@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workloads import logs, paimon, reading, writing
+from workloads import dml, logs, paimon, reading, writing
 from workloads.bench import Bench, Workload
 
-WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS, *paimon.WORKLOADS)
+WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS, *dml.WORKLOADS, *paimon.WORKLOADS)
 
 __all__ = ["WORKLOADS", "Bench", "Workload"]

@@ -44,6 +44,11 @@ class Bench:
         source = self.scan_table()
         return self.table(f"masked-{fraction:g}", lambda root: data.make_masked(root, source, fraction))
 
+    def vectors_table(self) -> Path:
+        """The scanned table, which takes deletion vectors and has none."""
+        source = self.scan_table()
+        return self.table("vectors", lambda root: data.make_vectors_enabled(root, source))
+
     def mapped_table(self, mode: str) -> Path:
         source = self.scan_table()
         return self.table(f"mapped-{mode}", lambda root: data.make_mapped(root, source, mode))

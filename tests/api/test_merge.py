@@ -200,3 +200,77 @@ def test_bad_merges_are_refused(spark, tmp_path):
     with pytest.raises(TypeError):
         table.merge("source", "true")
     assert table.history(1).first()["version"] == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_merge_explains_itself(spark, tmp_path, mode):
+    path = str(tmp_path / "t")
+    table = make(spark, path, MODES[mode])
+    merge = table.alias("t").merge(source(spark, "(5, 1, 's5'), (7, 1, 'x')").alias("s"), "t.id = s.id and t.p = s.p")
+    plan = merge.whenMatchedUpdateAll("s.id = 5").whenNotMatchedInsertAll().explain()
+    assert (plan.source_rows, len(plan.files), plan.total_files, len(plan.passes)) == (2, 1, 2, 1 + (mode == "rewrite"))
+    assert sorted(plan.ranges) == ["id between 5 and 7", "p between 1 and 1"]
+    assert "WHEN MATCHED THEN UPDATE * (under a condition)" in str(plan) and "1 of 2 may hold matches" in str(plan)
+    assert "append" in merge.whenNotMatchedInsertAll().explain().mode
+    assert "moving both sides" in _without_broadcasts(spark, merge.whenMatchedDelete().explain).join
+    with pytest.raises(InvalidRequest):
+        merge.explain()
+
+
+def _without_broadcasts(spark, call):
+    name = "spark.sql.autoBroadcastJoinThreshold"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "-1")
+    try:
+        return call()
+    finally:
+        spark.conf.set(name, before)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_preview_tells_rows_and_files(spark, tmp_path, mode):
+    path = str(tmp_path / "t")
+    table = make(spark, path, MODES[mode] | FEED)
+    files = sorted(Path(path).rglob("*"))
+    merge = table.alias("t").merge(source(spark, "(5, 1, 's5'), (7, 1, 'x'), (99, 1, 'n')").alias("s"), "t.id = s.id")
+    merge = merge.whenMatchedUpdateAll("s.id = 5").whenMatchedDelete().whenNotMatchedInsertAll()
+    preview = merge.whenNotMatchedBySourceDelete("p = 0").execute(dry_run=True)
+    counts = {name: preview.operation.metrics[f"numTargetRows{name}"] for name in ("Updated", "Deleted", "Inserted")}
+    assert counts == {"Updated": "1", "Deleted": "11", "Inserted": "1"}
+    assert len(preview.read) == 2
+    emptied = tuple(path for path in preview.removed if path.startswith("p=0/"))
+    others = preview.masked if mode == "mask" else preview.rewritten
+    assert len(emptied) == 1 and any(path.startswith("p=1/") for path in others)
+    assert (len(preview.masked), len(preview.rewritten)) == ((1, 0) if mode == "mask" else (0, 2))
+    assert "numTargetRowsDeleted" in str(preview)
+    assert sorted(Path(path).rglob("*")) == files
+
+
+def _jobs(spark) -> dict[int, int]:
+    """How many rows each job, so far, has written for others to read."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    store = context.statusStore()
+    jobs = store.jobsList(None)
+    found = {}
+    for job in (jobs.apply(n) for n in range(jobs.size())):
+        stages = [store.lastStageAttempt(job.stageIds().apply(n)) for n in range(job.stageIds().size())]
+        found[job.jobId()] = sum(stage.shuffleWriteRecords() for stage in stages)
+    return found
+
+
+@pytest.mark.parametrize("broadcast", [True, False])
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_of_the_table_are_not_moved(spark, tmp_path, mode, broadcast):
+    path = str(tmp_path / "t")
+    table = make(spark, path, MODES[mode], rows=5000)
+    merge = table.alias("t").merge(
+        source(spark, "(5, 1, 's5'), (6, 0, 's6'), (9999, 1, 'n')").alias("s"), "t.id = s.id"
+    )
+    merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
+    before = set(_jobs(spark))
+    run = merge.execute if broadcast else lambda: _without_broadcasts(spark, merge.execute)
+    assert tuple(run().first()) == (3, 2, 0, 1)
+    moved = sum(written for job, written in _jobs(spark).items() if job not in before)
+    assert moved < 100 if broadcast else moved > 2000
+    assert len(rows_of(table)) == 5001

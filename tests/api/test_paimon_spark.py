@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_tables import HandWritten, write_readings
 from pyspark.sql import SparkSession
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound
+from paimon_tables import HandWritten, write_readings
 
 pytestmark = pytest.mark.spark
 
@@ -64,7 +64,10 @@ def test_what_is_not_there_is_said(spark: SparkSession, readings: str, tmp_path:
         with pytest.raises((NotFound, InvalidRequest)) as caught:
             alluvium.changes(spark, readings, *given)
         assert caught.value.code == code
-    for given, code in (({"system": "fils"}, "unknown-system-table"), ({"system": "row_tracking"}, "row-tracking-disabled")):
+    for given, code in (
+        ({"system": "fils"}, "unknown-system-table"),
+        ({"system": "row_tracking"}, "row-tracking-disabled"),
+    ):
         with pytest.raises(InvalidRequest) as caught:
             alluvium.read(spark, readings, **given)
         assert caught.value.code == code
@@ -89,7 +92,9 @@ def test_system_tables(spark: SparkSession, readings: str, collected: str) -> No
             expected = alluvium.open(url).system(name)
             assert frame.columns == expected.column_names
             assert shown(frame.toArrow()) == shown(expected), name
-    assert alluvium.read(spark, readings, system="tags", where="tag_name = 'noon'", columns=["snapshot_id"]).collect() == [(2,)]
+    assert alluvium.read(
+        spark, readings, system="tags", where="tag_name = 'noon'", columns=["snapshot_id"]
+    ).collect() == [(2,)]
 
 
 def test_a_state_of_the_past_by_every_lane(spark: SparkSession, readings: str) -> None:

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from paimon_tables import write_readings
 
 from alluvium.cli.app import main
+from paimon_tables import write_readings
 
 
 @pytest.fixture
@@ -41,7 +41,10 @@ def test_show(readings: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rows_files_and_columns(readings: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert parsed(capsys, "cat", readings, "--columns", "sensor", "--where", "value > 3") == [{"sensor": "c"}]
-    assert parsed(capsys, "cat", readings, "--version", "1", "--columns", "sensor") == [{"sensor": "a"}, {"sensor": "b"}]
+    assert parsed(capsys, "cat", readings, "--version", "1", "--columns", "sensor") == [
+        {"sensor": "a"},
+        {"sensor": "b"},
+    ]
     assert [f["rows"] if "rows" in f else f["num_rows"] for f in parsed(capsys, "files", readings)] == [2, 2, 1]
     assert [c["column"] for c in parsed(capsys, "schema", readings)] == ["sensor", "place", "value"]
     assert [h["version"] for h in parsed(capsys, "history", readings, "-n", "2")] == [3, 2]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_tables import HandWritten, write_readings
 
 import alluvium
+from paimon_tables import HandWritten, write_readings
 
 pytestmark = pytest.mark.connect
 
@@ -38,7 +38,11 @@ def test_rows_merge_on_the_server(connect, readings: str):
 
 def test_aggregates_merge_on_the_server(connect, tmp_path: Path):
     schema = pa.schema([pa.field("k", pa.int64(), False), pa.field("n", pa.int64()), pa.field("s", pa.string())])
-    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum", "fields.s.aggregate-function": "listagg"}
+    options = {
+        "merge-engine": "aggregation",
+        "fields.n.aggregate-function": "sum",
+        "fields.s.aggregate-function": "listagg",
+    }
     table = HandWritten(tmp_path / "t", schema, keys=("k",), **options)
     for number in range(3):
         table.commit([{"k": k, "n": 10**18 * 5, "s": f"{number}"} for k in range(number, 5)])

@@ -68,11 +68,13 @@ def masks_of(store) -> dict[str, list[int]]:
 def test_masks_add_up_until_the_file_goes(store):
     metrics, figures = edit(store, {"d/0.parquet": [3, 5], "d/1.parquet": range(0, ROWS, 2)})
     assert metrics == {"n": "1"}
-    assert figures == EditFigures(masks_added=2)
+    assert figures == EditFigures(masks_added=2, bytes_masked=201)
     before = load_snapshot(store).files
     _, figures = edit(store, {"d/0.parquet": [4, 5], "d/1.parquet": range(1, ROWS, 2), "d/2.parquet": None})
     assert masks_of(store) == {"d/0.parquet": [3, 4, 5]}
-    assert figures == EditFigures(files_removed=2, bytes_removed=203, masks_added=1, masks_updated=1, masks_removed=2)
+    assert figures == EditFigures(
+        files_removed=2, bytes_removed=203, masks_added=1, bytes_masked=100, masks_updated=1, masks_removed=2
+    )
     live = load_snapshot(store).files.to_pylist()
     assert [row["path"] for row in live] == ["d/0.parquet"]
     # "that logical file must have correct `numRecords` information", and bounds that are wide from now on.

@@ -111,7 +111,11 @@ def draw(seed: int, folder: Path) -> Scenario:
     pick = random.Random(seed)
     engine = pick.choice([*ENGINES, "deduplicate"])
     options, kinds = ENGINES[engine](pick)
-    options |= {"bucket": str(pick.choice([1, 2])), "merge-engine": engine, "file.format": pick.choice(["parquet"] * 3 + ["orc", "avro"])}
+    options |= {
+        "bucket": str(pick.choice([1, 2])),
+        "merge-engine": engine,
+        "file.format": pick.choice(["parquet"] * 3 + ["orc", "avro"]),
+    }
     vectors = engine == "deduplicate" and "sequence.field" not in options and pick.random() < 0.3
     if vectors:
         options |= {"deletion-vectors.enabled": "true"}
@@ -156,7 +160,9 @@ def _play(pick: random.Random, scenario: Scenario, columns: dict[str, str], kind
     if tagged:
         scenario.reads["tag"] = {"options": {"scan.tag-name": "noon"}}
     if "changelog-producer" in scenario.options:
-        scenario.reads["changelog"] = {"options": {"incremental-between": "0,4", "incremental-between-scan-mode": "changelog"}}
+        scenario.reads["changelog"] = {
+            "options": {"incremental-between": "0,4", "incremental-between-scan-mode": "changelog"}
+        }
     for name, read in scenario.reads.items():
         out = scenario.table.parent.parent / f"{name}.parquet"
         scenario.steps.append({"read": {"out": str(out), **read}})
@@ -166,7 +172,9 @@ def _row(pick: random.Random, columns: Mapping[str, str]) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, kind in columns.items():
         if name == "k":
-            row[name] = pick.randrange(4) if kind.startswith("INT") else pick.choice(["a", "b", "c", "a rather long key"])
+            row[name] = (
+                pick.randrange(4) if kind.startswith("INT") else pick.choice(["a", "b", "c", "a rather long key"])
+            )
         elif name == "p":
             row[name] = pick.choice(["x", "y"])
         else:

@@ -72,7 +72,9 @@ def by_spark(spark: SparkSession, url: str, name: str, read: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("lane", ["open", "spark"])
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
-def test_random_tables(seed: int, lane: str, played: dict[int, tuple[Path, Scenario]], request: pytest.FixtureRequest) -> None:
+def test_random_tables(
+    seed: int, lane: str, played: dict[int, tuple[Path, Scenario]], request: pytest.FixtureRequest
+) -> None:
     folder, scenario = played[seed]
     refused = [path.read_text(encoding="utf-8") for path in folder.glob("refused-*.txt")]
     compared, problems = 0, []

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from paimon_tables import HandWritten, write_readings
 from pyarrow import orc
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
+from paimon_tables import HandWritten, write_readings
 
 PARTIAL = {"merge-engine": "partial-update"}
 AGGREGATION = {"merge-engine": "aggregation"}
@@ -39,9 +39,24 @@ def failure(root: Path, **given: Any) -> AlluviumError:
         ({**PARTIAL, "fields.no.sequence-group": "place"}, CorruptTable, "invalid-options", "no"),
         ({**PARTIAL, "fields.place.sequence-group": "no"}, CorruptTable, "invalid-options", "no"),
         ({**PARTIAL, "fields.value.aggregate-function": "sum"}, CorruptTable, "invalid-options", "value"),
-        ({**AGGREGATION, "fields.place.aggregate-function": "sum"}, UnsupportedFeature, "unsupported-aggregate", "place"),
-        ({**AGGREGATION, "fields.value.aggregate-function": "theta_sketch"}, UnsupportedFeature, "unsupported-aggregate", "value"),
-        ({**AGGREGATION, "fields.value.aggregate-function": "hll_sketch"}, UnsupportedFeature, "unsupported-aggregate", "value"),
+        (
+            {**AGGREGATION, "fields.place.aggregate-function": "sum"},
+            UnsupportedFeature,
+            "unsupported-aggregate",
+            "place",
+        ),
+        (
+            {**AGGREGATION, "fields.value.aggregate-function": "theta_sketch"},
+            UnsupportedFeature,
+            "unsupported-aggregate",
+            "value",
+        ),
+        (
+            {**AGGREGATION, "fields.value.aggregate-function": "hll_sketch"},
+            UnsupportedFeature,
+            "unsupported-aggregate",
+            "value",
+        ),
         ({**AGGREGATION, "fields.value.aggregate-function": "max"}, UnsupportedFeature, "unsupported-retract", "value"),
         (PARTIAL, UnsupportedFeature, "unsupported-retract", None),
         ({"scan.mode": "incremental"}, UnsupportedFeature, "unsupported-scan", None),
@@ -111,7 +126,9 @@ def test_a_schema_that_files_need_is_gone(tmp_path: Path) -> None:
     (tmp_path / "t/schema/schema-0").unlink()
     error = failure(tmp_path / "t")
     assert error.code == "missing-schema"
-    (tmp_path / "t/schema/schema-0").write_text(json.dumps({**schema, "fields": [{"id": 0, "name": "n", "type": "COMPLEX"}]}))
+    (tmp_path / "t/schema/schema-0").write_text(
+        json.dumps({**schema, "fields": [{"id": 0, "name": "n", "type": "COMPLEX"}]})
+    )
     error = failure(tmp_path / "t")
     assert isinstance(error, (CorruptTable, UnsupportedFeature))
     assert "COMPLEX" in str(error)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_tables import HandWritten, write_readings
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
+from paimon_tables import HandWritten, write_readings
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, Field, Map, Struct
-from alluvium.spark.text_lengths import KEY, length_checks
+from alluvium.spark.text_lengths import KEY, length_checks, within_length
 
 pytestmark = pytest.mark.spark
 
@@ -57,3 +57,23 @@ def test_what_is_no_type_is_reported(spark: SparkSession, declared: str) -> None
     with pytest.raises(CorruptTable) as caught:
         length_checks(Struct((Field("c", t.STRING, True, {KEY: declared}),)))
     assert (caught.value.code, caught.value.column) == ("invalid-text-type", "c")
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "fitted"),
+    [
+        ("varchar(4)", "abcd  ", "abcd"),
+        ("varchar(4)", "ab", "ab"),
+        ("varchar(4)", "ab    ", "ab  "),
+        ("varchar(4)", "abcde ", "abcde "),
+        ("char(3)", "a", "a  "),
+        ("char(3)", "", "   "),
+        ("char(3)", "abc  ", "abc"),
+        ("char(3)", "abcd", "abcd"),
+        ("char(3)", None, None),
+        ("array<char(3)>", "a", "a"),
+    ],
+)
+def test_new_values_are_trimmed_and_padded(spark: SparkSession, declared: str, value: str | None, fitted: str | None):
+    rows = spark.createDataFrame([(value,)], "c string")
+    assert rows.select(within_length(rows["c"], Field("c", t.STRING, True, {KEY: declared}))).first()[0] == fitted

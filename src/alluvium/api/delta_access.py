@@ -9,22 +9,15 @@ from functools import partial
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.api.delta_errors import WrongValue
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.snapshot import Snapshot
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import NotFound
 from alluvium.spark.catalog import find_table, parse_name
 from alluvium.spark.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
-
-
-class WrongType(InvalidRequest, TypeError):
-    """An argument of another type than the method takes; a TypeError, too, as in delta-spark."""
-
-
-class WrongValue(InvalidRequest, ValueError):
-    """An argument that the method does not take; a ValueError, too, as in delta-spark."""
 
 
 @dataclass(frozen=True, slots=True)

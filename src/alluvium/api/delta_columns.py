@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from pyspark.sql import types as s
 
-from alluvium.api.delta_access import WrongType, WrongValue
+from alluvium.api.delta_errors import UnknownType, WrongType, WrongValue
+from alluvium.errors import InvalidRequest
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_ddl_type
 from alluvium.schema.types import DataType, Field, JsonValue, Struct
 from alluvium.spark.types import from_spark
@@ -89,9 +90,16 @@ class DeltaColumnBuilder:
 
 
 def field_of(name: str, data_type: str | s.DataType, nullable: bool = True) -> Field:
-    """A column out of a name and a type."""
+    """A column out of a name and a type.
+
+    Raises:
+        InvalidRequest: The text is no type (a ParseException, too).
+    """
     if isinstance(data_type, str):
-        declared = parse_ddl_type(data_type)
+        try:
+            declared = parse_ddl_type(data_type)
+        except InvalidRequest as error:
+            raise UnknownType(error.message, code=error.code, column=name, hint=error.hint) from None
         return Field(name, declared.type, nullable, declared.metadata)
     return Field(name, from_spark(data_type, name), nullable, _lengths(data_type))
 

@@ -9,13 +9,16 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.delta_access import TableAccess
 from alluvium.api.delta_expressions import expression_argument, set_argument
-from alluvium.commands.merge import MergeRequest, merge_rows
+from alluvium.commands.merge import MergeRequest, explain_rows, merge_rows
 from alluvium.commands.merge_clauses import Action, Clause, When
+from alluvium.commands.merge_explain import MergeExplanation
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 
 _Expression = Column | str
 _Values = Mapping[str, _Expression]
+#: Where a session asks for `withSchemaEvolution` in all merges.
+_EVOLVE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,7 @@ class DeltaMergeBuilder:
 
     def whenMatchedUpdate(self, condition: _Expression | None = None, set: _Values | None = None) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have a match (for which the condition holds)."""
-        return self._with(When.MATCHED, Action.UPDATE, condition, set_argument(set, "set"))
+        return self._with(When.MATCHED, Action.UPDATE, condition, set_argument(set, "'set' in whenMatchedUpdate"))
 
     def whenMatchedUpdateAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Sets all columns from the source's columns of the same names, without regard to case."""
@@ -45,7 +48,8 @@ class DeltaMergeBuilder:
         self, condition: _Expression | None = None, values: _Values | None = None
     ) -> DeltaMergeBuilder:
         """Inserts rows of the source that have no match; columns that are not given have their default, or are null."""
-        return self._with(When.NOT_MATCHED, Action.INSERT, condition, set_argument(values, "values"))
+        given = set_argument(values, "'values' in whenNotMatchedInsert")
+        return self._with(When.NOT_MATCHED, Action.INSERT, condition, given)
 
     def whenNotMatchedInsertAll(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Inserts rows of the source, columns by name."""
@@ -55,14 +59,18 @@ class DeltaMergeBuilder:
         self, condition: _Expression | None = None, set: _Values | None = None
     ) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have no match."""
-        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, set_argument(set, "set"))
+        given = set_argument(set, "'set' in whenNotMatchedBySourceUpdate")
+        return self._with(When.NOT_MATCHED_BY_SOURCE, Action.UPDATE, condition, given)
 
     def whenNotMatchedBySourceDelete(self, condition: _Expression | None = None) -> DeltaMergeBuilder:
         """Deletes the table's rows that have no match."""
         return self._with(When.NOT_MATCHED_BY_SOURCE, Action.DELETE, condition, None)
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Columns that only the source has become columns of the table, where all columns are taken from it."""
+        """Columns that only the source has become columns of the table, where clauses set them or take all columns.
+
+        The session's `spark.databricks.delta.schema.autoMerge.enabled` asks for the same.
+        """
         return replace(self, _request=replace(self._request, evolves=True))
 
     def execute(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
@@ -82,7 +90,9 @@ class DeltaMergeBuilder:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read; the error names it.
         """
-        done = merge_rows(self._spark, self._access.snapshot(), self._request, self._access.engine, dry_run, retry)
+        evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
+        request = replace(self._request, evolves=evolves)
+        done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
         if isinstance(done, Preview):
             return done
         kinds = ("Updated", "Deleted", "Inserted")
@@ -91,9 +101,24 @@ class DeltaMergeBuilder:
         figures = zip((sum(counts), *counts), names, strict=True)
         return self._spark.range(1).selectExpr(*(f"cast({n} as bigint) as {name}" for n, name in figures))
 
+    def explain(self) -> MergeExplanation:
+        """How the merge would be carried out: files that may hold matches, the join, the passes over the table.
+
+        The source is counted, and the smallest and greatest of its keys are found; the table is not read. How many rows
+        would change tells `execute(dry_run=True)`, which reads what the merge would read, and writes nothing.
+
+        Raises:
+            InvalidRequest: As `execute`, as far as it shows without the rows.
+            UnsupportedFeature: The table needs a writer that we are not.
+        """
+        return explain_rows(self._spark, self._access.snapshot(), self._request)
+
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None
     ) -> DeltaMergeBuilder:
-        given = None if condition is None else expression_argument(condition, "condition")
+        given = None if condition is None else expression_argument(condition, "'condition'")
+        if action is Action.UPDATE and values is not None and not values:
+            # As in delta-spark, an update of no columns is no clause.
+            return self
         clauses = (*self._request.clauses, Clause(when, action, given, values))
         return replace(self, _request=replace(self._request, clauses=clauses))

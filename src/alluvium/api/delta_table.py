@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from alluvium.api.alter import Alteration, PositionLike
-from alluvium.api.delta_access import TableAccess, WrongType, WrongValue, named_access, path_access
+from alluvium.api.delta_access import TableAccess, named_access, path_access
 from alluvium.api.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
+from alluvium.api.delta_errors import NotATable, WrongType, WrongValue
 from alluvium.api.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta_table_builder import DeltaTableBuilder, Mode
@@ -27,6 +28,7 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import time_zone
+from alluvium.spark.types import show_not_null
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
@@ -61,7 +63,7 @@ class DeltaTable:
             InvalidRequest: Settings of other things.
         """
         access = path_access(sparkSession, path, hadoopConf)
-        access.snapshot()
+        _ensure_table(access, str(path))
         return cls(sparkSession, access)
 
     @classmethod
@@ -73,8 +75,8 @@ class DeltaTable:
         """
         access = named_access(sparkSession, tableOrViewName)
         if access is None:
-            raise NotFound(f"{tableOrViewName!r} is not the name of a Delta table", code="not-a-table")
-        access.snapshot()
+            raise _not_a_table(tableOrViewName)
+        _ensure_table(access, tableOrViewName)
         return cls(sparkSession, access)
 
     @classmethod
@@ -112,8 +114,9 @@ class DeltaTable:
 
     def toDF(self) -> DataFrame:
         """The rows of the newest version."""
-        df = read_native(self._spark, DeltaSource(self._access.snapshot()))
-        return df if self._alias is None else df.alias(self._alias)
+        snapshot = self._access.snapshot()
+        df = read_native(self._spark, DeltaSource(snapshot))
+        return show_not_null(df if self._alias is None else df.alias(self._alias), snapshot.config.schema)
 
     def alias(self, aliasName: str) -> DeltaTable:
         """The same table under a name for expressions."""
@@ -131,15 +134,19 @@ class DeltaTable:
         self, readerVersion: int, writerVersion: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Supports what protocol versions imply. Versions never fall: lower ones change nothing."""
-        _ensure(isinstance(readerVersion, int), f"The readerVersion needs to be an integer, not {readerVersion!r}")
-        _ensure(isinstance(writerVersion, int), f"The writerVersion needs to be an integer, not {writerVersion!r}")
+        _ensure(
+            isinstance(readerVersion, int), f"The readerVersion needs to be an integer but got '{type(readerVersion)}'."
+        )
+        _ensure(
+            isinstance(writerVersion, int), f"The writerVersion needs to be an integer but got '{type(writerVersion)}'."
+        )
         return self._alteration().upgrade_protocol(readerVersion, writerVersion, dry_run, retry)
 
     def addFeatureSupport(
         self, featureName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Supports a table feature; the protocol is upgraded as far as that needs."""
-        _ensure(isinstance(featureName, str), f"featureName needs to be a string, not {featureName!r}")
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
         return self._alteration().add_feature(featureName, dry_run, retry)
 
     def dropFeatureSupport(
@@ -155,8 +162,11 @@ class DeltaTable:
             InvalidRequest: The feature is in use, or cannot be dropped.
             UnsupportedFeature: Files or history would have to be rewritten.
         """
-        _ensure(isinstance(featureName, str), f"featureName needs to be a string, not {featureName!r}")
-        _ensure(truncateHistory in (None, True, False), f"truncateHistory needs to be a boolean: {truncateHistory!r}")
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
+        _ensure(
+            truncateHistory is None or isinstance(truncateHistory, bool),
+            f"truncateHistory needs to be a boolean but got '{type(truncateHistory)}'.",
+        )
         if truncateHistory:
             raise UnsupportedFeature(
                 "dropping a feature together with the history before it is not implemented yet",
@@ -173,7 +183,7 @@ class DeltaTable:
         Raises:
             NotFound: There is no such version, or data files of it are gone.
         """
-        _ensure(type(version) is int, f"version needs to be an int, not {version!r}")
+        _ensure(type(version) is int, f"version needs to be an int but got '{type(version)}'.")
         done = self._alteration().restore(version=version, dry_run=dry_run, retry=retry)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
 
@@ -185,7 +195,7 @@ class DeltaTable:
         Raises:
             NotFound: There is no version of that time, or data files of it are gone.
         """
-        _ensure(isinstance(timestamp, str), f"timestamp needs to be a string, not {timestamp!r}")
+        _ensure(isinstance(timestamp, str), f"timestamp needs to be a string but got '{type(timestamp)}'.")
         moment = parse_session_timestamp(timestamp, time_zone(self._spark))
         done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
@@ -213,7 +223,7 @@ class DeltaTable:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read; the error names it.
         """
-        given = None if condition is None else expression_argument(condition, "condition")
+        given = None if condition is None else expression_argument(condition, "'condition'")
         return delete_rows(
             self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry
         )
@@ -242,8 +252,10 @@ class DeltaTable:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read; the error names it.
         """
-        given = None if condition is None else expression_argument(condition, "condition")
-        request = UpdateRequest(given, set_argument(set, "set"), self._alias)
+        # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
+        values = set_argument(set, "'set'")
+        given = None if condition is None else expression_argument(condition, "'condition'")
+        request = UpdateRequest(given, values, self._alias)
         return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
 
     def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
@@ -266,7 +278,7 @@ class DeltaTable:
             )
         if not isinstance(source, DataFrame):
             raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
-        request = MergeRequest(source, expression_argument(condition, "condition"), alias=self._alias)
+        request = MergeRequest(source, expression_argument(condition, "'condition'"), alias=self._alias)
         return DeltaMergeBuilder(self._spark, self._access, request)
 
     # --- columns, constraints and properties as methods ---
@@ -400,6 +412,21 @@ def _session(given: SparkSession | None) -> SparkSession:
 def _ensure(condition: bool, message: str) -> None:
     if not condition:
         raise WrongValue(message, code="wrong-type")
+
+
+def _ensure_table(access: TableAccess, shown: str) -> None:
+    try:
+        access.snapshot()
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        raise _not_a_table(shown, access.url) from None
+
+
+def _not_a_table(shown: str, url: str | None = None) -> NotATable:
+    return NotATable(
+        f"{shown!r} is not a Delta table", code="not-a-table", url=url, hint="a table is what holds a folder _delta_log"
+    )
 
 
 def _later(verb: str) -> UnsupportedFeature:

@@ -10,13 +10,14 @@ import msgspec
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from alluvium.api.delta_access import PROVIDER, TableAccess, WrongType, WrongValue, named_access, path_access
+from alluvium.api.delta_access import PROVIDER, TableAccess, named_access, path_access
 from alluvium.api.delta_columns import GENERATION, IDENTITY, DeltaColumnBuilder, IdentityGenerator, fields_of
+from alluvium.api.delta_errors import NotATable, TableExists, WrongType, WrongValue
 from alluvium.commands.create import create_table
 from alluvium.delta.config import TableConfig
 from alluvium.delta.create import NewTable
 from alluvium.delta.snapshot import Snapshot
-from alluvium.errors import CommitConflict, InvalidRequest, NotFound
+from alluvium.errors import CommitConflict, InvalidRequest
 from alluvium.plan.changes import Operation
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, JsonValue, Struct
@@ -155,7 +156,7 @@ class DeltaTableBuilder:
         access, is_registered = self._resolve()
         existing = access.newest()
         if existing is None and self._mode is Mode.REPLACE:
-            raise NotFound("there is no table to replace", code="not-a-table", url=access.url)
+            raise NotATable("the table to replace cannot be found", code="not-a-table", url=access.url)
         if existing is not None and self._mode in (Mode.CREATE, Mode.CREATE_IF_NOT_EXISTS):
             self._ensure_left_alone(existing, is_registered)
         else:
@@ -178,7 +179,7 @@ class DeltaTableBuilder:
         if known is not None:
             return known, known.name is not None
         if self._mode is Mode.REPLACE:
-            raise NotFound(f"there is no table {self._name!r} to replace", code="not-a-table")
+            raise NotATable(f"the table {self._name!r} to replace cannot be found", code="not-a-table")
         ensure_nameable(self._spark, self._name)
         location = self._location or default_location(self._spark, self._name)
         return path_access(self._spark, location), False
@@ -189,8 +190,8 @@ class DeltaTableBuilder:
         # A name may be given to a table that lies there already, if nothing else is said of it.
         names_it = self._name is not None and not is_registered and not _is_path(self._spark, self._name)
         if not names_it or (self._columns and Struct(tuple(self._columns)) != existing.config.schema):
-            raise InvalidRequest(
-                "there is a table already",
+            raise TableExists(
+                f"the table {self._name!r} already exists" if self._name else "the table already exists",
                 code="table-exists",
                 url=existing.store.url,
                 version=existing.version,

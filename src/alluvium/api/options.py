@@ -210,5 +210,7 @@ def parse_session_timestamp(text: str, zone: str) -> dt.datetime:
         return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
     except (ValueError, ZoneInfoNotFoundError):
         raise InvalidRequest(
-            f"timestamp {text!r} is not a time", code="invalid-timestamp", hint="yyyy-MM-dd or yyyy-MM-dd HH:mm:ss"
+            f"The provided timestamp ({text!r}) cannot be converted to a valid timestamp",
+            code="invalid-timestamp",
+            hint="yyyy-MM-dd or yyyy-MM-dd HH:mm:ss",
         ) from None

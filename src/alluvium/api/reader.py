@@ -43,6 +43,7 @@ from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import LaneChoice, choose_lane, time_zone
+from alluvium.spark.types import show_not_null
 from alluvium.storage.paths import is_near
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
@@ -160,7 +161,8 @@ def _read_delta(
     if snapshot.state.deferred:
         return narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    return narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    frame = narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 import pyarrow as pa
@@ -53,7 +54,8 @@ def long_column(values: Sequence[int | None]) -> pa.Array:
         OverflowError: A number does not fit.
     """
     try:
-        numbers, present = array("q", values), None  # type: ignore[arg-type]  # None among them: see below
+        # A None among them is what the except is for.
+        numbers, present = array("q", cast("Sequence[int]", values)), None
     except TypeError:
         numbers, present = array("q", [0 if value is None else value for value in values]), validity(values)
     return pa.Array.from_buffers(pa.int64(), len(values), [present, pa.py_buffer(numbers)])
@@ -66,7 +68,7 @@ def double_column(values: Sequence[float | None]) -> pa.Array:
         OverflowError: An integer is beyond all of them.
     """
     try:
-        numbers, present = array("d", values), None  # type: ignore[arg-type]  # None among them: see below
+        numbers, present = array("d", cast("Sequence[float]", values)), None
     except TypeError:
         numbers, present = array("d", [0.0 if value is None else value for value in values]), validity(values)
     return pa.Array.from_buffers(pa.float64(), len(values), [present, pa.py_buffer(numbers)])

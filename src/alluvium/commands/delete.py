@@ -34,7 +34,7 @@ from alluvium.plan.changes import (
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition
+from alluvium.spark.resolve import condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
 
 #: How a table is called in expressions where its owner gave no name.
@@ -65,7 +65,7 @@ def delete_rows(
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
         found = None if condition is None else resolve_condition(rows, condition, "the condition of DELETE")
         where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
-        shown = ["true"] if found is None else [shown_condition(found)]
+        shown = ["true"] if found is None else [shown_text(rows, found, name)]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         verb = Verb(operation, _metrics, started)
         candidates, certain = choose_candidates(snapshot, where)
@@ -79,11 +79,6 @@ def delete_rows(
 
 def _column(condition: Column | str) -> Column:
     return sf.expr(condition) if isinstance(condition, str) else condition
-
-
-def shown_condition(condition: Resolved) -> str:
-    """The condition as the history shows it: without the name that nobody gave the table."""
-    return condition.sql.replace(f"{TABLE}.", "")
 
 
 def _goes_whole(candidates: Candidates, certain: pa.Array) -> bool:
@@ -119,7 +114,7 @@ def _remove_whole(
 
 def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates, copies: bool) -> DataFrame:
     """The candidates' rows, and whether they go; `copies` come for free."""
-    rows = read_native(spark, candidates).alias(alias)
+    rows = read_native(spark, candidates, is_even=True).alias(alias)
     kind = sf.when(condition, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
 

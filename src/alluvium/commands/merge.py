@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
-from alluvium.commands.merge_rows import MergeRows, source_bounds
-from alluvium.commands.new_values import ensure_no_identities
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
+from alluvium.commands.merge_explain import MergeExplanation, explain_merge
+from alluvium.commands.merge_rows import MergeRows
+from alluvium.commands.merge_source import BROADCAST_BYTES, SourceFigures, keep_source
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
-from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
 from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.types import from_spark
 
@@ -59,11 +61,6 @@ class MergeRequest:
         """The clauses about some rows, in order."""
         return tuple(c for c in self.clauses if c.when is when)
 
-    @property
-    def only_inserts(self) -> bool:
-        """Whether no row of the table changes."""
-        return all(c.when is When.NOT_MATCHED for c in self.clauses)
-
 
 def merge_rows(
     spark: SparkSession,
@@ -81,43 +78,62 @@ def merge_rows(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Another writer touched what was read.
     """
+    with _prepared(spark, snapshot, request, retry) as merge:
+        return merge.run(snapshot, engine, dry_run)
+
+
+def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> MergeExplanation:
+    """How the source would be merged; it is counted, the table is not read.
+
+    Raises:
+        InvalidRequest: Expressions do not resolve (`invalid-expression`), or clauses are missing or never reached.
+        UnsupportedFeature: The table needs a writer that we are not.
+    """
+    with _prepared(spark, snapshot, request, DEFAULT_RETRY) as merge:
+        planned = merge.plan(snapshot)
+        broadcasts = planned.rows.broadcasts
+        return explain_merge(planned.candidates, planned.mode, planned.figures, request.clauses, broadcasts=broadcasts)
+
+
+@contextmanager
+def _prepared(spark: SparkSession, snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> Iterator[_Merge]:
     started = time.monotonic()
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        request = replace(request, source=_stable(request.source))
-        target = _target(snapshot, request, retry)
-        merge = _Merge(spark, target, request, started)
-        return merge.run(snapshot, engine, dry_run)
-
-
-def _stable(source: DataFrame) -> DataFrame:
-    """The source, with the same rows whenever it is read.
-
-    What is not deterministic would match other rows in the second pass than in the first.
-    """
-    plan = source._jdf.queryExecution().analyzed()
-    if plan.deterministic():
-        return source
-    qualifier = plan.output().head().qualifier()
-    stable = source.localCheckpoint(eager=False)
-    return stable if qualifier.isEmpty() else stable.alias(str(qualifier.last()))
+        source = keep_source(request.source)
+        request = replace(request, source=source.rows)
+        rows = None
+        try:
+            target = _target(snapshot, request, retry)
+            rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
+            yield _Merge(spark, target, request, rows, started)
+        finally:
+            if rows is not None:
+                rows.release()
+            source.release()
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
     config = snapshot.config
-    stars = any(c.values is None and c.action is not Action.DELETE for c in request.clauses)
-    if request.evolves and stars:
+    if request.evolves:
         data = from_spark(request.source.schema)
         assert isinstance(data, Struct)
-        config = merged_config(config, data)
-    if any(c.action is Action.INSERT for c in request.clauses) and identities(config.schema):
-        raise UnsupportedFeature(
-            "MERGE with inserts into a table with identity columns is not implemented yet",
-            features=("identityColumns",),
-            hint="append the new rows, and merge the others",
-        )
+        config = merged_config(config, taken_columns(request.clauses, data, request.name))
     return DeltaTarget(snapshot.store, config, snapshot, retry)
+
+
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    """What is known before the table is read."""
+
+    table: DataFrame
+    condition: Resolved
+    figures: SourceFigures
+    rows: MergeRows
+    where: Expression | None
+    candidates: Candidates
+    mode: RowChangeMode
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,48 +141,65 @@ class _Merge:
     spark: SparkSession
     target: DeltaTarget
     request: MergeRequest
+    rows: MergeRows
     started: float
     figures: dict[str, int] = field(default_factory=dict)
 
-    def run(self, snapshot: Snapshot, engine: str, dry_run: bool) -> Committed | Preview:
+    def plan(self, snapshot: Snapshot) -> _Planned:
+        """Resolves everything, counts the source, chooses files."""
         request = self.request
         table = read_native(self.spark, DeltaSource(snapshot)).alias(request.name)
         joined = table.join(request.source)
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
-        rows = MergeRows(
-            self.spark, self.target, request.source, request.condition, request.clauses, request.name, request.evolves
-        )
-        rows.ensure_resolvable(table)
-        for clause in request.clauses:
-            if clause.action is Action.UPDATE and clause.values is not None:
-                ensure_no_identities(self.target, frozenset(clause.values))
-        where = self._scope(table, condition, snapshot)
+        self.rows.ensure_resolvable(table)
+        figures = self._measured(table, condition, snapshot)
+        rows = replace(self.rows, broadcasts=self._broadcasts(figures))
+        where = self._scope(table, condition, snapshot, figures)
         candidates, _ = choose_candidates(snapshot, where)
-        operation = Operation("MERGE", self._parameters(rows, table, condition), {}, engine)
-        mode = RowChangeMode.MASK_ROWS if request.only_inserts else mode_of(self.target, candidates)
-        changes = RowChanges(
-            rows.rows,
-            candidates,
-            where,
-            inserts=bool(request.of(When.NOT_MATCHED)),
-            ensure_single=lambda located: self._ensure_single(rows, candidates, located),
-        )
-        return apply_changes(
-            self.spark, self.target, changes, Verb(operation, self._metrics, self.started), mode, dry_run=dry_run
-        )
+        mode = RowChangeMode.MASK_ROWS if rows.only_inserts else mode_of(self.target, candidates)
+        return _Planned(table, condition, figures, rows, where, candidates, mode)
 
-    def _scope(self, table: DataFrame, condition: Resolved, snapshot: Snapshot) -> Expression | None:
+    def run(self, snapshot: Snapshot, engine: str, dry_run: bool) -> Committed | Preview:
+        """Carries the merge out."""
+        p = self.plan(snapshot)
+        operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
+        changes = RowChanges(
+            partial(p.rows.rows, has_values=p.mode is RowChangeMode.MASK_ROWS),
+            p.candidates,
+            p.where,
+            # Rows that met are kept anyway; numbers are made once.
+            keeps=p.rows.only_inserts or bool(p.rows.numbered),
+            inserts=bool(self.request.of(When.NOT_MATCHED)),
+            joins=True,
+            numbered=p.rows.numbered,
+            ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
+        )
+        verb = Verb(operation, self._metrics, self.started)
+        return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
+
+    def _measured(self, table: DataFrame, condition: Resolved, snapshot: Snapshot) -> SourceFigures:
+        begun = time.monotonic()
+        lonely = bool(self.request.of(When.NOT_MATCHED_BY_SOURCE))
+        figures = self.rows.source.measure(table, None if lonely else condition, snapshot.config.schema)
+        self.figures["numSourceRows"] = figures.rows
+        self.figures["materializeSourceTimeMs"] = int((time.monotonic() - begun) * 1000)
+        return figures
+
+    def _broadcasts(self, figures: SourceFigures) -> bool:
+        """Whether the source is sent to the table's rows, unless the user forbids that altogether."""
+        allowed = self.spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+        return figures.size_bytes <= BROADCAST_BYTES and not str(allowed).startswith("-")
+
+    def _scope(
+        self, table: DataFrame, condition: Resolved, snapshot: Snapshot, figures: SourceFigures
+    ) -> Expression | None:
         """What rows of the table that matter have in common: what the condition says of them alone, and bounds of the
         source's keys.
         """
         if self.request.of(When.NOT_MATCHED_BY_SOURCE):
-            self.figures["numSourceRows"] = self.request.source.count()
             return None
-        schema, name = snapshot.config.schema, self.request.name
-        own = condition_tree(table, condition, schema, name)
-        bounds, count = source_bounds(self.request.source, table, condition, schema)
-        self.figures["numSourceRows"] = count
-        return conjunction((own, *bounds))
+        own = condition_tree(table, condition, snapshot.config.schema, self.request.name)
+        return conjunction((own, *figures.bounds))
 
     def _ensure_single(self, rows: MergeRows, candidates: Candidates, located: Located) -> None:
         """A row may have several matches only where all of them come to the same: it goes."""
@@ -188,7 +221,7 @@ class _Merge:
             ).decode()
 
         return {
-            "predicate": msgspec.json.encode([without_names(condition.sql)]).decode(),
+            "predicate": msgspec.json.encode([shown_text(table, condition, TABLE)]).decode(),
             "matchedPredicates": listed(When.MATCHED),
             "notMatchedPredicates": listed(When.NOT_MATCHED),
             "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
@@ -220,10 +253,5 @@ class _Merge:
 
 
 def _shown(clause: Clause, condition: str | None) -> dict[str, str]:
-    shown = {} if condition is None else {"predicate": without_names(condition)}
+    shown = {} if condition is None else {"predicate": condition}
     return {**shown, "actionType": clause.action.value}
-
-
-def without_names(sql: str) -> str:
-    """SQL without the name that nobody gave the table."""
-    return sql.replace(f"{TABLE}.", "")

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
 from alluvium.errors import InvalidRequest
+from alluvium.schema.ddl import parse_column_path
+from alluvium.schema.types import Struct
 
 
 class When(enum.Enum):
@@ -51,6 +53,33 @@ class Clause:
         """As in SQL, for errors."""
         star = " *" if self.values is None and self.action is not Action.DELETE else ""
         return f"WHEN {self.when.value.upper()} THEN {self.action.value.upper()}{star}"
+
+
+def taken_columns(clauses: Sequence[Clause], source: Struct, alias: str) -> Struct:
+    """The source's columns that a merge may bring into the table: all that a star takes, others as far as they are set.
+
+    Args:
+        clauses: In order.
+        source: Columns of the source.
+        alias: Of the table, which may stand before a column that is set.
+    """
+    about = [c for c in clauses if c.action is not Action.DELETE and c.when is not When.NOT_MATCHED_BY_SOURCE]
+    if any(c.values is None for c in about):
+        return source
+    paths = [tuple(part.casefold() for part in parse_column_path(name)) for c in about for name in c.values or ()]
+    paths += [path[1:] for path in paths if len(path) > 1 and path[0] == alias.casefold()]
+    return _taken(source, (), paths)
+
+
+def _taken(source: Struct, path: tuple[str, ...], assigned: Sequence[tuple[str, ...]]) -> Struct:
+    kept = []
+    for f in source.fields:
+        here = (*path, f.name.casefold())
+        if here in assigned:
+            kept.append(f)
+        elif isinstance(f.type, Struct) and any(p[: len(here)] == here for p in assigned):
+            kept.append(replace(f, type=_taken(f.type, here, assigned)))
+    return Struct(tuple(kept))
 
 
 def ensure_clauses(clauses: Sequence[Clause]) -> None:

@@ -3,43 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
+from functools import reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When
-from alluvium.commands.new_values import generated, with_generated
+from alluvium.commands.merge_source import NUMBER, MergeSource
+from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
 from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
+from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.expr import tree
-from alluvium.plan.changes import ChangeKind
-from alluvium.plan.write import Derived
+from alluvium.plan.changes import ChangeKind, RowColumns
+from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.assign import Assignments, assignments, null_of
+from alluvium.spark.assign import Assignments, assigned_columns, assignments, null_of
+from alluvium.spark.derive import with_numbers
 from alluvium.spark.fit import fit
-from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve, resolve_condition
+from alluvium.spark.positions import KIND, MATCHED, changed_rows
+from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote, sql_type
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.text_lengths import within_length
 from alluvium.spark.types import from_spark
 
-#: By which the source's rows are known behind a join, and the clause that a row falls under.
-_THERE, _CLAUSE = "__alluvium_there", "__alluvium_clause"
+#: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
+_CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
 _KINDS = {Action.UPDATE: ChangeKind.UPDATE, Action.DELETE: ChangeKind.DELETE, Action.INSERT: ChangeKind.INSERT}
 #: Keys shown in an error.
 _SHOWN = 5
-#: Types whose smallest and greatest value skip files, and mean the same to Python.
-_ORDERED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING, t.DATE)
+
+
+@dataclass(slots=True)
+class _Matches:
+    """What the first pass found, kept for the second: rows that change or have a match, with the source's numbers."""
+
+    rows: DataFrame | None = None
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        self.rows = rows.persist()
+        return rows
+
+    def release(self) -> None:
+        if self.rows is not None:
+            self.rows.unpersist()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """Rows that expressions are resolved over, the columns that the table has now, and the values that the clauses set
+    (none where nobody asks).
+    """
+
+    schema: Struct
+    table: DataFrame
+    both: DataFrame
+    columns: RowColumns
+    values: list[Assignments] | None
 
 
 @dataclass(frozen=True, slots=True)
 class MergeRows:
     """What the rows of a table, and of a source, come to.
+
+    The table's rows are joined to the source's by one join that keeps rows of the table alone; rows to insert are found
+    by the numbers of those that met one. A join that keeps both sides would have to move the whole table.
 
     Attributes:
         spark: The session.
@@ -49,110 +82,189 @@ class MergeRows:
         clauses: In order.
         alias: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
+        broadcasts: Whether the source is sent to the table's rows.
     """
 
     spark: SparkSession
     target: DeltaTarget
-    source: DataFrame
+    source: MergeSource
     condition: Column | str
     clauses: tuple[Clause, ...]
     alias: str
     evolves: bool = False
+    broadcasts: bool = False
+    _matches: _Matches = field(default_factory=_Matches)
 
-    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
+    def rows(self, candidates: Candidates, copies: bool, has_values: bool = True) -> DataFrame:
         """The rows of some candidates, and those to insert, as they are afterwards.
 
         Args:
             candidates: The files.
-            copies: Whether rows that stay as they are must be among them.
+            copies: Whether rows that stay as they are must be among them: the second pass, which knows from the first
+                what has a match.
+            has_values: Whether the first pass is asked for more than where the rows are.
         """
-        schema, names = self.target.schema, candidates.columns
-        table = read_native(self.spark, candidates).alias(self.alias)
-        there = self.source.withColumn(_THERE, sf.lit(True))
-        resolution = table.join(self.source)
-        condition = resolve_condition(resolution, self.condition, "the condition of MERGE").column
-        if all(c.when is When.NOT_MATCHED for c in self.clauses):
-            # No row of the table comes into it: of its columns only the keys need be read.
-            joined, is_row = there.join(table, condition, "left_anti"), sf.lit(False)
-            places = {name: null_of(t.LONG) for name in names.names}
-        else:
-            joined, places = table.join(there, condition, self._join_type(copies)), attributes(table)
-            is_row = places[names.file].isNotNull()
-        is_pair = is_row & sf.col(_THERE)
-        chosen = self._chosen(table, resolution, is_row, is_pair)
-        marked = joined.select("*", chosen.alias(_CLAUSE)).where(is_row | sf.col(_CLAUSE).isNotNull())
-        values = [self._values(clause, table, resolution) for clause in self.clauses]
-        before = {f.name: places.get(f.name, null_of(f.type)) for f in schema.fields}
-        columns = [_column(f, before[f.name], self.clauses, values).alias(f.name) for f in schema.fields]
+        scope = self._scope(candidates, copies or has_values)
+        parts, found = [], self._matches.rows
+        if not self.only_inserts:
+            own = self._own(scope, copies, copies or is_recorded(self.target))
+            if not copies:
+                own = found = self._matches.keep(changed_rows(own))
+            parts.append(own.drop(NUMBER))
+        if self._about(When.NOT_MATCHED):
+            met = self._pairs(scope, "inner") if found is None else found.where(sf.col(MATCHED))
+            parts.append(self._inserts(scope, met.select(sf.col(NUMBER).alias(_MET))))
+        return reduce(DataFrame.union, parts)
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row of the table changes."""
+        return all(c.when is When.NOT_MATCHED for c in self.clauses)
+
+    def release(self) -> None:
+        """Frees what was kept between the passes."""
+        self._matches.release()
+
+    def _scope(self, candidates: Candidates, has_values: bool) -> _Scope:
+        table = read_native(self.spark, candidates, is_even=True).alias(self.alias)
+        both = table.join(self.source.rows)
+        values = [self._values(clause, table, both) for clause in self.clauses] if has_values else None
+        return _Scope(candidates.snapshot.config.schema, table, both, candidates.columns, values)
+
+    def _about(self, *whens: When) -> list[int]:
+        """The numbers of the clauses about some rows."""
+        return [number for number, clause in enumerate(self.clauses) if clause.when in whens]
+
+    def _pairs(self, scope: _Scope, how: str) -> DataFrame:
+        condition = resolve_condition(scope.both, self.condition, "the condition of MERGE").column
+        there = self.source.numbered
+        return scope.table.join(there.hint("broadcast") if self.broadcasts else there, condition, how)
+
+    def _own(self, scope: _Scope, copies: bool, keeps: bool) -> DataFrame:
+        """The table's rows. Where nobody asks for rows that stay, or go, columns that are set need not be read."""
+        about = self._about(When.MATCHED, When.NOT_MATCHED_BY_SOURCE)
+        lonely = copies or bool(self._about(When.NOT_MATCHED_BY_SOURCE))
+        is_pair = sf.col(NUMBER).isNotNull() if lonely else sf.lit(True)
+        chosen = self._chosen(scope, about, is_pair).alias(_CLAUSE)
+        marked = self._pairs(scope, "left" if lonely else "inner").select("*", chosen)
+        return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [sf.col(NUMBER)])
+
+    def _inserts(self, scope: _Scope, met: DataFrame) -> DataFrame:
+        """The source's rows that met none of the table's, and fall under a clause."""
+        about = self._about(When.NOT_MATCHED)
+        alone = self.source.numbered.join(met, sf.col(NUMBER) == sf.col(_MET), "left_anti")
+        chosen = self._chosen(scope, about, sf.lit(False)).alias(_CLAUSE)
+        marked = alone.select("*", chosen).where(sf.col(_CLAUSE).isNotNull())
+        before = {name: null_of(t.LONG) for name in scope.columns.names}
+        return self._after(scope, marked, about, before, sf.lit(False), True, [])
+
+    def _after(
+        self,
+        scope: _Scope,
+        marked: DataFrame,
+        about: list[int],
+        before: dict[str, Column],
+        is_pair: Column,
+        keeps: bool,
+        more: list[Column],
+    ) -> DataFrame:
+        """Rows that know their clause as they are afterwards, with what `RowChanges` wants to know of them."""
+        schema, names, values = self.target.schema, scope.columns, scope.values
+        told = [self._kind(about).alias(KIND), is_pair.alias(MATCHED), *more]
+        if values is None:
+            return marked.select(*(before[name].alias(name) for name in (names.file, names.row)), *told)
+        before = {**before, **{f.name: _as_evolved(before, f, scope.schema) for f in schema.fields}}
+        clauses = [(number, self.clauses[number].action, values[number]) for number in about]
+        columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
         recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
-        rows = marked.select(
-            *columns,
-            *(places[name].alias(name) for name in names.names),
-            self._kind().alias(KIND),
-            sf.coalesce(is_pair, sf.lit(False)).alias(MATCHED),
-            sf.col(_CLAUSE),
-            *(recorded if is_recorded(self.target) else []),
+        places = [before[name].alias(name) for name in names.names]
+        recorded = recorded if is_recorded(self.target) else []
+        rows = marked.select(*columns, *places, *told[:2], *recorded, *more, sf.col(_CLAUSE))
+        # Numbers first: generated columns see them.
+        if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
+            rows = with_numbers(rows, self.numbered, self._among(values))
+        return with_generated(rows, schema, self._anew(values, about)).drop(_CLAUSE)
+
+    @property
+    def numbered(self) -> tuple[Numbered, ...]:
+        """The identity columns for which some inserted row brings no value."""
+        lacking = [c for c in self.clauses if c.action is Action.INSERT]
+        if not lacking or not identities(self.target.schema):
+            return ()
+        given = [self._given(clause) for clause in lacking]
+        return tuple(
+            n for n in self.target.plan_write(None, ()).numbered if any(n.column not in names for names in given)
         )
-        return with_generated(rows, schema, self._anew(values)).drop(_CLAUSE)
+
+    def _given(self, clause: Clause) -> frozenset[str]:
+        """The table's columns for which a clause has values."""
+        if clause.values is None:
+            known = {name.casefold() for name in self.source.rows.columns}
+            return frozenset(name for name in self.target.schema.names if name.casefold() in known)
+        return assigned_columns(clause.values, self.target.schema, (self.alias,))
+
+    def _among(self, values: list[Assignments]) -> Mapping[str, Column]:
+        """Which rows are numbered, by column: those of clauses that insert no value of their own."""
+        lacking = {
+            n.column: [
+                number
+                for number, (clause, found) in enumerate(zip(self.clauses, values, strict=True))
+                if clause.action is Action.INSERT and n.column not in found.columns
+            ]
+            for n in self.numbered
+        }
+        return {column: sf.col(_CLAUSE).isin(*numbers) for column, numbers in lacking.items()}
 
     def ensure_resolvable(self, table: DataFrame) -> None:
         """Raises where an expression does not resolve, before anything is read; see `assignments`."""
-        joined = table.join(self.source)
+        joined = table.join(self.source.rows)
         for clause in self.clauses:
             self.condition_text(clause, table)
             self._values(clause, table, joined)
+            if clause.action is not Action.DELETE:
+                ensure_no_identities(self.target, self._given(clause), is_insert=clause.action is Action.INSERT)
 
     def condition_text(self, clause: Clause, table: DataFrame) -> str | None:
-        """The clause's condition as SQL; None: it has none."""
+        """The clause's condition for the history; None: it has none."""
         if clause.condition is None:
             return None
-        rows = self._visible(clause, table, table.join(self.source))
-        return resolve_condition(rows, clause.condition, f"the condition of {clause.shown}").sql
+        rows = self._visible(clause, table, table.join(self.source.rows))
+        found = resolve_condition(rows, clause.condition, f"the condition of {clause.shown}")
+        return shown_text(table, found, TABLE)
 
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
         names = candidates.columns
-        rows = self.rows(candidates, copies=False).where(sf.col(MATCHED))
+        rows = self._own(self._scope(candidates, True), False, True).where(sf.col(MATCHED))
         shown = sf.to_json(sf.struct(*(sf.col(quote(n)) for n in self.target.schema.names[:_SHOWN])))
         several = rows.groupBy(names.file, names.row).agg(sf.count("*").alias("n"), sf.first(shown).alias("shown"))
         found = several.where("n > 1").limit(_SHOWN).collect()
         return "".join(f"\n  {row['n']} matches of {row['shown']}" for row in found)
 
-    def _join_type(self, copies: bool) -> str:
-        kinds = {c.when for c in self.clauses}
-        keeps_rows = copies or When.NOT_MATCHED_BY_SOURCE in kinds
-        if When.NOT_MATCHED in kinds:
-            return "full" if keeps_rows else "right"
-        return "left" if keeps_rows else "inner"
-
     def _visible(self, clause: Clause, table: DataFrame, joined: DataFrame) -> DataFrame:
         """The rows whose columns a clause may name."""
         if clause.when is When.MATCHED:
             return joined
-        return self.source if clause.when is When.NOT_MATCHED else table
+        return self.source.rows if clause.when is When.NOT_MATCHED else table
 
-    def _chosen(self, table: DataFrame, joined: DataFrame, is_row: Column, is_pair: Column) -> Column:
+    def _chosen(self, scope: _Scope, about: list[int], is_pair: Column) -> Column:
         """The number of the first clause that a row falls under; null: none."""
-        about = {
-            When.MATCHED: is_pair,
-            When.NOT_MATCHED: ~is_row,
-            When.NOT_MATCHED_BY_SOURCE: is_row & sf.col(_THERE).isNull(),
-        }
+        applicable = {When.MATCHED: is_pair, When.NOT_MATCHED_BY_SOURCE: ~is_pair, When.NOT_MATCHED: ~is_pair}
         chosen = null_of(t.INTEGER)
-        for number in reversed(range(len(self.clauses))):
+        for number in reversed(about):
             clause = self.clauses[number]
-            applies = about[clause.when]
+            applies = applicable[clause.when]
             if clause.condition is not None:
-                rows = self._visible(clause, table, joined)
+                rows = self._visible(clause, scope.table, scope.both)
                 what = f"the condition of {clause.shown}"
                 applies = applies & resolve_condition(rows, clause.condition, what).column
             chosen = sf.when(applies, sf.lit(number)).otherwise(chosen)
         return chosen
 
-    def _kind(self) -> Column:
+    def _kind(self, about: list[int]) -> Column:
         kind = sf.lit(int(ChangeKind.COPY))
-        for number, clause in enumerate(self.clauses):
-            kind = sf.when(sf.col(_CLAUSE) == number, int(_KINDS[clause.action])).otherwise(kind)
+        for number in about:
+            kind = sf.when(sf.col(_CLAUSE) == number, int(_KINDS[self.clauses[number].action])).otherwise(kind)
         return kind
 
     def _values(self, clause: Clause, table: DataFrame, joined: DataFrame) -> Assignments:
@@ -164,29 +276,36 @@ class MergeRows:
             found = Assignments(dict(self._starred(clause)))
         else:
             rows = self._visible(clause, table, joined)
-            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown)
+            defaults = default_values(self.target)
+            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown, defaults)
         return found if clause.action is Action.UPDATE else self._inserted(found)
 
     def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
-        columns = {name.casefold(): column for name, column in attributes(self.source).items()}
-        types = {f.name.casefold(): from_spark(f.dataType, f.name) for f in self.source.schema.fields}
-        derived = {d.column for d in self.target.plan_write(None, ()).derived}
+        source = self.source.rows
+        columns = {name.casefold(): column for name, column in attributes(source).items()}
+        types = {f.name.casefold(): from_spark(f.dataType, f.name) for f in source.schema.fields}
+        plan = self.target.plan_write(None, ())
+        made = {d.column for d in plan.derived} | {n.column for n in plan.numbered}
         for f in self.target.schema.fields:
             found = columns.get(f.name.casefold())
             if found is not None:
-                yield (f.name,), fit(found, types[f.name.casefold()], f.type, f.name)
-            elif not self.evolves and f.name not in derived:
+                fitted = fit(found, types[f.name.casefold()], f.type, f.name)
+                if fitted is not found:
+                    ensure_fits(source, fitted, f.name, f.type)
+                yield (f.name,), within_length(fitted, f)
+            elif not self.evolves and f.name not in made:
                 raise InvalidRequest(
                     f"{clause.shown} needs a column {f.name!r} of the source",
                     code="unknown-column",
                     column=f.name,
-                    hint=f"{suggest(f.name, self.source.columns)}; or name the columns, or use withSchemaEvolution()",
+                    hint=f"{suggest(f.name, source.columns)}; or name the columns, or use withSchemaEvolution()",
                 )
 
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
-        constant = {d.column: d for d in self.target.plan_write(None, ()).derived if d.is_constant}
-        made = {d.column for d in generated(self.target)}
+        plan = self.target.plan_write(None, ())
+        constant = {d.column: d for d in plan.derived if d.is_constant}
+        made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
         values = dict(given.values)
         for f in self.target.schema.fields:
             if f.name in given.columns:
@@ -198,51 +317,34 @@ class MergeRows:
                 values[(f.name,)] = null_of(f.type)
         return Assignments(values)
 
-    def _anew(self, values: list[Assignments]) -> Mapping[str, tuple[Derived, str]]:
+    def _anew(self, values: list[Assignments], about: list[int]) -> Mapping[str, tuple[Derived, str]]:
         """Generated columns, and in rows of which clauses they are computed: where they are not given."""
         anew = {}
         for derived in generated(self.target):
             numbers = [
                 str(n)
-                for n, (clause, found) in enumerate(zip(self.clauses, values, strict=True))
-                if clause.action is not Action.DELETE and derived.column not in found.columns
+                for n in about
+                if self.clauses[n].action is not Action.DELETE and derived.column not in values[n].columns
             ]
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
 
 
-def _column(f: Field, before: Column, clauses: tuple[Clause, ...], values: list[Assignments]) -> Column:
-    column = before
-    for number, (clause, found) in enumerate(zip(clauses, values, strict=True)):
+def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:
+    """A column as rows had it, in the type that it has now."""
+    known = old.find(f.name)
+    if known is None or f.name not in before:
+        return null_of(f.type)
+    return fit(before[f.name], known.type, f.type, f.name)
+
+
+def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:
+    column = before if keeps else null_of(f.type)
+    for number, action, found in clauses:
         if f.name in found.columns:
-            old = before if clause.action is Action.UPDATE else null_of(f.type)
+            old = before if action is Action.UPDATE else null_of(f.type)
             column = sf.when(sf.col(_CLAUSE) == number, found.after(f.name, f.type, old)).otherwise(column)
+        elif action is Action.UPDATE and not keeps:
+            column = sf.when(sf.col(_CLAUSE) == number, before).otherwise(column)
     return column
-
-
-def source_bounds(
-    source: DataFrame, table: DataFrame, condition: Resolved, schema: Struct
-) -> tuple[list[tree.Expression], int]:
-    """What the source's keys say of the rows that they can meet, and how many rows the source has: one aggregate."""
-    keys = []
-    for name, value in equal_keys(condition, table):
-        f = schema.find(name)
-        if f is not None and (f.type in _ORDERED or isinstance(f.type, t.Decimal)):
-            found = resolve(source, value, "a key of MERGE")
-            if from_spark(found.type, name) == f.type:
-                keys.append((f, value))
-    ends = [column for _, value in keys for column in (sf.min(value), sf.max(value))]
-    count, *found_ends = source.agg(sf.count(sf.lit(1)), *ends).collect()[0]
-    bounds: list[tree.Expression] = []
-    for (f, _), low, high in zip(keys, found_ends[::2], found_ends[1::2], strict=True):
-        if low is None:
-            # No row of the source has a key.
-            bounds.append(tree.Literal(False, t.BOOLEAN))
-        elif isinstance(low, (int, str, Decimal)) or f.type == t.DATE:
-            column = tree.Column((f.name,), f.type)
-            bounds += [
-                tree.Compare(">=", column, tree.Literal(low, f.type)),
-                tree.Compare("<=", column, tree.Literal(high, f.type)),
-            ]
-    return bounds, int(count)

@@ -16,19 +16,28 @@ from alluvium.schema.types import Struct
 from alluvium.spark.scan.names import quote, sql_type
 
 
-def ensure_no_identities(target: DeltaTarget, columns: frozenset[str]) -> None:
-    """Raises where an identity column would be set.
+def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert: bool = False) -> None:
+    """Raises where an identity column would be set whose numbers only the table may make.
+
+    "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own values
+    for Identity columns." In rows that are there nobody may change them, as in the reference.
 
     Raises:
         InvalidRequest: `"numbers-given"`.
     """
     for identity in identities(target.config.schema):
-        if identity.column in columns:
+        if identity.column in columns and not (is_insert and identity.allow_explicit_insert):
+            verb = "given" if is_insert else "changed"
             raise InvalidRequest(
-                f"the numbers of the identity column {identity.column!r} cannot be changed",
+                f"the numbers of the identity column {identity.column!r} cannot be {verb}",
                 code="numbers-given",
                 column=identity.column,
             )
+
+
+def default_values(target: DeltaTarget) -> dict[str, str]:
+    """What columns are where nothing is given, as SQL."""
+    return {d.column: d.sql for d in target.plan_write(None, ()).derived if d.is_constant}
 
 
 def generated(target: DeltaTarget) -> tuple[Derived, ...]:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.write import written_files
+from alluvium.commands.write import numbered_files, written_files
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features import change_data_feed, deletion_vectors
 from alluvium.delta.row_edits import live_counts
@@ -32,13 +35,13 @@ from alluvium.plan.changes import (
     ReadScope,
     RowChangeMode,
 )
-from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, Located, changed_rows, locate
 from alluvium.spark.scan.names import quote
-from alluvium.spark.write import write_files
+from alluvium.spark.write import data_error, write_files
 
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
@@ -46,6 +49,8 @@ BEFORE = "__alluvium_before"
 _ROWS_A_TASK = 250_000
 
 _NEW = "__alluvium_new"
+#: Files, their footers, the furthest numbers that were made.
+_Written: TypeAlias = tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]
 
 _RECORDED = {
     ChangeKind.DELETE: "delete",
@@ -86,6 +91,9 @@ class RowChanges:
         writes: Whether there may be new rows: updated or inserted ones.
         inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
             anew.
+        keeps: Whether the first pass keeps its rows for the second, where both need them; False: `rows_of` sees to it.
+        joins: Whether rows come out of a join.
+        numbered: Columns in which `rows_of` made numbers for inserted rows.
         ensure_single: Raises where a row was matched more often than it may be.
     """
 
@@ -94,6 +102,9 @@ class RowChanges:
     where: Expression | None
     writes: bool = True
     inserts: bool = False
+    keeps: bool = True
+    joins: bool = False
+    numbered: tuple[Numbered, ...] = ()
     ensure_single: Callable[[Located], None] = field(default=lambda located: None)
 
 
@@ -147,12 +158,12 @@ def apply_changes(
     """
     masks = mode is RowChangeMode.MASK_ROWS
     rows = changes.rows_of(changes.candidates, False)
-    if masks and changes.writes and not dry_run:
+    if masks and changes.writes and changes.keeps and not dry_run:
         # Both the positions and the new rows come out of them: one pass over the files, one join, one set of values.
         rows = changed_rows(rows).persist()
     try:
         begun = time.monotonic()
-        located = locate(rows, changes.candidates.columns)
+        located = _locate(rows, changes, masks, target.url)
         changes.ensure_single(located)
         scan_ms = _since(begun)
         touched = _touched(changes, located, masks)
@@ -162,6 +173,14 @@ def apply_changes(
         return work.mask(rows) if masks else work.rewrite()
     finally:
         rows.unpersist()
+
+
+def _locate(rows: DataFrame, changes: RowChanges, masks: bool, url: str) -> Located:
+    try:
+        return locate(rows, changes.candidates.columns, with_bits=masks)
+    except (PySparkException, Py4JJavaError) as error:
+        # The first job that computes new values, where they are kept.
+        raise data_error(error, url) from error
 
 
 def _touched(changes: RowChanges, located: Located, masks: bool) -> pa.Table:
@@ -208,13 +227,29 @@ class _Work:
         )
 
     def preview(self) -> Preview:
-        counts = self.counts(self.located.total("inserted"), 0, 0)
-        files = self.changes.candidates.only(_chunk(self.touched["file"])).files
-        paths = tuple(files["path"].to_pylist())
-        figures = EditFigures(masks_added=len(paths)) if self.masks else EditFigures(files_removed=len(paths))
-        operation = self._described(counts, figures)
-        version = self.changes.candidates.snapshot.version
-        return Preview(version, operation, {}, paths if self.masks else (), () if self.masks else paths)
+        candidates, gone = self.changes.candidates, _chunk(self.touched["gone"])
+        places = candidates.places(_chunk(self.touched["file"]))
+        files = candidates.files.take(places)
+        live = live_counts(candidates.snapshot, files) if files.num_rows else pa.array([], pa.int64())
+        left = pc.subtract(live, gone)
+        # Behind masks an emptied file goes, wherever its rows went; otherwise a file that gives no row to others.
+        is_emptied = pc.fill_null(pc.equal(left, 0), False)
+        is_whole = is_emptied if self.masks else pc.and_(is_emptied, pa.scalar(not self.located.total("updated")))
+        some, whole = (tuple(files["path"].filter(m).to_pylist()) for m in (pc.invert(is_whole), is_whole))
+        masked, rewritten = (some, ()) if self.masks else ((), some)
+        copied = 0 if self.masks or left.null_count else int(pc.sum(left).as_py() or 0)
+        figures = EditFigures(masks_added=len(masked), files_removed=len(rewritten) + len(whole))
+        counts = self.counts(self.located.total("inserted"), copied, 0)
+        return Preview(
+            candidates.snapshot.version,
+            self._described(counts, figures),
+            {},
+            added=masked,
+            removed=(*rewritten, *whole),
+            read=tuple(candidates.files["path"].to_pylist()),
+            masked=masked,
+            rewritten=rewritten,
+        )
 
     def mask(self, rows: DataFrame) -> Committed:
         """Old rows are masked, new ones written."""
@@ -235,7 +270,8 @@ class _Work:
     def rewrite(self) -> Committed:
         """Files that lose rows are written anew, without them."""
         candidates, numbers = self.changes.candidates, _chunk(self.touched["file"])
-        if not len(numbers) and not self.changes.inserts:
+        inserted = self.located.total("inserted")
+        if not self.located.total("gone") and not inserted:
             return self._nothing()
         chosen = candidates.only(numbers)
         touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
@@ -244,7 +280,7 @@ class _Work:
         whole = None if live.null_count else int(pc.sum(live).as_py() or 0)
         copied = whole - gone if whole is not None else None
         updated = self.located.total("updated")
-        is_whole = copied == 0 and not updated and not self.changes.inserts
+        is_whole = copied == 0 and not updated and not inserted
         rows = changes_rows = self._single(self.changes.rows_of(chosen, True))
         records = is_recorded(self.target) and not is_whole and bool(gone)
         if records:
@@ -252,7 +288,7 @@ class _Work:
         try:
             if copied is None:
                 copied = rows.where(sf.col(KIND) == sf.lit(int(ChangeKind.COPY))).count()
-            fresh = 0 if is_whole else copied + updated + (1 if self.changes.inserts else 0)
+            fresh = copied + updated + inserted
             return self._commit(rows, touched, fresh, records, None, copied)
         finally:
             changes_rows.unpersist()
@@ -272,10 +308,10 @@ class _Work:
         target = self.target
         plan = _with_ids(target.plan_write(None, ()), self.changes.candidates)
         records_plan = plan_change_files(target.plan_write(None, ()))
-        written, footers, recorded = _no_files()
+        written, footers, reached, recorded = _no_files()
         try:
             if fresh:
-                written, footers = self._write(rows, plan, fresh)
+                written, footers, reached = self._write(rows, plan, fresh)
             if records:
                 recorded = self._record(rows, records_plan)
             came = int(pc.sum(written["num_rows"]).as_py() or 0) - copied - self.located.total("updated")
@@ -288,6 +324,7 @@ class _Work:
                 footers,
                 self.verb.operation,
                 read=ReadScope(blind=False, where=self.changes.where),
+                reached=reached,
                 touched=touched,
                 change_files=recorded,
                 describe=lambda figures: self._metrics(counts, figures),
@@ -301,14 +338,16 @@ class _Work:
             self._discard(plan, records_plan)
             raise
 
-    def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+    def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> _Written:
         live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
         columns = [sf.col(quote(name)) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *_id_columns(self.changes.candidates, plan)), plan.schema, plan)
         tasks = max(1, -(-fresh // _ROWS_A_TASK))
-        few = self.masks and tasks < self.spark.sparkContext.defaultParallelism
+        # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
+        is_spread = self.masks or self.changes.joins
+        few = is_spread and tasks < self.spark.sparkContext.defaultParallelism
         write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
-        return written_files(self.target.store, plan)
+        return numbered_files(self.target.store, plan, self.changes.numbered)
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
         """Change data: each changed row, an updated one before and after."""
@@ -323,7 +362,10 @@ class _Work:
             updated = rows.where(kind == sf.lit(int(ChangeKind.UPDATE)))
             after = after.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
         completed = complete(after, plan.schema, plan, Assignment.CAST)
-        write_files(self.spark, completed.df.coalesce(self.spark.sparkContext.defaultParallelism), completed.plan)
+        total = self.located.total
+        told_rows = total("gone") + total("updated") + total("inserted")
+        tasks = min(max(1, -(-told_rows // _ROWS_A_TASK)), self.spark.sparkContext.defaultParallelism)
+        write_files(self.spark, completed.df.coalesce(tasks), completed.plan)
         return written_files(self.target.store, plan)[0]
 
     def _discard(self, *plans: WritePlan) -> None:
@@ -331,8 +373,14 @@ class _Work:
             self.target.store.delete_tree(plan.directory)
 
     def _nothing(self) -> Committed:
-        """As the reference, a verb that changes no row makes no commit."""
-        metrics = self._metrics(Counts(scan_ms=self.scan_ms), EditFigures())
+        """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""
+        counts = Counts(scan_ms=self.scan_ms)
+        if self.target.is_changed:
+            read = ReadScope(blind=False, where=self.changes.where)
+            touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
+            changes = FileChanges(written, (), self.verb.operation, read=read, touched=touched)
+            return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))
+        metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
 
     def _metrics(self, counts: Counts, figures: EditFigures) -> dict[str, str]:
@@ -343,8 +391,8 @@ class _Work:
         return replace(self.verb.operation, metrics=self._metrics(counts, figures))
 
 
-def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], pa.Table | None]:
-    return WRITTEN_FILES.empty_table(), (), None
+def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int], pa.Table | None]:
+    return WRITTEN_FILES.empty_table(), (), {}, None
 
 
 def _with_ids(plan: WritePlan, candidates: Candidates) -> WritePlan:

@@ -10,8 +10,8 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.delete import TABLE, shown_condition
-from alluvium.commands.new_values import ensure_no_identities, generated, with_generated
+from alluvium.commands.delete import TABLE
+from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -20,9 +20,9 @@ from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.assign import assignments
+from alluvium.spark.assign import Assignments, assignments
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import condition_tree, resolve_condition
+from alluvium.spark.resolve import condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 
@@ -45,6 +45,11 @@ class UpdateRequest:
     def name(self) -> str:
         """By which expressions are resolved."""
         return self.alias or TABLE
+
+    def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
+        """The new values, over rows of the table under its name."""
+        defaults = default_values(target)
+        return assignments(self.values, target.schema, rows, (self.name,), "UPDATE", defaults, by_name=False)
 
 
 def update_rows(
@@ -72,9 +77,9 @@ def update_rows(
         found = None
         if request.condition is not None:
             found = resolve_condition(rows, request.condition, "the condition of UPDATE")
-        ensure_no_identities(target, assignments(request.values, schema, rows, (name,), "UPDATE").columns)
+        ensure_no_identities(target, request.assigned(target, rows).columns)
         where = None if found is None else condition_tree(rows, found, schema, name)
-        shown = [] if found is None else [shown_condition(found)]
+        shown = [] if found is None else [shown_text(rows, found, name)]
         operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         candidates, _ = choose_candidates(snapshot, where)
         # Where every row changes there is nothing to keep behind masks.
@@ -93,11 +98,11 @@ class _Update:
     def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
         """The candidates' rows with their new values; `copies` come for free."""
         schema, given = self.target.schema, self.request.condition
-        frame = read_native(self.spark, candidates).alias(self.request.name)
+        frame = read_native(self.spark, candidates, is_even=True).alias(self.request.name)
         condition = sf.expr(given) if isinstance(given, str) else given
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if condition is None else sf.coalesce(condition, sf.lit(False))
-        values = assignments(self.request.values, schema, frame, (self.request.name,), "UPDATE")
+        values = self.request.assigned(self.target, frame)
         after = []
         for f in schema.fields:
             before = sf.col(quote(f.name))
@@ -117,13 +122,15 @@ class _Update:
 
 def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
     return {
-        "numRemovedFiles": figures.files_removed,
-        "numRemovedBytes": figures.bytes_removed,
+        # To the reference's UPDATE a file that gets a mask is one removed and not added again.
+        "numRemovedFiles": figures.files_removed + figures.masks_added,
+        "numRemovedBytes": figures.bytes_removed + figures.bytes_masked,
         "numCopiedRows": counts.copied,
         "numUpdatedRows": counts.updated,
         "numDeletionVectorsAdded": figures.masks_added,
         "numDeletionVectorsUpdated": figures.masks_updated,
-        "numDeletionVectorsRemoved": figures.masks_removed,
+        # Nor does it count masks of files that go as a whole.
+        "numDeletionVectorsRemoved": figures.masks_updated,
         "numAddedFiles": figures.files_added,
         "numAddedBytes": figures.bytes_added,
         "numAddedChangeFiles": figures.change_files,

@@ -69,9 +69,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         write_files(df.sparkSession, rows.df, rows.plan)
         if is_connect(df.sparkSession):
             ensure_seen(target.store, plan)
-        written, footers = written_files(target.store, _with_bounds_of(plan, numbered))
-        reached = _reached(plan, numbered, footers)
-        footers = _without_others(plan, footers)
+        written, footers, reached = numbered_files(target.store, plan, numbered)
         changes = FileChanges(
             written, footers, request.operation, request.replace, request.txn, request.data_change, reached=reached
         )
@@ -114,6 +112,18 @@ def ensure_seen(store: Store, plan: WritePlan) -> None:
             f"{plan.root.rstrip('/')}/{plan.directory}",
         ) from error
     store.delete(marker)
+
+
+def numbered_files(
+    store: Store, plan: WritePlan, numbered: Sequence[Numbered]
+) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
+    """`written_files`, and the furthest number in each column that the job numbered.
+
+    Raises:
+        CorruptTable: A file does not tell the bounds of its numbers (`"damaged-file"`).
+    """
+    written, footers = written_files(store, _with_bounds_of(plan, numbered))
+    return written, _without_others(plan, footers), _reached(plan, numbered, footers)
 
 
 def written_files(store: Store, plan: WritePlan) -> tuple[pa.Table, tuple[FileFooter, ...]]:
@@ -180,18 +190,23 @@ def _with_bounds_of(plan: WritePlan, numbered: Sequence[Numbered]) -> WritePlan:
 def _reached(plan: WritePlan, numbered: Sequence[Numbered], footers: Sequence[FileFooter]) -> dict[str, int]:
     reached = {}
     for n in numbered:
-        found = [footer.columns.get((plan.stored_name(n.column),)) for footer in footers]
-        ends = [(stats.max if n.step > 0 else stats.min) if stats is not None else None for stats in found]
-        numbers = [end for end in ends if isinstance(end, int)]
-        if len(numbers) < len(footers):
-            # Without it the next writer would make the same numbers again.
-            raise CorruptTable(
-                "a file that was just written does not tell the bounds of its numbers",
-                code="damaged-file",
-                column=n.column,
-            )
-        if numbers:
-            reached[n.column] = max(numbers) if n.step > 0 else min(numbers)
+        numbers = []
+        for footer in footers:
+            stats = footer.columns.get((plan.stored_name(n.column),))
+            end = None if stats is None else stats.max if n.step > 0 else stats.min
+            if isinstance(end, int):
+                numbers.append(end)
+            elif stats is None or stats.null_count != footer.num_rows:
+                # Without it the next writer would make the same numbers again.
+                raise CorruptTable(
+                    "a file that was just written does not tell the bounds of its numbers",
+                    code="damaged-file",
+                    column=n.column,
+                )
+        # Rows that were there before may be among them.
+        furthest = None if not numbers else max(numbers) if n.step > 0 else min(numbers)
+        if furthest is not None and (furthest - n.first) * n.step >= 0:
+            reached[n.column] = furthest
     return reached
 
 

@@ -47,6 +47,7 @@ class EditedFiles:
             files_removed=gone.num_rows,
             bytes_removed=total(gone["size"]),
             masks_added=self.masked.num_rows,
+            bytes_masked=total(self.masked["size"]),
             masks_updated=self.updated,
             masks_removed=self.updated + total(has_vector(vectors_of(gone)).cast(pa.int64())),
             change_files=change_files,

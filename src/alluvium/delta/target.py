@@ -151,9 +151,11 @@ class DeltaTarget:
         nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
         # A change of the table's description is said even where it changes nothing, as the reference does.
         replaces = changes.replace is not None and not changes.replace.dynamic
-        return nothing and changes.written is not None and not replaces and not self._is_changed()
+        return nothing and changes.written is not None and not replaces and not self.is_changed
 
-    def _is_changed(self) -> bool:
+    @property
+    def is_changed(self) -> bool:
+        """Whether the commit says something new of the table itself."""
         config, base = self.config, self.snapshot.config if self.snapshot else None
         return base is None or config.metadata != base.metadata or config.protocol != base.protocol
 
@@ -184,7 +186,7 @@ class DeltaTarget:
             read=self._read(added, changes),
             operation=operation,
             read_version=-1 if self.snapshot is None else self.snapshot.version,
-            config=self.config if self._is_changed() else None,
+            config=self.config if self.is_changed else None,
         )
 
     def _read(self, added: pa.Table, changes: FileChanges) -> ReadScope:

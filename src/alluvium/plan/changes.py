@@ -112,6 +112,7 @@ class EditFigures:
         files_removed: Files that are gone.
         bytes_removed: Their size.
         masks_added: Files that got a mask, or another one.
+        bytes_masked: Their size.
         masks_updated: Those of them that had one before.
         masks_removed: Masks that hold no longer: those that were updated, and those of files that are gone.
         change_files: Files of change data.
@@ -122,6 +123,7 @@ class EditFigures:
     files_removed: int = 0
     bytes_removed: int = 0
     masks_added: int = 0
+    bytes_masked: int = 0
     masks_updated: int = 0
     masks_removed: int = 0
     change_files: int = 0
@@ -201,6 +203,9 @@ class Preview:
         differences: What would change of the table's description: name to the texts before and after (None: absent).
         added: Files that would be added again, as paths of the log; those of rows to write are not known before.
         removed: Files that would be removed, as paths of the log.
+        read: Files that may hold rows that change, and whose rows were looked at.
+        masked: Files that would get a mask over some of their rows, or another one: they are among `added`.
+        rewritten: Files of which some rows would be written anew, into other files: they are among `removed`.
     """
 
     version: int
@@ -208,3 +213,20 @@ class Preview:
     differences: Mapping[str, tuple[str | None, str | None]]
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
+    read: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        whole = len(self.removed) - len(self.rewritten)
+        files = {
+            "reads": len(self.read),
+            "masks": len(self.masked),
+            "rewrites": len(self.rewritten),
+            "removes as a whole": whole,
+        }
+        lines = [f"{self.operation.name} at version {self.version}; nothing was written"]
+        lines += [f"  {name:<20}{count} files" for name, count in files.items() if count]
+        lines += [f"  {name:<20}{before} -> {after}" for name, (before, after) in self.differences.items()]
+        rows = {k: v for k, v in self.operation.metrics.items() if "Rows" in k and v != "0"}
+        return "\n".join([*lines, *(f"  {name:<40}{count}" for name, count in rows.items())])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -12,8 +12,9 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.fit import fit
-from alluvium.spark.resolve import resolve, type_of
+from alluvium.spark.resolve import ensure_fits, resolve, type_of
 from alluvium.spark.scan.names import sql_type
+from alluvium.spark.text_lengths import within_length
 
 Path = tuple[str, ...]
 
@@ -45,7 +46,13 @@ class Assignments:
 
 
 def assignments(
-    given: Mapping[str, Column | str], schema: Struct, rows: DataFrame, aliases: Sequence[str], what: str
+    given: Mapping[str, Column | str],
+    schema: Struct,
+    rows: DataFrame,
+    aliases: Sequence[str],
+    what: str,
+    defaults: Mapping[str, str] | None = None,
+    by_name: bool = True,
 ) -> Assignments:
     """Resolves a SET list against the rows that its values may name.
 
@@ -55,6 +62,8 @@ def assignments(
         rows: Whose columns values may name.
         aliases: Names of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
+        defaults: What the word `default` stands for, by column, as SQL; null for others.
+        by_name: See `fit`. Values of such lists may have subqueries where it is false, as in an UPDATE of SQL.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -71,9 +80,24 @@ def assignments(
                 column=".".join(path),
             )
         shown = f"the value of {name!r} in {what}"
-        found = resolve(rows, value, shown)
-        values[path] = fit(found.column, type_of(found, shown), wanted, ".".join(path))
+        if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
+            value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
+        found = resolve(rows, value, shown, subqueries=not by_name)
+        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name)
+        if fitted is not found.column:
+            ensure_fits(rows, fitted, ".".join(path), wanted)
+        column = schema.find(path[0])
+        values[path] = within_length(fitted, column) if len(path) == 1 and column is not None else fitted
     return Assignments(values)
+
+
+def assigned_columns(names: Iterable[str], schema: Struct, aliases: Sequence[str]) -> frozenset[str]:
+    """The columns that a SET list sets, wholly or in part.
+
+    Raises:
+        InvalidRequest: `"unknown-column"`.
+    """
+    return frozenset(_find(name, schema, aliases)[0][0] for name in names)
 
 
 def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, DataType]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -63,7 +65,7 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
     rows = align(df, schema, assignment)
     # Constants first, then numbers: computed columns see both.
     rows = _with_values(rows, schema, [d for d in derived if d.is_constant])
-    rows = _with_numbers(rows, numbered)
+    rows = with_numbers(rows, numbered)
     rows = _with_values(rows, schema, [d for d in derived if not d.is_constant])
     missing = {d.column for d in derived}
     checks = tuple(d.check for d in plan.derived if d.check is not None and d.column not in missing)
@@ -123,11 +125,16 @@ def _ensure_not_given(numbered: Sequence[Numbered], brought: set[str]) -> None:
             )
 
 
-def _with_numbers(rows: DataFrame, numbered: Sequence[Numbered]) -> DataFrame:
+def with_numbers(rows: DataFrame, numbered: Sequence[Numbered], among: Mapping[str, Column] | None = None) -> DataFrame:
     """The rows with their numbers: row r of partition p of P takes number r * P + p, as the reference counts.
 
     No row is seen twice and none is counted ahead, so that it costs nothing but arithmetic; where partitions are of
     equal size there are no gaps.
+
+    Args:
+        rows: They have the columns already.
+        numbered: What to number.
+        among: Which rows are numbered, by column, where some keep what they have; rows that keep all are not counted.
     """
     if not numbered:
         return rows
@@ -138,9 +145,15 @@ def _with_numbers(rows: DataFrame, numbered: Sequence[Numbered]) -> DataFrame:
         rows, count = rows.repartition(tasks), sf.lit(tasks)
     else:
         count = _num_partitions(spark)
-    numbers = {n.column: _number(n, count) for n in numbered}
+    place = sf.expr("monotonically_increasing_id() & 8589934591")
+    if among is not None:
+        # A branch that is not taken does not count.
+        place = sf.when(reduce(or_, (among[n.column] for n in numbered)), place)
     # The row's place is a column of its own first: it counts how often it is evaluated, so that must be once a row.
-    placed = rows.withColumn(_ROW, sf.expr("monotonically_increasing_id() & 8589934591"))
+    placed = rows.withColumn(_ROW, place)
+    numbers = {n.column: _number(n, count) for n in numbered}
+    if among is not None:
+        numbers = {name: sf.when(among[name], made).otherwise(sf.col(quote(name))) for name, made in numbers.items()}
     return placed.select(
         *(numbers[name].alias(name) if name in numbers else sf.col(quote(name)) for name in rows.columns)
     )

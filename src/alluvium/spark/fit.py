@@ -10,7 +10,7 @@ from alluvium.schema.types import Array, DataType, Map, Struct
 from alluvium.spark.scan.names import plain, sql_type
 
 
-def fit(value: Column, source: DataType, target: DataType, column: str) -> Column:
+def fit(value: Column, source: DataType, target: DataType, column: str, by_name: bool = True) -> Column:
     """The value as one of the target's type, with the session's rules for casts.
 
     Args:
@@ -18,12 +18,15 @@ def fit(value: Column, source: DataType, target: DataType, column: str) -> Colum
         source: Its type.
         target: The type wanted.
         column: For errors.
+        by_name: Whether fields of structs go by their names; otherwise by their places, as in Spark's own casts.
 
     Raises:
         InvalidRequest: `"schema-mismatch"`: a struct has a field that the column has not.
     """
     if plain(source) == plain(target):
         return value
+    if not by_name:
+        return value.cast(sql_type(target))
     if isinstance(source, Struct) and isinstance(target, Struct):
         return _fit_struct(value, source, target, column)
     if isinstance(source, Array) and isinstance(target, Array):

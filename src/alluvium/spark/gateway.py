@@ -54,6 +54,7 @@ class Java:
     task_context_class: JavaObject
     expression_utils: JavaObject
     subquery_expression: JavaObject
+    folding_rules: tuple[JavaObject, ...]
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
         """A Scala `Seq` of a few objects (one round trip each)."""
@@ -123,4 +124,11 @@ def _look_up(gateway: JavaGateway) -> Java:
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
         expression_utils=sql.classic.ExpressionUtils,
         subquery_expression=catalyst.expressions.SubqueryExpression,
+        folding_rules=(
+            catalyst.optimizer.NullPropagation,
+            catalyst.optimizer.ConstantFolding,
+            catalyst.optimizer.UnwrapCastInBinaryComparison,
+            catalyst.optimizer.BooleanSimplification,
+            catalyst.optimizer.SimplifyCasts,
+        ),
     )

@@ -67,8 +67,14 @@ def changed_rows(rows: DataFrame) -> DataFrame:
     return rows.where((sf.col(KIND) != sf.lit(int(ChangeKind.COPY))) | sf.col(MATCHED))
 
 
-def locate(rows: DataFrame, columns: RowColumns) -> Located:
-    """Runs one aggregate over rows that have `KIND`, `MATCHED`, and the columns that say where they are."""
+def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True) -> Located:
+    """Runs one aggregate over rows that have `KIND`, `MATCHED`, and the columns that say where they are.
+
+    Args:
+        rows: The rows.
+        columns: Names of the columns that say where they are.
+        with_bits: Whether anybody will ask for `bitmaps`: 4 KB for each block that loses rows.
+    """
     kind, file, row = sf.col(KIND), sf.col(columns.file), sf.col(columns.row)
     block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
     goes = kind.isin(int(ChangeKind.UPDATE), int(ChangeKind.DELETE))
@@ -92,7 +98,7 @@ def locate(rows: DataFrame, columns: RowColumns) -> Located:
         sf.bitmap_count(sf.bitmap_construct_agg(sf.col("match"))).alias("matched"),
         sf.bitmap_count(sf.bitmap_construct_agg(sf.col("bit"))).alias("gone"),
     )
-    return Located(grouped.toArrow())
+    return Located((grouped if with_bits else grouped.drop(_BITS)).toArrow())
 
 
 def _count(condition: Column) -> Column:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -30,11 +31,13 @@ class Resolved:
         column: The expression.
         type: Of its values.
         java: Catalyst's expression.
+        plan: The projection in which it was resolved.
     """
 
     column: Column
     type: s.DataType
     java: JavaObject
+    plan: JavaObject
 
     @property
     def sql(self) -> str:
@@ -47,13 +50,14 @@ class Resolved:
         return bool(self.java.deterministic())
 
 
-def resolve(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
+def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bool = False) -> Resolved:
     """Resolves one expression over single rows.
 
     Args:
         rows: Whose columns it may name; a join, or rows under an alias.
         expression: SQL text or a column.
         what: For errors: `"the condition of DELETE"`.
+        subqueries: Whether it may have subqueries.
 
     Raises:
         InvalidRequest: `"invalid-expression"`: it names unknown or ambiguous columns, has a subquery, an aggregate, a
@@ -69,9 +73,31 @@ def resolve(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
     if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != str(own.nodeName()):
         raise _invalid(what, "it is not computed from one row: an aggregate, a window or a generator")
     found = plan.expressions().head().child()
-    if java.subquery_expression.hasSubquery(found):
+    if not subqueries and java.subquery_expression.hasSubquery(found):
         raise _invalid(what, "subqueries are not supported", "run the subquery first, or use a merge")
-    return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found)
+    return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found, plan)
+
+
+def ensure_fits(rows: DataFrame, value: Column, column: str, wanted: DataType) -> None:
+    """Raises where a value can never be one of a column's type.
+
+    Args:
+        rows: Whose columns it names.
+        value: With its cast.
+        column: For the error.
+        wanted: The column's type.
+
+    Raises:
+        InvalidRequest: `"schema-mismatch"`.
+    """
+    try:
+        rows.select(value)
+    except AnalysisException as error:
+        raise InvalidRequest(
+            f"the value for {column!r} cannot be stored as {wanted}: {analysis_problem(error)}",
+            code="schema-mismatch",
+            column=column,
+        ) from None
 
 
 def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
@@ -86,6 +112,30 @@ def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> R
     if not found.is_deterministic:
         raise _invalid(what, "it is not deterministic, so that it may say something else each time")
     return found
+
+
+def shown_text(rows: DataFrame, found: Resolved, hidden: str) -> str:
+    """The expression for a history: with constants computed, and columns under the names of their rows.
+
+    Args:
+        rows: For the session.
+        found: The expression.
+        hidden: A name of rows that nobody gave, and that is left out.
+    """
+    plan = found.plan
+    for rule in java_of(rows.sparkSession).folding_rules:
+        plan = rule.apply(plan)
+    folded = plan.expressions().head().child()
+    text = str(folded.toString())
+    columns = folded.references().toSeq()
+    for column in (columns.apply(n) for n in range(columns.length())):
+        name, qualifier = str(column.name()), column.qualifier()
+        owner = "" if qualifier.isEmpty() else str(qualifier.last())
+        # "name#12", and "name#12L" of a bigint; the name comes back as it is, with no say in the replacement's syntax.
+        numbered = rf"({re.escape(name)})#{column.exprId().id()}L?(?!\d)"
+        prefix = "" if owner in ("", hidden) else f"{owner}."
+        text = re.sub(numbered, prefix.replace("\\", r"\\") + r"\1", text)
+    return text
 
 
 def attributes(rows: DataFrame) -> dict[str, Column]:

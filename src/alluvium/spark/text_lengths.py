@@ -1,13 +1,15 @@
 """Lengths of text: columns of type char(n) and varchar(n), and such members of them.
 
 Spark keeps such columns as strings, and the type that was declared in the metadata of the column at the top level. Its
-readers pad char(n) with blanks; writers, like the reference, refuse what is longer and otherwise write the text as it
-is.
+readers pad char(n) with blanks; writers, like the reference, refuse what is longer and otherwise write the text of a
+DataFrame as it is. Row changes fit their values first (`within_length`).
 """
 
 from __future__ import annotations
 
 from pyspark.errors import PySparkException
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 from pyspark.sql.types import DataType, _parse_datatype_string
 
@@ -17,6 +19,7 @@ from alluvium.schema.types import Field, Struct
 from alluvium.spark.scan.names import quote
 
 KEY = "__CHAR_VARCHAR_TYPE_STRING"
+_MAX_LENGTH = (1 << 31) - 1
 
 
 def length_checks(schema: Struct) -> tuple[Check, ...]:
@@ -32,6 +35,24 @@ def length_checks(schema: Struct) -> tuple[Check, ...]:
             if condition is not None:
                 found.append(Check(f"{f.name} {f.metadata[KEY]}", condition, (f.name,), "text-too-long"))
     return tuple(found)
+
+
+def within_length(value: Column, f: Field) -> Column:
+    """A new value of a column, as Spark's own UPDATE makes it: blanks that are too many go, char(n) is padded.
+
+    Args:
+        value: Text, where the column is text of limited length; members of nested columns stay as they are.
+        f: The column.
+    """
+    declared = _declared(f) if KEY in f.metadata else None
+    if not isinstance(declared, (s.CharType, s.VarcharType)):
+        return value
+    limit, length = declared.length, sf.length(value)
+    surplus = sf.substring(value, limit + 1, _MAX_LENGTH)
+    fitted = sf.when((length > limit) & (sf.trim(surplus) == ""), sf.substring(value, 1, limit))
+    if isinstance(declared, s.CharType):
+        fitted = fitted.when(length < limit, sf.rpad(value, limit, " "))
+    return fitted.otherwise(value)
 
 
 def _declared(f: Field) -> DataType:

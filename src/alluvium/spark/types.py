@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import overload
 
+from pyspark.sql import DataFrame
 from pyspark.sql import types as s
 
 from alluvium.errors import UnsupportedFeature
@@ -58,6 +59,51 @@ def to_spark(data_type: DataType) -> s.DataType:
             [s.StructField(f.name, to_spark(f.type), f.nullable, dict(f.metadata)) for f in data_type.fields]
         )
     return _TO_SPARK[data_type] if data_type in _TO_SPARK else _READ_AS[data_type]
+
+
+def show_not_null(frame: DataFrame, schema: Struct) -> DataFrame:
+    """The same rows, whose `schema` in Python says of each field whether the table lets it be null.
+
+    Spark itself goes on taking all fields for nullable: it would believe files that do not keep the promise.
+    """
+    if _promises(schema):
+        # PySpark asks the JVM once, and keeps the answer here.
+        frame.__dict__["schema"] = _as_declared(frame.schema, schema)
+    return frame
+
+
+def _promises(data_type: DataType) -> bool:
+    """Whether something in a type is never null."""
+    if isinstance(data_type, Struct):
+        return any(not f.nullable or _promises(f.type) for f in data_type.fields)
+    if isinstance(data_type, Array):
+        return not data_type.contains_null or _promises(data_type.element)
+    if isinstance(data_type, Map):
+        return not data_type.value_contains_null or _promises(data_type.key) or _promises(data_type.value)
+    return False
+
+
+def _as_declared(known: s.StructType, schema: Struct) -> s.StructType:
+    by_name = {f.name: f for f in schema.fields}
+    return s.StructType(
+        [
+            s.StructField(f.name, _declared(f.dataType, by_name[f.name].type), by_name[f.name].nullable, f.metadata)
+            if f.name in by_name
+            else f
+            for f in known.fields
+        ]
+    )
+
+
+def _declared(known: s.DataType, declared: DataType) -> s.DataType:
+    if isinstance(known, s.StructType) and isinstance(declared, Struct):
+        return _as_declared(known, declared)
+    if isinstance(known, s.ArrayType) and isinstance(declared, Array):
+        return s.ArrayType(_declared(known.elementType, declared.element), declared.contains_null)
+    if isinstance(known, s.MapType) and isinstance(declared, Map):
+        key, value = _declared(known.keyType, declared.key), _declared(known.valueType, declared.value)
+        return s.MapType(key, value, declared.value_contains_null)
+    return known
 
 
 @overload

@@ -83,7 +83,7 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         with with_settings(spark, {**_SETTINGS, **_rebalance_settings(plan)}) as take:
             _write(take(df), plan)
     except AnalysisException as error:
-        raise _invalid(error, plan) from error
+        raise _invalid(error, plan.root) from error
     except (PySparkException, Py4JJavaError) as error:
         raise _translated(error, plan, df) from error
 
@@ -270,12 +270,24 @@ def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
         if (found := find_violation(text, plan.checks)) is not None:
             check, row = found
             return violation(check, examples(df, check, row), plan.root)
-        if (column := find_exhausted(text)) is not None:
-            return numbers_exhausted(column, plan.root)
+    return data_error(error, plan.root)
+
+
+def data_error(error: Exception, url: str) -> Exception:
+    """What the caller is told where a job fails on the data, or on the query that gives them; other errors as they are.
+
+    Args:
+        error: Of Spark.
+        url: The table.
+    """
+    texts = failures.texts_of(error)
+    exhausted = next(filter(None, map(find_exhausted, texts)), None)
+    if exhausted is not None:
+        return numbers_exhausted(exhausted, url)
     if isinstance(error, PySparkException) and error.getCondition():
-        return _invalid(error, plan)
+        return _invalid(error, url)
     cause = next((text for text in reversed(texts) if _CONDITION.search(text)), None)
-    return _invalid_text(cause, plan) if cause and _is_data_error(cause) else error
+    return _invalid_text(cause, url) if cause and _is_data_error(cause) else error
 
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
@@ -287,15 +299,15 @@ def _is_data_error(text: str) -> bool:
     return match is not None and match[1].startswith(_DATA_ERRORS)
 
 
-def _invalid(error: PySparkException, plan: WritePlan) -> InvalidRequest:
-    return _invalid_text(str(error), plan)
+def _invalid(error: PySparkException, url: str) -> InvalidRequest:
+    return _invalid_text(str(error), url)
 
 
-def _invalid_text(text: str, plan: WritePlan) -> InvalidRequest:
+def _invalid_text(text: str, url: str) -> InvalidRequest:
     line = text[text.find("[") :] if "[" in text else text
     return InvalidRequest(
         f"Spark cannot write the data: {line.split('SQLSTATE')[0].split(chr(10))[0].strip().rstrip('.')}",
         code="invalid-data",
-        url=plan.root,
+        url=url,
         hint="nothing was written; the query of the data fails, see the error that caused this one",
     )

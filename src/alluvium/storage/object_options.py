@@ -94,11 +94,14 @@ def parse_flag(name: str, text: str) -> bool:
 def parse_plain_options(options: Mapping[str, str], url: str) -> bool:
     """The value of `allow_unsafe_put`, for stores that know no other option.
 
+    Settings of Hadoop's file systems (`fs.`, `dfs.`) mean nothing to these stores: who gives them to all tables alike
+    means others.
+
     Raises:
         InvalidRequest: There is another option.
     """
     for name in options:
-        if name != ALLOW_UNSAFE_PUT:
+        if name != ALLOW_UNSAFE_PUT and not name.startswith(("fs.", "dfs.")):
             raise unknown_option(name, (ALLOW_UNSAFE_PUT,), url)
     return parse_flag(ALLOW_UNSAFE_PUT, options.get(ALLOW_UNSAFE_PUT, "false"))
 

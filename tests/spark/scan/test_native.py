@@ -27,7 +27,7 @@ from alluvium.plan.scan import (
 )
 from alluvium.schema import types as t
 from alluvium.schema.types import Decimal, Field, Struct
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native import even_split, read_native
 
 pytestmark = pytest.mark.spark
 
@@ -225,3 +225,20 @@ def test_constants_of_all_types(spark: SparkSession, make_source: Make, zone: st
     row = table.to_pylist()[0]
     assert str(row.pop("c_double")) == "nan"
     assert row == {k: v for k, v in constants.items() if k != "c_double"}
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("weight", "cores", "tasks"), [(300, 2, 4), (100, 2, 2), (256, 2, 2), (257, 2, 4), (10_000, 16, 80), (1, 4, 4)]
+)
+def test_tasks_come_out_even(weight: int, cores: int, tasks: int) -> None:
+    size = even_split(weight * MIB, cores, 128 * MIB)
+    assert size <= 128 * MIB
+    assert -(-weight * MIB // size) == tasks
+
+
+def test_an_even_scan_reads_the_same_rows(spark: SparkSession, make: Make) -> None:
+    source = days(make)
+    assert sorted(read_native(spark, source, is_even=True).collect()) == sorted(read_native(spark, source).collect())

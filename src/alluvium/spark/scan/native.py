@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.errors import UnsupportedFeature
@@ -15,7 +16,7 @@ from alluvium.schema.types import Struct
 from alluvium.schema.walk import fields_within
 from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
-from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
 from alluvium.spark.scan.masks import apply_masks
@@ -28,6 +29,7 @@ from alluvium.spark.types import to_spark
 
 #: A relation's options reach the readers on top of the session's settings, which stay as they are.
 _BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
+_SPLIT = "spark.sql.files.maxPartitionBytes"
 #: The reader of batches, whatever the session prefers.
 _BATCHES = {
     "spark.sql.parquet.enableVectorizedReader": "true",
@@ -35,11 +37,17 @@ _BATCHES = {
 }
 
 
-def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
+def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = False) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
     Columns are those of the plan's schema, in order, all nullable as for any Parquet source. Errors of planning
     reach the caller of an action as they were raised (see `spark.failures` for the limits).
+
+    Args:
+        spark: The session.
+        source: The table version.
+        is_even: Whether tasks are cut so that no core is idle while others read their last: for rows that are written
+            as they are read, where each task costs much.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a Spark Connect session.
@@ -52,17 +60,19 @@ def read_native(spark: SparkSession, source: ScanSource) -> DataFrame:
     if not plan.parts:
         return _empty(spark, plan.schema)
     ensure_mergeable(plan)
-    frames = [_read_part(spark, source, plan, part) for part in plan.parts if part.merge is None]
+    frames = [_read_part(spark, source, plan, part, is_even) for part in plan.parts if part.merge is None]
     for parts in merging_parts(plan):
-        frames += _read_merged(spark, source, plan, parts)
+        frames += _read_merged(spark, source, plan, parts, is_even)
     return reduce(DataFrame.union, frames)
 
 
-def _read_merged(spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: Sequence[ScanPart]) -> list[DataFrame]:
+def _read_merged(
+    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: Sequence[ScanPart], is_even: bool
+) -> list[DataFrame]:
     """The rows of parts that merge with each other: in tasks that need no exchange, where there are such."""
     merge = parts[0].merge
     assert merge is not None
-    rows = reduce(DataFrame.union, [_read_part(spark, source, plan, part) for part in parts])
+    rows = reduce(DataFrame.union, [_read_part(spark, source, plan, part, is_even) for part in parts])
     group = quote(merge.group)
     ranges = task_ranges(parts, merge, spark.sparkContext.defaultParallelism)
     # One partition is distributed by every key: Spark plans no exchange above it.
@@ -91,12 +101,14 @@ def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
     )
 
 
-def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart) -> DataFrame:
+def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart, is_even: bool) -> DataFrame:
     ensure_readable(part)
     data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
     ensure_constants(part, constants)
     java = java_of(spark)
-    session = _labels_session(spark, data) if any(LABEL in f.metadata for f in data.fields) else spark._jsparkSession
+    has_labels = any(LABEL in f.metadata for f in data.fields)
+    settings = {**(_labels_settings(data) if has_labels else {}), **(_even_settings(spark, part) if is_even else {})}
+    session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
     deleted_rows = deleted_rows_field((*data.names, *constants.names)) if part.is_masked else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
     options = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
@@ -115,8 +127,8 @@ def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: Sc
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
 
 
-def _labels_session(spark: SparkSession, data: Struct) -> JavaObject:
-    """The session for a relation whose columns can be found by number alone.
+def _labels_settings(data: Struct) -> Mapping[str, str]:
+    """The session's settings for a relation whose columns can be found by number alone.
 
     Spark's reader of single rows goes by number only where the session of the query says so
     (`ParquetRowConverter`: `SQLConf.get`), which is the user's; the reader of batches asks the relation's options.
@@ -133,4 +145,23 @@ def _labels_session(spark: SparkSession, data: Struct) -> JavaObject:
             column=alone[0],
             hint="read the table without Spark: alluvium.open(url)",
         )
-    return PrivateSession(spark, _BATCHES).java
+    return _BATCHES
+
+
+def _even_settings(spark: SparkSession, part: ScanPart) -> Mapping[str, str]:
+    conf = spark._jsparkSession.sessionState().conf()
+    largest, opening = int(conf.filesMaxPartitionBytes()), int(conf.filesOpenCostInBytes())
+    weight = int(pc.sum(part.files["size"]).as_py() or 0) + part.files.num_rows * opening
+    return {_SPLIT: f"{even_split(weight, spark.sparkContext.defaultParallelism, largest)}b"}
+
+
+def even_split(weight: int, cores: int, largest: int) -> int:
+    """The size of a task, at most the largest, with which the number of tasks is a multiple of the cores.
+
+    Args:
+        weight: Bytes of all files, with what Spark adds for opening each.
+        cores: How many tasks run at once.
+        largest: What a task may have at most.
+    """
+    rounds = -(-weight // (largest * cores))
+    return min(largest, max(1, -(-weight // max(1, rounds * cores))))

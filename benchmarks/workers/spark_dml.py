@@ -1,0 +1,41 @@
+"""DELETE, UPDATE and MERGE of the Spark workers: `DeltaTable` is each engine's own, what is asked of it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from protocol import Verb
+
+
+def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str, Verb]:
+    """The verbs, from the way to open a table by its path (`delta.tables.DeltaTable`, or what takes its place)."""
+
+    def delete(request: Mapping[str, Any]) -> object:
+        open_table(request["path"]).delete(request["where"])
+        return None
+
+    def update(request: Mapping[str, Any]) -> object:
+        open_table(request["path"]).update(request["where"], request["set"])
+        return None
+
+    def merge(request: Mapping[str, Any]) -> object:
+        source = spark.read.parquet(request["source"]).alias("s")
+        builder = open_table(request["path"]).alias("t").merge(source, "t.id = s.id")
+        builder.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        return None
+
+    def change(request: Mapping[str, Any]) -> object:
+        """All of them, for what comes after; nothing where there is nothing to change."""
+        for step in request["steps"]:
+            {"delete": delete, "update": update, "merge": merge}[step["do"]](step)
+        return None
+
+    def digest(request: Mapping[str, Any]) -> object:
+        """What the rows come to."""
+        sums = "count(*)", "sum(id)", "sum(quantity)", "sum(length(name))", "count(discount)"
+        return [int(value) for value in open_table(request["path"]).toDF().selectExpr(*sums).collect()[0]]
+
+    return {"delete": delete, "update": update, "merge": merge, "change": change, "digest": digest}

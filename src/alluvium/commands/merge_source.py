@@ -1,0 +1,114 @@
+"""The source of a MERGE: computed once, its rows numbered, measured, and sent to the table's rows if it is small."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as s
+
+from alluvium.expr import tree
+from alluvium.schema import types as t
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve
+from alluvium.spark.types import from_spark
+
+#: By which a row of the source is known behind a join: a number of its own, never null.
+NUMBER = "__alluvium_number"
+#: Of a source up to this size each executor gets a copy: the table, which is the larger side, then stays where it is.
+BROADCAST_BYTES = 64 * 1024 * 1024
+#: What a value of fixed width takes in Spark's rows, and what one of a nested type is taken for.
+_FIXED_BYTES, _NESTED_BYTES = 8, 256
+_NESTED = (s.ArrayType, s.MapType, s.StructType, s.VariantType)
+#: Types whose smallest and greatest value skip files, and mean the same to Python.
+_ORDERED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING, t.DATE)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFigures:
+    """What one aggregate over a source tells.
+
+    Attributes:
+        rows: How many there are.
+        size_bytes: What they take in memory, roughly.
+        ranges: Columns of the table, each with the smallest and the greatest value that it must equal; None: there is
+            no value, so that nothing matches.
+    """
+
+    rows: int
+    size_bytes: int
+    ranges: tuple[tuple[Field, object, object], ...]
+
+    @property
+    def bounds(self) -> Iterator[tree.Expression]:
+        """What the keys say of the table's rows that the source can meet."""
+        for f, low, high in self.ranges:
+            column = tree.Column((f.name,), f.type)
+            if low is None:
+                yield tree.Literal(False, t.BOOLEAN)
+            elif isinstance(low, (int, str, Decimal, datetime.date)):
+                yield tree.Compare(">=", column, tree.Literal(low, f.type))
+                yield tree.Compare("<=", column, tree.Literal(high, f.type))
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSource:
+    """Rows that come, the same and under the same numbers whenever they are read.
+
+    A source may say something else each time that it is computed: because of `rand()`, or only because of a `limit`
+    without an order. Both passes of a merge must see the same rows, and those that have no match are found by number.
+
+    Attributes:
+        rows: As they were given; expressions are resolved over them.
+        numbered: With `NUMBER`.
+    """
+
+    rows: DataFrame
+    numbered: DataFrame
+
+    def measure(self, table: DataFrame, condition: Resolved | None, schema: Struct) -> SourceFigures:
+        """Counts the rows, and finds the bounds of their keys: one job, the first that computes the source.
+
+        Args:
+            table: The rows of the table.
+            condition: Of the merge; None: keys do not matter.
+            schema: Of the table.
+        """
+        keys = [] if condition is None else list(self._keys(table, condition, schema))
+        texts = [f.name for f in self.rows.schema.fields if isinstance(f.dataType, (s.StringType, s.BinaryType))]
+        known = attributes(self.rows)
+        ends = [column for _, value in keys for column in (sf.min(value), sf.max(value))]
+        lengths = [sf.sum(sf.octet_length(known[name])) for name in texts]
+        count, *found = self.numbered.agg(sf.count(sf.lit(1)), *ends, *lengths).collect()[0]
+        ranges = zip((f for f, _ in keys), found[: len(ends) : 2], found[1 : len(ends) : 2], strict=True)
+        size = self._size(int(count)) + sum(length or 0 for length in found[len(ends) :])
+        return SourceFigures(int(count), size, tuple(ranges))
+
+    def _keys(self, table: DataFrame, condition: Resolved, schema: Struct) -> list[tuple[Field, Column]]:
+        keys = []
+        for name, value in equal_keys(condition, table):
+            f = schema.find(name)
+            if f is not None and (f.type in _ORDERED or isinstance(f.type, t.Decimal)):
+                found = resolve(self.rows, value, "a key of MERGE")
+                if from_spark(found.type, name) == f.type:
+                    keys.append((f, value))
+        return keys
+
+    def _size(self, count: int) -> int:
+        widths = [_NESTED_BYTES if isinstance(f.dataType, _NESTED) else _FIXED_BYTES for f in self.rows.schema.fields]
+        return count * (sum(widths) + _FIXED_BYTES)
+
+    def release(self) -> None:
+        """Frees what was kept."""
+        self.numbered._jdf.queryExecution().analyzed().rdd().unpersist(False)
+
+
+def keep_source(source: DataFrame) -> MergeSource:
+    """Numbers a source, and sees to it that it is computed once, by the first job that asks for it."""
+    number = sf.monotonically_increasing_id().alias(NUMBER)
+    numbered = source.select("*", number).localCheckpoint(eager=False)
+    return MergeSource(numbered.drop(NUMBER), numbered)
