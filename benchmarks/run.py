@@ -51,11 +51,16 @@ class Series:
     """The counted rounds of one engine in one workload."""
 
     seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
     peak_mb: list[float] = field(default_factory=list)
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def computed(self) -> float:
+        return statistics.median(self.cpu)
 
     @property
     def memory(self) -> float:
@@ -132,6 +137,7 @@ def measure(
             checks[engine] = answer["check"]
             if turn >= 0:
                 results[engine].seconds.append(answer["seconds"])
+                results[engine].cpu.append(answer["cpu"])
                 results[engine].peak_mb.append(answer["peak_mb"])
         if workload.checks and len({json.dumps(check) for check in checks.values()}) > 1:
             raise WorkerFailed(f"{workload.name}: the engines disagree: {str(checks)[:1000]}")
@@ -149,7 +155,7 @@ def ratio_of(workload: Workload, results: dict[str, Series], quantity: Callable[
     """Ours over the measure; None if one of the two is absent."""
     measured = results.get(workload.engines[0])
     ours = results.get(workload.ours)
-    return quantity(ours) / quantity(measured) if ours is not None and measured is not None else None
+    return quantity(ours) / quantity(measured) if ours and measured and quantity(measured) else None
 
 
 def extremes(workload: Workload, series: Series) -> str:
@@ -160,8 +166,19 @@ def extremes(workload: Workload, series: Series) -> str:
 
 
 def report(all_results: dict[Workload, dict[str, Series]], scale: float, console: Console) -> None:
-    table = Table(title=f"seconds (median); ratios to the first engine; scale {scale:g}")
-    for column in ("work", "engine", "median", "worst (first > last)", "ratio", "ours, wanted", "peak MB"):
+    table = Table(title=f"seconds (median, and of all cores); ratios to the first engine; scale {scale:g}")
+    headers = (
+        "work",
+        "engine",
+        "median",
+        "worst (first > last)",
+        "ratio",
+        "ours, wanted",
+        "CPU s",
+        "CPU ratio",
+        "peak MB",
+    )
+    for column in headers:
         table.add_column(column, justify="left" if column in ("work", "engine") else "right")
     for workload, results in all_results.items():
         first = results.get(workload.engines[0])
@@ -181,6 +198,8 @@ def report(all_results: dict[Workload, dict[str, Series]], scale: float, console
                 verdict(ratio_of(workload, results, lambda s: s.median), workload.target)
                 if engine == workload.ours
                 else "",
+                f"{series.computed:.2f}",
+                f"{series.computed / first.computed:.2f} x" if first and first.computed else "",
                 memory,
                 end_section=i == len(results) - 1,
             )
@@ -198,6 +217,7 @@ def keep(all_results: dict[Workload, dict[str, Series]], args: argparse.Namespac
             workload.name: {
                 "target": workload.target,
                 "ratio": ratio_of(workload, results, lambda s: s.median),
+                "cpu_ratio": ratio_of(workload, results, lambda s: s.computed),
                 "engines": {
                     engine: {
                         "median": series.median,

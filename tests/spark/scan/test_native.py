@@ -239,6 +239,6 @@ def test_tasks_come_out_even(weight: int, cores: int, tasks: int) -> None:
     assert -(-weight * MIB // size) == tasks
 
 
-def test_an_even_scan_reads_the_same_rows(spark: SparkSession, make: Make) -> None:
-    source = days(make)
+def test_an_even_scan_reads_the_same_rows(spark: SparkSession, make_source: Make) -> None:
+    source = days(make_source)
     assert sorted(read_native(spark, source, is_even=True).collect()) == sorted(read_native(spark, source).collect())
