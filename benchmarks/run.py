@@ -165,6 +165,9 @@ def extremes(workload: Workload, series: Series) -> str:
     return f"{max(series.seconds):.3f}" if workload.has_worst else ""
 
 
+_FIGURES = ("median", "worst (first > last)", "ratio", "ours, wanted", "CPU s", "CPU ratio", "peak MB")
+
+
 def report(all_results: dict[Workload, dict[str, Series]], scale: float, console: Console) -> None:
     table = Table(title=f"seconds (median, and of all cores); ratios to the first engine; scale {scale:g}")
     headers = (
