@@ -67,7 +67,14 @@ PHASES = (
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
     pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
-    pytest_phase("spark40", "spark and not cluster and not interop and not conformance", bin=OLDEST),
+    # What differs between versions of Spark is met there.
+    pytest_phase(
+        "spark40",
+        "spark and not cluster and not interop and not conformance and not slow",
+        "tests/api",
+        "tests/spark",
+        bin=OLDEST,
+    ),
     pytest_phase("conformance", "conformance and not connect", "tests/conformance", "tests/conformance_paimon"),
     pytest_phase("connect", "connect"),
     pytest_phase("interop", "interop and not conformance"),
