@@ -165,7 +165,7 @@ def plan_files(
         )
         for f in config.schema.fields
     )
-    files = scan_files(chosen, config, snapshot.time_zone)
+    files = _scan_files(snapshot, chosen)
     if not is_near(snapshot.store.url):
         local = pc.match_substring_regex(files["path"], "(?i)^(file|memory):/")
         for path in files["path"].filter(local).slice(0, 1).to_pylist():
@@ -189,6 +189,15 @@ def plan_files(
     for edit in SCAN_PASSES:
         plan = edit(plan, context)
     return plan
+
+
+def _scan_files(snapshot: Snapshot, chosen: pa.Table) -> pa.Table:
+    """Those of all files are made once: every query begins with a plan without a predicate."""
+
+    def make() -> pa.Table:
+        return scan_files(chosen, snapshot.config, snapshot.time_zone)
+
+    return snapshot.once("scan_files", make) if chosen is snapshot.files else make()
 
 
 def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table:

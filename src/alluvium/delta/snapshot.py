@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
 
 import pyarrow as pa
 
@@ -19,6 +20,8 @@ from alluvium.delta.stats import AddStatistics
 from alluvium.errors import AlluviumError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
+
+T = TypeVar("T")
 
 #: What was read lately, see `alluvium.delta.recent`.
 RECENT = RecentSnapshots()
@@ -41,7 +44,7 @@ class Snapshot:
     config: TableConfig
     time_zone: str = "UTC"
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
-    _statistics: list[AddStatistics] = field(default_factory=list, repr=False, compare=False)
+    _found: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def version(self) -> int:
@@ -59,11 +62,18 @@ class Snapshot:
 
     def statistics(self, files: pa.Table) -> AddStatistics:
         """Statistics of some of the live files; those of all of them are decoded once."""
-        if files is not self.files:
-            return self._decode(files)
-        if not self._statistics:
-            self._statistics.append(self._decode(files))
-        return self._statistics[0]
+        return self.once("statistics", lambda: self._decode(files)) if files is self.files else self._decode(files)
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What follows from this version alone, found when it is first asked for.
+
+        Args:
+            name: What it is.
+            find: Finds it; must not depend on the store, for the answer outlives its credentials.
+        """
+        if name not in self._found:
+            self._found[name] = find()
+        return cast(T, self._found[name])
 
     def _decode(self, files: pa.Table) -> AddStatistics:
         config = self.config

@@ -106,6 +106,7 @@ class _Piece:
     commit: ObjectInfo
     first_line: int
     data: bytes
+    breaks: int
 
 
 def _begin(commit: ObjectInfo, data: bytes) -> _Piece:
@@ -116,7 +117,11 @@ def _begin(commit: ObjectInfo, data: bytes) -> _Piece:
             f"{commit.path} is empty: its writer may have died, and what it wrote is then not in the table",
             stacklevel=2,
         )
-    return _Piece(commit, 1, data.removeprefix(BYTE_ORDER_MARK))
+    return _piece(commit, 1, data.removeprefix(BYTE_ORDER_MARK))
+
+
+def _piece(commit: ObjectInfo, first_line: int, data: bytes) -> _Piece:
+    return _Piece(commit, first_line, data, data.count(b"\n"))
 
 
 def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
@@ -195,20 +200,22 @@ def _pieces(store: Store, commits: Sequence[ObjectInfo]) -> Iterator[_Piece]:
 
 def _stream(store: Store, commit: ObjectInfo) -> Iterator[_Piece]:
     """A large commit in pieces that end where lines end."""
-    rest, first_line = b"", 1
+    rest: list[bytes | memoryview] = []
+    first_line = 1
     with store.open_input(commit.path) as source:
         while data := source.read(_BLOCK):
             end = data.rfind(b"\n") + 1
             if end == 0:
-                rest += data
+                rest.append(data)
                 continue
-            whole = rest + data[:end]
-            piece = _begin(commit, whole) if first_line == 1 else _Piece(commit, first_line, whole)
-            rest = data[end:]
-            first_line += piece.data.count(b"\n")
+            whole = b"".join((*rest, memoryview(data)[:end]))
+            piece = _begin(commit, whole) if first_line == 1 else _piece(commit, first_line, whole)
+            rest = [memoryview(data)[end:]] if end < len(data) else []
+            first_line += piece.breaks
             yield piece
     if rest:
-        yield _begin(commit, rest) if first_line == 1 else _Piece(commit, first_line, rest)
+        last = b"".join(rest)
+        yield _begin(commit, last) if first_line == 1 else _piece(commit, first_line, last)
 
 
 def _blocks(pieces: Iterator[_Piece]) -> Iterator[list[_Piece]]:
@@ -233,7 +240,8 @@ def _decode(pieces: list[_Piece]) -> list[_Line]:
     except DECODE_ERRORS as error:
         raise _damage(pieces, error) from None
     # The decoder takes a line break for white space: two documents in a line, or one over two lines, pass it.
-    is_plain = len(lines) == data.count(b"\n") + (not data.endswith(b"\n")) and not _has_blank_lines(data)
+    breaks = sum(p.breaks for p in pieces) + sum(not p.data.endswith(b"\n") for p in pieces)
+    is_plain = len(lines) == breaks and not _has_blank_lines(data)
     if not is_plain and len(lines) != _count_documents(data):
         raise _damage(pieces, None)
     return lines
