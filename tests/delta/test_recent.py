@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from delta_values import LEGACY, make_metadata
 from alluvium.delta import recent
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.scan import plan_scan
 from alluvium.delta.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.delta.spec import Add, format_actions
 from alluvium.storage.local import LocalStore
@@ -146,6 +148,15 @@ def test_a_damaged_checkpoint_is_told_each_time(table: Table) -> None:
     for _ in range(2):
         with pytest.warns(UserWarning, match="the checkpoint is damaged"):
             assert paths(table.load()[0]) == ["a", "b"]
+
+
+def test_a_copy_with_other_files_has_its_own_statistics(table: Table) -> None:
+    """Copies of a snapshot share what was found out about it, as long as it is about the same files."""
+    snapshot, _ = table.load()
+    assert snapshot.statistics(snapshot.files).num_files == 2
+    fewer = replace(snapshot, state=replace(snapshot.state, files=snapshot.files.slice(1)))
+    assert fewer.statistics(fewer.files).num_files == 1
+    assert [plan_scan(s).parts[0].files.num_rows for s in (snapshot, fewer, snapshot)] == [2, 1, 2]
 
 
 def test_memory_has_a_bound(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:

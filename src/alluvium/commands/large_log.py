@@ -72,7 +72,7 @@ class LargeSource:
                 return self._outline()
             state = self.snapshot.state
             files = overlay(self._kept(where), state.files, state.tombstones)
-            plan = plan_scan(replace(self.snapshot, state=replace(state, files=files), _statistics=[]), where)
+            plan = plan_scan(replace(self.snapshot, state=replace(state, files=files)), where)
             known = {part.key for part in self._outline().parts}
             if unknown := {part.key for part in plan.parts} - known:
                 raise UnsupportedFeature(f"the log has files of a kind that its features rule out: {sorted(unknown)}")

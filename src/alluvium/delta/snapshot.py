@@ -44,7 +44,7 @@ class Snapshot:
     config: TableConfig
     time_zone: str = "UTC"
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
-    _found: dict[str, object] = field(default_factory=dict, repr=False, compare=False)
+    _found: dict[tuple[str, str], tuple[LogState, object]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def version(self) -> int:
@@ -71,9 +71,12 @@ class Snapshot:
             name: What it is.
             find: Finds it; must not depend on the store, for the answer outlives its credentials.
         """
-        if name not in self._found:
-            self._found[name] = find()
-        return cast(T, self._found[name])
+        # The dictionary is shared by copies of the snapshot, of which one may have been given another state or zone.
+        state, found = self._found.get((name, self.time_zone), (None, None))
+        if state is not self.state:
+            found = find()
+            self._found[name, self.time_zone] = (self.state, found)
+        return cast(T, found)
 
     def _decode(self, files: pa.Table) -> AddStatistics:
         config = self.config
