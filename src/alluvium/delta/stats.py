@@ -207,7 +207,7 @@ class AddStatistics:
             upper = pc.max_element_wise(upper, _through_float(upper), skip_nulls=False)
         # "If the `nullCount` for a column is any value other than these two special cases [0 and numRecords], the
         # value carries no information and should be treated as if absent."
-        if pc.any(self._wide).as_py():
+        if self._wide is not None and self._wide.true_count:
             useless = pc.and_(self._wide, pc.and_(pc.not_equal(nulls, ZERO), pc.not_equal(nulls, self._num_rows)))
             nulls = pc.if_else(pc.fill_null(useless, self._wide), scalar_of(None, pa.int64()), nulls)
         return _Leaf(lower, upper, nulls)
