@@ -340,14 +340,24 @@ def test_tables_that_are_not_written(tmp_path: Path, options: dict[str, str], co
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("kind", ["TIME(3)", "TIMESTAMP(3)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(0)", "BLOB"])
+@pytest.mark.parametrize("kind", ["BLOB"])
 def test_columns_that_are_not_written(tmp_path: Path, kind: str) -> None:
-    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"} if kind == "BLOB" else {}
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     fields = [DataField(0, "k", parse_type("INT")), DataField(1, "x", parse_type(kind))]
     PaimonTable.create(str(tmp_path / "t"), fields, options=options)
     with pytest.raises(UnsupportedFeature) as caught:
         stage(open_target(open_store(str(tmp_path / "t"))), [{"k": 1}])
     assert (caught.value.code, caught.value.column) == ("unsupported-type", "x")
+
+
+@pytest.mark.parametrize("kind", ["TIME(3)", "TIMESTAMP(3)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(0)"])
+def test_columns_that_spark_cannot_write_are_planned_in_arrow(tmp_path: Path, kind: str) -> None:
+    fields = [DataField(0, "k", parse_type("INT")), DataField(1, "x", parse_type(kind))]
+    PaimonTable.create(str(tmp_path / "t"), fields)
+    plan = open_target(open_store(str(tmp_path / "t"))).plan_write(None, ())
+    assert plan.files is not None
+    assert [f.metadata[b"PARQUET:field_id"] for f in plan.files] == [b"0", b"1"]
+    assert plan.schema.fields[1].type in (t.INTEGER, t.TIMESTAMP_NTZ, t.TIMESTAMP)
 
 
 def test_many_files_are_fast(tmp_path: Path) -> None:
