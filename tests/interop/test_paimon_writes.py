@@ -47,7 +47,11 @@ MORE: dict[str, tuple[str, str, Any]] = {
     "t3": ("TIMESTAMP(3)", "ts", lambda rows: floor_ms(rows["ts"])),
     "t9": ("TIMESTAMP(9)", "ts", lambda rows: rows["ts"].cast(pa.timestamp("ns"))),
     "z0": ("TIMESTAMP(0) WITH LOCAL TIME ZONE", "z", lambda rows: floor_ms(rows["z"])),
-    "tm": ("TIME(3)", "cast(k * 1001 as int)", lambda rows: pc.multiply(rows["k"], 1001).cast(pa.time32("ms"))),
+    "tm": (
+        "TIME(3)",
+        "cast(k * 1001 as int)",
+        lambda rows: pc.multiply(rows["k"], 1001).cast(pa.int32()).cast(pa.time32("ms")),
+    ),
 }
 PICK = random.Random(11)
 UTC = dt.timezone.utc
