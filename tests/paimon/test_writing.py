@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from faulty_store import FaultyStore
 from paimon_rows import append, open_target, stage
 
 import alluvium
@@ -184,6 +185,20 @@ def test_sequence_numbers_of_buckets(tmp_path: Path) -> None:
     assert sorted(runs) == [0, 1]
     for (first, last), (second, end) in (sorted(ends) for ends in runs.values()):
         assert first == 0 and second == last + 1 and end - second == last
+
+
+def test_only_manifests_of_the_written_partitions_are_read(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"), "day", **BUCKETS)
+    for n, day in enumerate(["a", "c", "e", None]):
+        append(open_target(store), [{"k": n, "day": day}])
+    counting = FaultyStore(store)
+    append(open_target(counting), [{"k": 9, "day": "c"}])
+    read = [path for verb, path in counting.requests if verb == "get" and path.startswith("manifest/manifest-")]
+    # That of its partition, and the one whose bounds say nothing.
+    assert len([path for path in read if "list" not in path]) == 2
+    append(open_target(store), [{"k": 10, "day": None}])
+    places = [(e["partition"], e["bucket"], e["min_sequence_number"]) for e in load_snapshot(store).entries.to_pylist()]
+    assert len(set(places)) == 6
 
 
 def test_another_number_of_buckets(tmp_path: Path) -> None:
