@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
+#: What small commits append.
+SMALL = pa.table({"id": pa.array(range(100), pa.int64()), "name": pa.array([f"name {n}" for n in range(100)])})
 COLUMNS = ("country", "quantity", "paid", "amount", "name")
 
 

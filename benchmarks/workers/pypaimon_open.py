@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from arrow_queries import COLUMNS, scan_answer
-from pypaimon import CatalogFactory
+from arrow_queries import COLUMNS, SMALL, scan_answer
+from pypaimon import CatalogFactory, Schema
 from pypaimon.schema.table_schema import TableSchema
 
 from protocol import serve
@@ -38,5 +38,23 @@ def schemas(request: Mapping[str, Any]) -> object:
     return sum(len(TableSchema.from_json(text).fields) for _ in range(request["times"]))
 
 
+def commits(request: Mapping[str, Any]) -> object:
+    place = Path(request["path"])
+    catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
+    name = f"{place.parent.name.removesuffix('.db')}.{place.name}"
+    catalog.create_database(name.partition(".")[0], True)
+    catalog.create_table(name, Schema.from_pyarrow_schema(SMALL.schema), True)
+    for _ in range(request["times"]):
+        builder = catalog.get_table(name).new_batch_write_builder()
+        writer, commit = builder.new_write(), builder.new_commit()
+        writer.write_arrow(SMALL)
+        commit.commit(writer.prepare_commit())
+        writer.close()
+        commit.close()
+    return len(list((place / "snapshot").glob("snapshot-*")))
+
+
 if __name__ == "__main__":
-    serve({"scan": scan, "rows": rows, "schemas": schemas}, lambda: {"pypaimon": version("pypaimon")})
+    serve(
+        {"scan": scan, "rows": rows, "schemas": schemas, "commits": commits}, lambda: {"pypaimon": version("pypaimon")}
+    )

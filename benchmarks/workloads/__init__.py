@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from workloads import dml, logs, paimon, reading, writing
+from workloads import dml, logs, paimon, paimon_commits, reading, writing
 from workloads.bench import Bench, Workload
 
-WORKLOADS = (*reading.WORKLOADS, *logs.WORKLOADS, *writing.WORKLOADS, *dml.WORKLOADS, *paimon.WORKLOADS)
+WORKLOADS = (
+    *reading.WORKLOADS,
+    *logs.WORKLOADS,
+    *writing.WORKLOADS,
+    *dml.WORKLOADS,
+    *paimon.WORKLOADS,
+    *paimon_commits.WORKLOADS,
+)
 
 __all__ = ["WORKLOADS", "Bench", "Workload"]

@@ -214,7 +214,7 @@ def test_what_is_refused_leaves_the_table_alone(spark, url: str, tmp_path: Path)
     refused("unsupported-file-format", **{"file.format": "orc"})
     refused("invalid-table-option", **{"metadata.stats-mode": "most"})
     refused("branch-not-found", branch="b")
-    table.alter([SchemaChange.add_column("t", "TIMESTAMP(3)")])
+    table.alter([SchemaChange.add_column("v", {"type": "VECTOR", "element": "FLOAT", "length": 2})])
     refused("unsupported-type", df)
     keyed = str(tmp_path / "keyed")
     PaimonTable.create(keyed, fields, primary_keys=["k"], options={"bucket": "1"})
@@ -245,6 +245,49 @@ def test_writing_to_a_branch_of_history_that_went_on(spark, url: str) -> None:
     PaimonTable.forPath(url).alter([SchemaChange.add_column("note", "STRING"), SchemaChange.rename_column("id", "n")])
     alluvium.write(spark.createDataFrame([(5, "x")], "n long, note string"), url, mode="append", format="paimon")
     assert rows(url) == [(0, None), (1, None), (5, "x")]
+
+
+def test_what_spark_cannot_write_workers_do(spark, url: str) -> None:
+    kinds = {
+        "k": "INT",
+        "n": {"type": "ARRAY", "element": "TIMESTAMP(3)"},
+        "t": "TIMESTAMP(9)",
+        "c": "TIME(3)",
+        "p": "STRING",
+    }
+    fields = [DataField(0, name, parse_type(kind)) for name, kind in kinds.items()]
+    PaimonTable.create(url, fields, ["p"], options={"bucket": "2", "bucket-key": "k", "target-file-size": "1 b"})
+    moment = dt.datetime(1969, 12, 31, 23, 59, 59, 123456)
+    values = [(n, [moment, None], moment, 1000 * n, [None, "", "a/b"][n % 3]) for n in range(9)]
+    df = spark.createDataFrame(values, "k int, n array<timestamp_ntz>, t timestamp_ntz, c int, p string")
+    alluvium.write(df, url, mode="append", format="paimon")
+    cut = moment.replace(microsecond=123000)
+    found = alluvium.open(url).to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [
+        (n, [cut, None], moment, dt.time(0, 0, n), p) for n, *_, p in values
+    ]
+    assert alluvium.open(url).to_arrow(where="k = 4").num_rows == 1
+    assert data_files(url) == set(alluvium.open(url).files()["path"].to_pylist())
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(df.withColumn("c", df.p), url, mode="append", format="paimon")
+    assert caught.value.code == "schema-mismatch"
+
+
+def test_defaults_and_lengths(spark, url: str) -> None:
+    fields = [
+        DataField(0, "k", parse_type("INT")),
+        DataField(0, "s", parse_type("VARCHAR(4)"), default="it's"),
+        DataField(0, "d", parse_type("DATE"), default="2024-01-02"),
+        DataField(0, "x", parse_type("DECIMAL(5, 2)"), default="'1.5'"),
+    ]
+    PaimonTable.create(url, fields)
+    alluvium.write(spark.createDataFrame([(1,)], "k int"), url, mode="append", format="paimon")
+    alluvium.write(spark.createDataFrame([(2, None)], "k int, s string"), url, mode="append", format="paimon")
+    day, number = dt.date(2024, 1, 2), Decimal("1.50")
+    assert rows(url) == [(1, "it's", day, number), (2, None, day, number)]
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(spark.createDataFrame([(3, "äöüß!")], "k int, s string"), url, mode="append", format="paimon")
+    assert caught.value.code == "text-too-long"
 
 
 def test_changed_bucket_counts(spark, url: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from faulty_store import FaultyStore
 from paimon_rows import append, open_target, stage
 
 import alluvium
@@ -186,6 +187,20 @@ def test_sequence_numbers_of_buckets(tmp_path: Path) -> None:
         assert first == 0 and second == last + 1 and end - second == last
 
 
+def test_only_manifests_of_the_written_partitions_are_read(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"), "day", **BUCKETS)
+    for n, day in enumerate(["a", "c", "e", None]):
+        append(open_target(store), [{"k": n, "day": day}])
+    counting = FaultyStore(store)
+    append(open_target(counting), [{"k": 9, "day": "c"}])
+    read = [path for verb, path in counting.requests if verb == "get" and path.startswith("manifest/manifest-")]
+    # That of its partition, and the one whose bounds say nothing.
+    assert len([path for path in read if "list" not in path]) == 2
+    append(open_target(store), [{"k": 10, "day": None}])
+    places = [(e["partition"], e["bucket"], e["min_sequence_number"]) for e in load_snapshot(store).entries.to_pylist()]
+    assert len(set(places)) == 6
+
+
 def test_another_number_of_buckets(tmp_path: Path) -> None:
     """ "total buckets of a partition unchanged (except OVERWRITE)" """
     store = make(str(tmp_path / "t"), "day", **BUCKETS)
@@ -340,14 +355,24 @@ def test_tables_that_are_not_written(tmp_path: Path, options: dict[str, str], co
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("kind", ["TIME(3)", "TIMESTAMP(3)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(0)", "BLOB"])
+@pytest.mark.parametrize("kind", ["BLOB"])
 def test_columns_that_are_not_written(tmp_path: Path, kind: str) -> None:
-    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"} if kind == "BLOB" else {}
+    options = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
     fields = [DataField(0, "k", parse_type("INT")), DataField(1, "x", parse_type(kind))]
     PaimonTable.create(str(tmp_path / "t"), fields, options=options)
     with pytest.raises(UnsupportedFeature) as caught:
         stage(open_target(open_store(str(tmp_path / "t"))), [{"k": 1}])
     assert (caught.value.code, caught.value.column) == ("unsupported-type", "x")
+
+
+@pytest.mark.parametrize("kind", ["TIME(3)", "TIMESTAMP(3)", "TIMESTAMP(9)", "TIMESTAMP_LTZ(0)"])
+def test_columns_that_spark_cannot_write_are_planned_in_arrow(tmp_path: Path, kind: str) -> None:
+    fields = [DataField(0, "k", parse_type("INT")), DataField(1, "x", parse_type(kind))]
+    PaimonTable.create(str(tmp_path / "t"), fields)
+    plan = open_target(open_store(str(tmp_path / "t"))).plan_write(None, ())
+    assert plan.files is not None
+    assert [f.metadata[b"PARQUET:field_id"] for f in plan.files] == [b"0", b"1"]
+    assert plan.schema.fields[1].type in (t.INTEGER, t.TIMESTAMP_NTZ, t.TIMESTAMP)
 
 
 def test_many_files_are_fast(tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ class FaultyStore:
     def open_input(self, path: str) -> pa.NativeFile:
         return self._request("open_input", path, lambda: self._inner.open_input(path))
 
-    def put(self, path: str, data: bytes) -> None:
-        self._request("put", path, lambda: self._inner.put(path, data))
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
+        self._request("put", path, lambda: self._inner.put(path, data, durable))
 
     def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
         return self._request(

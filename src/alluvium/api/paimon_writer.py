@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from pyspark.sql import DataFrame
 
@@ -28,6 +29,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.columns import Assignment
 from alluvium.spark.session import time_zone
 from alluvium.spark.types import from_spark
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 #: What a call may say, in Spark's spelling; all else are options of tables or of Hadoop.
@@ -92,6 +94,7 @@ def write_paimon(
     names: Sequence[str],
     given: Mapping[str, object],
     retry: RetryPolicy,
+    storage_options: Mapping[str, str] | None = None,
 ) -> Committed:
     """Writes the rows of a DataFrame into a Paimon table.
 
@@ -102,6 +105,7 @@ def write_paimon(
         names: Partition keys.
         given: Options.
         retry: How often a lost commit is tried again.
+        storage_options: For Python workers, where these write the files.
 
     Raises:
         InvalidRequest: The rows or arguments do not fit; the table is as it was.
@@ -135,6 +139,7 @@ def write_paimon(
         _engine_options(options),
         Assignment.EXACT,
         rebalance=_parse_rebalance(options),
+        open_store=partial(open_store, store.url, storage_options),
     )
     return write_rows(df, target, request)
 

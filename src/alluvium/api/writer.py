@@ -87,7 +87,7 @@ def write(
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     open_any = session_opener(spark, storage_options)
     if is_paimon:
-        return write_paimon(df, open_any(url), save_mode, names, options, retry)
+        return write_paimon(df, open_any(url), save_mode, names, options, retry, storage_options)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     return write_parsed(df, open_any(url), save_mode, names, parsed, retry, open_elsewhere=open_any)
 

@@ -206,6 +206,8 @@ def _converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bou
         return _as_is if physical in _INTEGRAL_PHYSICAL and signed else None
     if data_type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
         return _timestamp_converter(described) if physical == "INT64" and logical == "TIMESTAMP" else None
+    if data_type == t.TIME:
+        return _as_is if physical == "INT32" and logical in ("NONE", "TIME") else None
     if data_type in t.FLOATING:
         return _number if physical in ("FLOAT", "DOUBLE") else None
     if data_type == t.BOOLEAN:

@@ -19,6 +19,7 @@ from alluvium.schema.types import LONG
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.session import is_connect
+from alluvium.spark.worker_files import OpenStore
 from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
@@ -38,6 +39,7 @@ class WriteRequest:
         assignment: Which types of the rows may go into which types of the table.
         data_change: False: the rows are those that they replace, only rearranged.
         rebalance: Whether to move rows between tasks for few files of the right size; None: as the table wants it.
+        open_store: The table's objects for Python workers, where Spark's own writer cannot write its files.
     """
 
     replace: Replace | None
@@ -47,6 +49,7 @@ class WriteRequest:
     assignment: Assignment = Assignment.EXACT
     data_change: bool = True
     rebalance: bool | None = None
+    open_store: OpenStore | None = None
 
 
 def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committed:
@@ -66,10 +69,10 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        write_files(df.sparkSession, rows.df, rows.plan)
-        if is_connect(df.sparkSession):
+        counted = write_files(df.sparkSession, rows.df, rows.plan, request.open_store)
+        if is_connect(df.sparkSession) and counted is None:
             ensure_seen(target.store, plan)
-        written, footers, reached = numbered_files(target.store, plan, numbered)
+        written, footers, reached = numbered_files(target.store, plan, numbered, counted)
         changes = FileChanges(
             written, footers, request.operation, request.replace, request.txn, request.data_change, reached=reached
         )
@@ -115,28 +118,37 @@ def ensure_seen(store: Store, plan: WritePlan) -> None:
 
 
 def numbered_files(
-    store: Store, plan: WritePlan, numbered: Sequence[Numbered]
+    store: Store, plan: WritePlan, numbered: Sequence[Numbered], counted: frozenset[str] | None = None
 ) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
     """`written_files`, and the furthest number in each column that the job numbered.
 
     Raises:
         CorruptTable: A file does not tell the bounds of its numbers (`"damaged-file"`).
     """
-    written, footers = written_files(store, _with_bounds_of(plan, numbered))
+    written, footers = written_files(store, _with_bounds_of(plan, numbered), counted)
     return written, _without_others(plan, footers), _reached(plan, numbered, footers)
 
 
-def written_files(store: Store, plan: WritePlan) -> tuple[pa.Table, tuple[FileFooter, ...]]:
-    """What a job left in its directory: a row of `WRITTEN_FILES` and a footer for each file that has rows."""
-    objects = sorted(_data_files(store, plan.directory), key=lambda o: o.path)
+def written_files(
+    store: Store, plan: WritePlan, counted: frozenset[str] | None = None
+) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+    """What a job left in its directory: a row of `WRITTEN_FILES` and a footer for each file that has rows.
+
+    Args:
+        store: The table's objects.
+        plan: What was written.
+        counted: The files that count; None: all that are there.
+    """
+    found = _data_files(store, plan.directory)
+    objects = sorted((o for o in found if counted is None or o.path in counted), key=lambda o: o.path)
     footers = map_parallel(lambda o: _footer(store, o, plan), objects)
     pairs = []
-    for found, footer in zip(objects, footers, strict=True):
+    for one, footer in zip(objects, footers, strict=True):
         if footer.num_rows:
-            pairs.append((found, footer))
+            pairs.append((one, footer))
         else:
             # Spark leaves a file without rows so that the schema is not lost; the log knows the schema.
-            store.delete(found.path)
+            store.delete(one.path)
     names = len(plan.partition_by)
     table = pa.Table.from_pydict(
         {

@@ -21,6 +21,7 @@ from alluvium.paimon.manifest_merge import ManifestWriter, merge_manifests
 from alluvium.paimon.manifest_write import EMPTY_ROW, codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.names import directory
 from alluvium.paimon.options import BUCKET
+from alluvium.paimon.partition_bounds import partition_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.snapshot import Snapshot
@@ -45,14 +46,14 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     _ensure_fits(draft, base)
     before = base.document
     number = 1 if before is None else before.id + 1
+    manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
-    added = _placed(draft, base, removed)
+    added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
         added, next_row_id = with_row_ids(added, number, next_row_id)
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
-    manifests = _manifests(base)
     base_list = format_manifest_list(merge_manifests(base.store, manifests, writer), codec)
     delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     delta = _rows(added) - _rows(removed)
@@ -119,7 +120,7 @@ def _layout(schema: TableSchema) -> tuple[object, ...]:
     return (*keys, BUCKET.get(schema.options), schema.options.get("bucket-function.type", "default"))
 
 
-def _placed(draft: Draft, base: Snapshot, removed: pa.Table) -> pa.Table:
+def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:
     """The new entries of buckets, their sequence numbers behind those of the files that are there.
 
     "Append writer: sequence = running row count of the bucket". Where rows have no bucket each file counts for itself.
@@ -127,10 +128,10 @@ def _placed(draft: Draft, base: Snapshot, removed: pa.Table) -> pa.Table:
     added = draft.added
     if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
         return _numbered(added, None)
-    live = base.entries
+    partitions = pc.unique(added["partition"].combine_chunks())
+    live = partition_entries(base.store, manifests, base.schema, partitions)
     if removed.num_rows:
         live = live.filter(pc.invert(pc.is_in(live["file_name"], value_set=removed["file_name"].combine_chunks())))
-    live = live.filter(pc.is_in(live["partition"], value_set=added["partition"].combine_chunks()))
     _ensure_buckets(live, added, draft)
     return _numbered(added, live)
 

@@ -160,8 +160,9 @@ def _cut_above(text: str, length: int) -> str | None:
 
 def _array(values: Sequence[Bound | None], kind: t.DataType) -> pa.Array:
     target = to_arrow(kind)
-    if kind == t.DATE:
+    if kind in (t.DATE, t.TIME):
         return pa.array(values, pa.int32()).cast(target)
-    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return pa.array(values, pa.int64()).cast(target)
+    if pa.types.is_timestamp(target):
+        # Nanoseconds have no statistics: their files have INT96.
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us", target.tz)).cast(target)
     return pa.array(values, target)

@@ -90,7 +90,7 @@ def point_to(store: Store, entry: Entry, branch: str) -> None:
     names = ("EARLIEST", "LATEST") if entry.version == 1 else ("LATEST",)
     for name in names:
         try:
-            store.put(f"{folder}/{name}", str(entry.version).encode())
+            store.put(f"{folder}/{name}", str(entry.version).encode(), durable=False)
         except AlluviumError as error:
             # The snapshot stands: a hint is not worth failing for.
             log.warning("the hint %s was not written: %s", name, error)

@@ -16,11 +16,10 @@ from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.partitions import data_paths, partitions_of
 from alluvium.paimon.port import PaimonPort, point_to
-from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import publish_first_schema
 from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
-from alluvium.paimon.write import added_entries, plan_write
+from alluvium.paimon.write import added_entries, plan_write, written_schema
 from alluvium.plan.changes import Committed, FileChanges, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
@@ -55,7 +54,7 @@ class PaimonTarget:
 
     @property
     def schema(self) -> Struct:
-        return logical_schema(self.table)
+        return written_schema(self.table)
 
     @property
     def exists(self) -> bool:

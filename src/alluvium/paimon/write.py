@@ -25,12 +25,13 @@ from alluvium.paimon.options import (
     TARGET_FILE_SIZE,
     ZSTD_LEVEL,
 )
-from alluvium.paimon.schema.logical import logical_schema, to_logical
+from alluvium.paimon.schema.arrow import to_arrow as arrow_type
+from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.schema.types import DataField, DataType
+from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
 from alluvium.paimon.spec import WHOLE_ENTRIES
 from alluvium.plan.scan import FIELD_ID
-from alluvium.plan.write import BucketColumn, Bucketing, Check, WritePlan
+from alluvium.plan.write import BucketColumn, Bucketing, Check, Derived, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
@@ -39,8 +40,14 @@ from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 STAGING = "_staging"
 #: "0 append, 1 compact"
 _APPENDED = 0
-#: What Spark's Parquet writer has no form for: times of a day, and fractions of seconds that are not microseconds.
+#: Precisions of timestamps whose files have microseconds.
 _MICROS = (4, 5, 6)
+#: What Spark has no type for. Times of the day are milliseconds.
+_BROUGHT_AS: Mapping[t.DataType, t.DataType] = {
+    t.TIME: t.INTEGER,
+    t.TIMESTAMP_NANOS: t.TIMESTAMP,
+    t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ,
+}
 
 
 def ensure_writable(schema: TableSchema) -> None:
@@ -81,21 +88,44 @@ def _no_option(name: str) -> UnsupportedFeature:
 
 
 def _ensure_type(data_type: DataType, column: str) -> None:
-    root = data_type.root
-    imprecise = root.startswith("TIMESTAMP") and data_type.precision not in _MICROS
-    if root in ("BLOB", "VECTOR", "TIME_WITHOUT_TIME_ZONE", "GEOMETRY", "GEOGRAPHY") or imprecise:
+    if data_type.root in ("BLOB", "VECTOR", "GEOMETRY", "GEOGRAPHY"):
         raise UnsupportedFeature(
             f"a column of type {data_type} is read, but not written",
             code="unsupported-type",
             column=column,
             features=(str(data_type),),
-            hint="Spark writes microseconds: alter the column to TIMESTAMP(6)" if imprecise else None,
         )
-    for inner in (data_type.element, data_type.key, data_type.value):
-        if inner is not None:
-            _ensure_type(inner, column)
-    for f in data_type.fields:
-        _ensure_type(f.type, f"{column}.{f.name}")
+    for inner in _within(data_type):
+        _ensure_type(inner, column)
+
+
+def _within(data_type: DataType) -> tuple[DataType, ...]:
+    inner = (data_type.element, data_type.key, data_type.value, *(f.type for f in data_type.fields))
+    return tuple(one for one in inner if one is not None)
+
+
+def _has_form_in_spark(data_type: DataType) -> bool:
+    """Whether Spark's own Parquet writer writes the type as Paimon's readers expect it: fractions of seconds are
+    microseconds there, and there is no time of the day.
+    """
+    root = data_type.root
+    other = root == "TIME_WITHOUT_TIME_ZONE" or (root.startswith("TIMESTAMP") and data_type.precision not in _MICROS)
+    return not other and all(map(_has_form_in_spark, _within(data_type)))
+
+
+def written_schema(schema: TableSchema) -> Struct:
+    """The columns that rows bring: as they are read by Spark, so that what was read can be written again."""
+    return Struct(tuple(Field(f.name, _as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
+
+
+def _as_brought(kind: t.DataType) -> t.DataType:
+    if isinstance(kind, Struct):
+        return Struct(tuple(Field(f.name, _as_brought(f.type), f.nullable) for f in kind.fields))
+    if isinstance(kind, Array):
+        return Array(_as_brought(kind.element), kind.contains_null)
+    if isinstance(kind, Map):
+        return Map(_as_brought(kind.key), _as_brought(kind.value), kind.value_contains_null)
+    return _BROUGHT_AS.get(kind, kind)
 
 
 def plan_write(
@@ -113,15 +143,18 @@ def plan_write(
         UnsupportedFeature: As of `ensure_writable`.
     """
     ensure_writable(schema)
-    logical = logical_schema(schema)
+    logical = written_schema(schema)
+    native = all(_has_form_in_spark(f.type) for f in schema.fields)
     bucketing = bucketing_of(schema)
     return WritePlan(
         root=root,
         directory=f"{STAGING}/{uuid.uuid4()}",
         schema=logical,
         partition_by=schema.partition_keys,
-        checks=(*checks, *_not_null(logical)),
+        checks=(*checks, *_not_null(logical), *_lengths(schema)),
+        derived=_defaults(schema),
         stored=_with_ids(schema.fields),
+        files=None if native else _file_columns(schema),
         stats_columns=stats_columns(schema),
         options=_writer_options(schema, options),
         # "Partition columns: present in files normally"
@@ -151,7 +184,7 @@ def bucketing_of(schema: TableSchema) -> Bucketing | None:
     if count <= 0:
         return None
     columns = tuple(
-        BucketColumn(f.name, to_logical(f.type), f.type.precision)
+        BucketColumn(f.name, _as_brought(to_logical(f.type)), f.type.precision)
         for name in schema.bucket_keys
         if (f := schema.find(name)) is not None
     )
@@ -174,6 +207,27 @@ def _not_null(schema: Struct) -> Iterator[Check]:
             yield Check(f"{name} (inside)", inside, (f.name,), "not-null-violated")
 
 
+def _lengths(schema: TableSchema) -> Iterator[Check]:
+    """Texts must not be longer than their columns say; whoever reads them may rely on that."""
+    for f in schema.fields:
+        if f.type.root in ("CHAR", "VARCHAR") and f.type.length < MAX_LENGTH:
+            value = quote((f.name,))
+            condition = f"({value} is null or char_length({value}) <= {f.type.length})"
+            yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
+
+
+def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
+    """ "defaultValue": what writers put where the rows do not have the column at all."""
+    found = []
+    for f in schema.fields:
+        if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
+            quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
+            text = f.default[1:-1] if quoted else f.default
+            escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+            found.append(Derived(f.name, f"'{escaped}'", is_constant=True))
+    return tuple(found)
+
+
 def _with_ids(fields: Sequence[DataField]) -> Struct:
     """The columns with the numbers that files have beside names."""
     found = []
@@ -192,7 +246,32 @@ def _ids_inside(data_type: DataType) -> t.DataType:
         return Array(_ids_inside(data_type.element), data_type.element.nullable)
     if data_type.key is not None and data_type.value is not None:
         return Map(_ids_inside(data_type.key), _ids_inside(data_type.value), data_type.value.nullable)
-    return to_logical(data_type)
+    return _as_brought(to_logical(data_type))
+
+
+def _file_columns(schema: TableSchema) -> pa.Schema:
+    """The columns as Arrow writes them, those of partitions last, as Spark's writer has them."""
+    names = [f.name for f in schema.fields if f.name not in schema.partition_keys] + list(schema.partition_keys)
+    columns = {f.name: _file_column(f) for f in schema.fields}
+    return pa.schema([columns[name] for name in names])
+
+
+def _file_column(column: DataField) -> pa.Field:
+    ids = {"PARQUET:field_id": str(column.id)}
+    return pa.field(column.name, _file_type(column.type), column.type.nullable, metadata=ids)
+
+
+def _file_type(data_type: DataType) -> pa.DataType:
+    if data_type.root == "ROW":
+        return pa.struct([_file_column(f) for f in data_type.fields])
+    if data_type.root == "MULTISET" and data_type.element is not None:
+        return pa.map_(_file_type(data_type.element), pa.field("value", pa.int32(), False))
+    if data_type.element is not None:
+        return pa.list_(pa.field("element", _file_type(data_type.element), data_type.element.nullable))
+    if data_type.key is not None and data_type.value is not None:
+        value = pa.field("value", _file_type(data_type.value), data_type.value.nullable)
+        return pa.map_(_file_type(data_type.key), value)
+    return arrow_type(data_type)
 
 
 def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
@@ -259,8 +338,8 @@ def partition_rows(schema: TableSchema, written: pa.Table) -> pa.Array:
 def _values(texts: Sequence[str | None], kind: t.DataType) -> pa.Array:
     """Partition values out of their exact texts (see `WritePlan.is_staged`)."""
     array, target = pa.array(texts, pa.string()), to_arrow(kind)
-    if kind == t.DATE:
+    if kind in (t.DATE, t.TIME):
         return array.cast(pa.int32()).cast(target)
-    if kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
-        return array.cast(pa.int64()).cast(target)
+    if pa.types.is_timestamp(target):
+        return array.cast(pa.int64()).cast(pa.timestamp("us", target.tz)).cast(target)
     return array.cast(target)

@@ -28,10 +28,13 @@ class ChangeKind(enum.IntEnum):
 
 
 class RowChangeMode(enum.Enum):
-    """How a table takes changed rows: whole files anew, or masks over the rows that go, beside files of new rows."""
+    """How a table takes changed rows: whole files anew; masks over the rows that go, beside files of new rows; or new
+    rows alone, which win over the older ones of their keys when the table is read (`plan.scan.KeyMerge`).
+    """
 
     REWRITE_FILES = "rewrite"
     MASK_ROWS = "mask"
+    UPSERT_KEYS = "upsert"
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,6 +128,8 @@ class WritePlan:
         numbered: Columns of numbers that the job makes up where the data does not bring them.
         stored: `schema` as the files have it, of the same shape: other names, numbers (`plan.scan.FIELD_ID`); None:
             as it is. Partition directories go by these names, too.
+        files: The columns of the files as Arrow has them, field ids in their metadata, where they are of types that
+            Spark's own writer has no form for; None: `stored` says all. Values are as `schema` has them.
         stats_columns: Leaves to take statistics of, by their paths in the files.
         file_format: `"parquet"`.
         options: The writer's options (compression, rows per file, ...).
@@ -141,6 +143,7 @@ class WritePlan:
     derived: tuple[Derived, ...] = ()
     numbered: tuple[Numbered, ...] = ()
     stored: Struct | None = None
+    files: pa.Schema | None = None
     stats_columns: tuple[FooterColumn, ...] = ()
     file_format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()

@@ -35,6 +35,7 @@ from alluvium.spark.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.scan.names import quote
 from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
+from alluvium.spark.worker_files import OpenStore, write_in_workers
 
 _SETTINGS: Mapping[str, str] = {
     # INT96, the default, has no statistics.
@@ -58,7 +59,9 @@ STAGED_MARK = "v"
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 
-def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
+def write_files(
+    spark: SparkSession, df: DataFrame, plan: WritePlan, open_store: OpenStore | None = None
+) -> frozenset[str] | None:
     """Writes rows as files below `plan.root/plan.directory`, which must not exist yet.
 
     After an error files may be left there: the caller deletes the directory.
@@ -67,6 +70,10 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         spark: The session that runs the job.
         df: Rows that have the plan's columns and types, in order (see `derive.complete`).
         plan: What to write.
+        open_store: The table's objects for Python workers; needed where the plan says how `files` are.
+
+    Returns:
+        Paths of the files that count; None: all that are there.
 
     Raises:
         InvalidRequest: The check's own code (`"constraint-violated"`, ...): rows fail a check, with the values of up to
@@ -81,14 +88,14 @@ def write_files(spark: SparkSession, df: DataFrame, plan: WritePlan) -> None:
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
     try:
         with with_settings(spark, {**_SETTINGS, **_rebalance_settings(plan)}) as take:
-            _write(take(df), plan)
+            return _write(take(df), plan, open_store)
     except AnalysisException as error:
         raise _invalid(error, plan.root) from error
     except (PySparkException, Py4JJavaError) as error:
         raise _translated(error, plan, df) from error
 
 
-def _write(rows: DataFrame, plan: WritePlan) -> None:
+def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> frozenset[str] | None:
     rows = with_checks(rows, plan.checks)
     stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
     rows = rows if plan.is_staged else _with_one_null(rows, plan)
@@ -99,12 +106,16 @@ def _write(rows: DataFrame, plan: WritePlan) -> None:
     if plan.bucket is not None:
         rows, directories = _bucketed(rows, directories, plan.bucket)
     rows = _rebalanced(rows, directories, plan)
+    if plan.files is not None:
+        assert open_store is not None, "whoever plans files that Spark cannot write says where workers put them"
+        return write_in_workers(rows, directories, plan, open_store)
     # A Connect server may not write where this client reads: the marker tells.
     marked = {"mapreduce.fileoutputcommitter.marksuccessfuljobs": str(is_connect(rows.sparkSession)).lower()}
     writer = rows.write.mode("error").options(**{**_OPTIONS, **marked, **dict(plan.options)})
     if directories:
         writer = writer.partitionBy(*directories)
     writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
+    return None
 
 
 def _rebalance_settings(plan: WritePlan) -> dict[str, str]:

@@ -159,7 +159,7 @@ class HadoopStore:
             raise self._failure("open", path, failure) from failure
         return open_ranges(_StreamReader(self, path, stream).read, size)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         target = self._java_path(path)
         try:
             with _java_failures():

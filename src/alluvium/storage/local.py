@@ -84,16 +84,17 @@ class LocalStore:
         except OSError as error:
             raise self._failure("open", path, error) from error
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         full = self._full(path)
         try:
-            temporary = _write_temporary(os.path.dirname(full), data)
+            temporary = _write_temporary(os.path.dirname(full), data, durable)
             try:
                 os.replace(temporary, full)
             except OSError:
                 _remove(temporary)
                 raise
-            _sync_directory(os.path.dirname(full))
+            if durable:
+                _sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", path, error) from error
 
@@ -143,6 +144,7 @@ class LocalStore:
         return PutOutcome.DONE
 
     def move(self, source: str, target: str) -> None:
+        # As durable as its writer has left the content: that is not synced here either.
         full = self._full(target)
         try:
             try:
@@ -150,7 +152,6 @@ class LocalStore:
             except FileNotFoundError:
                 _make_directory(os.path.dirname(full))
                 os.rename(self._full(source), full)
-            _sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("move", source, error) from error
 
@@ -235,8 +236,8 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
     return ObjectInfo(join(prefix, entry.name), found.st_size, found.st_mtime_ns // 1_000_000)
 
 
-def _write_temporary(directory: str, data: bytes) -> str:
-    """Writes a durable file under a hidden name of its own, and gives the name."""
+def _write_temporary(directory: str, data: bytes, durable: bool = True) -> str:
+    """Writes a file under a hidden name of its own, and gives the name."""
     # The name is independent of the final one, whose length may already be what the file system allows.
     temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -250,7 +251,8 @@ def _write_temporary(directory: str, data: bytes) -> str:
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-            os.fsync(descriptor)
+            if durable:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
     except BaseException:

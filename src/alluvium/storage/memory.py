@@ -60,7 +60,7 @@ class MemoryStore:
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self.get(path))
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         directory, name = self._place(path)
         with self._bucket.lock:
             self._bucket.directories.setdefault(directory, {})[name] = (bytes(data), _now_ms())

@@ -80,7 +80,7 @@ class ObjectStore:
     def open_input(self, path: str) -> pa.NativeFile:
         return open_ranges(lambda start, length: self.get_range(path, start, length), self.head(path).size)
 
-    def put(self, path: str, data: bytes) -> None:
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
         try:
             obstore.put(self._bucket, self._key(path), data)
         except _FAILURES as error:

@@ -50,8 +50,11 @@ class Store(Protocol):
     def open_input(self, path: str) -> pa.NativeFile:
         """A seekable file for pyarrow's readers."""
 
-    def put(self, path: str, data: bytes) -> None:
-        """Writes or replaces; a reader sees the old or the new object, never a part."""
+    def put(self, path: str, data: bytes, durable: bool = True) -> None:
+        """Writes or replaces; a reader sees the old or the new object, never a part.
+
+        Not `durable`: a crash of the machine may undo it, which costs nothing but what the object would have saved.
+        """
 
     def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
         """Writes only where nothing is: of two callers at once at most one gets DONE."""
