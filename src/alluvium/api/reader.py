@@ -72,8 +72,7 @@ def read(
 
     Any later `where`, join or SQL on it skips files by partition values and statistics (over Spark Connect: `where`
     and `filter` that follow at once). The version is pinned: the DataFrame gives the same rows however often it is
-    evaluated. A log larger than the session's setting `spark.alluvium.log.maxCheckpointBytes` is read by Spark, see
-    `docs/scale.md`.
+    evaluated. A log larger than `spark.alluvium.log.maxCheckpointBytes` is read by Spark: see `docs/scale.md`.
 
     Args:
         spark: A session, classic or of Spark Connect.
@@ -95,8 +94,7 @@ def read(
     Raises:
         NotFound: There is no table, or not that version.
         UnsupportedFeature: The table or an option needs something that is not implemented.
-        InvalidRequest: An unknown option or column, a predicate that is none, storage that the server cannot see, or
-            a session that was stopped.
+        InvalidRequest: An unknown option or column, no predicate, storage unseen by the server, a stopped session.
 
     Example:
         >>> alluvium.read(spark, "/data/flights").where("month = 1").count()
@@ -113,21 +111,30 @@ def read(
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
     store = open_any(url)
     if is_paimon(store):
+        if of_changes:
+            raise _delta_changes(url)
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
         found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
         request, choice = _paimon_request(spark, found, lane, choice, storage_options)
-        if of_changes:
-            raise _delta_changes(url)
-        if system is not None:
-            return narrowed(read_system(spark, request, choice, _read_source, system), where, columns)
-        return read_rows(spark, request, choice, _read_source, where, columns)
+        return _read_paimon(spark, request, choice, system, where, columns)
     ensure_no_paimon(store, tag, branch, table_options, system)
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
-    if of_changes:
-        return narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
     return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
+
+
+def _read_paimon(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    system: str | None,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+) -> DataFrame:
+    if system is None:
+        return read_rows(spark, request, choice, _read_source, where, columns)
+    return narrowed(read_system(spark, request, choice, _read_source, system), where, columns)
 
 
 def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:
@@ -151,6 +158,8 @@ def _read_delta(
     where: str | Column | None,
     columns: Sequence[str] | None,
 ) -> DataFrame:
+    if asks_for_changes(parsed):
+        return narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
     zone = snapshot.time_zone
     schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
     predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
