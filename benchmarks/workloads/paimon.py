@@ -8,7 +8,7 @@ from pathlib import Path
 
 from workloads.bench import Bench, Request, Workload
 
-_MAKER = Path(__file__).resolve().parents[1] / "paimon_tables.py"
+_MAKER = Path(__file__).resolve().parents[1] / "make_paimon.py"
 _APPENDED, _MERGED = 8_000_000, 4_000_000
 _SCHEMAS = 300
 

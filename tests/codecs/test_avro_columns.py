@@ -29,7 +29,15 @@ SCHEMA = {
             {"name": "again", "type": ["null", "item"]}]}]},
     ],
 }  # fmt: skip
-PATHS = [("n",), ("s",), ("inner", "b"), ("inner", "longs"), ("inner", "texts"), ("inner", "again", "n"), ("inner", "gone")]
+PATHS = [
+    ("n",),
+    ("s",),
+    ("inner", "b"),
+    ("inner", "longs"),
+    ("inner", "texts"),
+    ("inner", "again", "n"),
+    ("inner", "gone"),
+]
 LONGS = st.integers(-(2**63), 2**63 - 1)
 ITEMS = st.fixed_dictionaries({"n": st.integers(-(2**31), 2**31 - 1), "t": st.none() | st.binary(max_size=3)})
 RECORDS = st.fixed_dictionaries(
@@ -118,4 +126,6 @@ def test_sized_blocks_of_arrays() -> None:
 def test_what_is_not_read_here() -> None:
     for kind in ("double", {"type": "map", "values": "long"}, "boolean"):
         with pytest.raises(Unreadable):
-            read_columns({"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}, [(1, bytes(8))], [("a",)])
+            read_columns(
+                {"type": "record", "name": "r", "fields": [{"name": "a", "type": kind}]}, [(1, bytes(8))], [("a",)]
+            )

@@ -1,6 +1,6 @@
 """Paimon tables of the bench, written by pypaimon; runs in the environment of ../shared/reference.
 
-paimon_tables.py append|merge WAREHOUSE ROWS
+make_paimon.py append|merge WAREHOUSE ROWS
 """
 
 from __future__ import annotations
