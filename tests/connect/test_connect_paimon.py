@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten, write_readings
 
 import alluvium
-from paimon_tables import HandWritten, write_readings
 
 pytestmark = pytest.mark.connect
 
