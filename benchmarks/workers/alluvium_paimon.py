@@ -21,10 +21,14 @@ def rows(request: Mapping[str, Any]) -> object:
     return alluvium.open(request["path"]).to_arrow().num_rows
 
 
+def files(request: Mapping[str, Any]) -> object:
+    return alluvium.open(request["path"]).files().num_rows
+
+
 def schemas(request: Mapping[str, Any]) -> object:
     data = Path(request["path"]).read_bytes()
     return sum(len(TableSchema.parse(data).fields) for _ in range(request["times"]))
 
 
 if __name__ == "__main__":
-    serve({"scan": scan, "rows": rows, "schemas": schemas}, lambda: {"alluvium": alluvium.__version__})
+    serve({"scan": scan, "rows": rows, "files": files, "schemas": schemas}, lambda: {"alluvium": alluvium.__version__})

@@ -15,11 +15,14 @@ from pypaimon.schema.table_schema import TableSchema
 from protocol import serve
 
 
-def read(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+def open_table(path: str) -> Any:
     place = Path(path)
     catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
-    table = catalog.get_table(f"{place.parent.name.removesuffix('.db')}.{place.name}")
-    builder = table.new_read_builder()
+    return catalog.get_table(f"{place.parent.name.removesuffix('.db')}.{place.name}")
+
+
+def read(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    builder = open_table(path).new_read_builder()
     if columns is not None:
         builder = builder.with_projection(list(columns))
     return builder.new_read().to_arrow(builder.new_scan().plan().splits())
@@ -33,10 +36,15 @@ def rows(request: Mapping[str, Any]) -> object:
     return read(request["path"]).num_rows
 
 
+def files(request: Mapping[str, Any]) -> object:
+    splits = open_table(request["path"]).new_read_builder().new_scan().plan().splits()
+    return sum(len(split.files) for split in splits)
+
+
 def schemas(request: Mapping[str, Any]) -> object:
     text = Path(request["path"]).read_text(encoding="utf-8")
     return sum(len(TableSchema.from_json(text).fields) for _ in range(request["times"]))
 
 
 if __name__ == "__main__":
-    serve({"scan": scan, "rows": rows, "schemas": schemas}, lambda: {"pypaimon": version("pypaimon")})
+    serve({"scan": scan, "rows": rows, "files": files, "schemas": schemas}, lambda: {"pypaimon": version("pypaimon")})
