@@ -30,6 +30,10 @@ def rows(request: Mapping[str, Any]) -> object:
     return alluvium.open(request["path"]).to_arrow().num_rows
 
 
+def files(request: Mapping[str, Any]) -> object:
+    return alluvium.open(request["path"]).files().num_rows
+
+
 def schemas(request: Mapping[str, Any]) -> object:
     data = Path(request["path"]).read_bytes()
     return sum(len(TableSchema.parse(data).fields) for _ in range(request["times"]))
@@ -58,6 +62,5 @@ def commits(request: Mapping[str, Any]) -> object:
 
 
 if __name__ == "__main__":
-    serve(
-        {"scan": scan, "rows": rows, "schemas": schemas, "commits": commits}, lambda: {"alluvium": alluvium.__version__}
-    )
+    verbs = {"scan": scan, "rows": rows, "files": files, "schemas": schemas, "commits": commits}
+    serve(verbs, lambda: {"alluvium": alluvium.__version__})

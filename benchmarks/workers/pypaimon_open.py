@@ -15,11 +15,14 @@ from pypaimon.schema.table_schema import TableSchema
 from protocol import serve
 
 
-def read(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+def open_table(path: str) -> Any:
     place = Path(path)
     catalog = CatalogFactory.create({"warehouse": str(place.parent.parent)})
-    table = catalog.get_table(f"{place.parent.name.removesuffix('.db')}.{place.name}")
-    builder = table.new_read_builder()
+    return catalog.get_table(f"{place.parent.name.removesuffix('.db')}.{place.name}")
+
+
+def read(path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    builder = open_table(path).new_read_builder()
     if columns is not None:
         builder = builder.with_projection(list(columns))
     return builder.new_read().to_arrow(builder.new_scan().plan().splits())
@@ -31,6 +34,11 @@ def scan(request: Mapping[str, Any]) -> object:
 
 def rows(request: Mapping[str, Any]) -> object:
     return read(request["path"]).num_rows
+
+
+def files(request: Mapping[str, Any]) -> object:
+    splits = open_table(request["path"]).new_read_builder().new_scan().plan().splits()
+    return sum(len(split.files) for split in splits)
 
 
 def schemas(request: Mapping[str, Any]) -> object:
@@ -55,6 +63,5 @@ def commits(request: Mapping[str, Any]) -> object:
 
 
 if __name__ == "__main__":
-    serve(
-        {"scan": scan, "rows": rows, "schemas": schemas, "commits": commits}, lambda: {"pypaimon": version("pypaimon")}
-    )
+    verbs = {"scan": scan, "rows": rows, "files": files, "schemas": schemas, "commits": commits}
+    serve(verbs, lambda: {"pypaimon": version("pypaimon")})

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from workloads.bench import Bench, Request, Workload
 
-_MAKER = Path(__file__).resolve().parents[1] / "paimon_tables.py"
+_MAKER = Path(__file__).resolve().parents[1] / "make_paimon.py"
 _APPENDED, _MERGED = 8_000_000, 4_000_000
 _SCHEMAS = 300
+_FILES = 100_000
 
 
 def _make(what: str, rows: int, warehouse: Path) -> None:
@@ -31,6 +32,12 @@ def merge_table(bench: Bench) -> Path:
     return bench.table("paimon-merge", lambda root: _make("merge", rows, root)) / "db.db" / "t"
 
 
+def files_table(bench: Bench) -> Path:
+    """A table whose manifest lists many files."""
+    count = bench.scaled(_FILES)
+    return bench.table("paimon-files", lambda root: _make("files", count, root)) / "db.db" / "t"
+
+
 def _scan(bench: Bench, engine: str, turn: int) -> Request:
     path = append_table(bench)
     return {"do": "scan", "path": str(path / "bucket-0" if engine == "raw" else path)}
@@ -42,6 +49,10 @@ def _merge(bench: Bench, engine: str, turn: int) -> Request:
 
 def _rows(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "rows", "path": str(merge_table(bench))}
+
+
+def _files(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "files", "path": str(files_table(bench))}
 
 
 def _schemas(bench: Bench, engine: str, turn: int) -> Request:
@@ -76,6 +87,15 @@ WORKLOADS = (
         _rows,
         rounds=3,
         quick_rounds=1,
+    ),
+    Workload(
+        "paimon-files",
+        "open a table of 100,000 files, list them",
+        ("pypaimon", "alluvium-paimon"),
+        "alluvium-paimon",
+        1.0,
+        _files,
+        rounds=5,
     ),
     Workload(
         "paimon-schemas",

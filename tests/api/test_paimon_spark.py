@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten, write_readings
 from pyspark.sql import SparkSession
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound
-from paimon_tables import HandWritten, write_readings
 
 pytestmark = pytest.mark.spark
 

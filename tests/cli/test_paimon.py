@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from paimon_tables import write_readings
 
 from alluvium.cli.app import main
-from paimon_tables import write_readings
 
 
 @pytest.fixture

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import pytest
 from change_table import write_accounts
 from flights_table import write_flights
+from paimon_tables import write_readings
 
 import alluvium
 from alluvium.cli.app import main
-from paimon_tables import write_readings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -10,11 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten, write_readings
 from pyarrow import orc
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
-from paimon_tables import HandWritten, write_readings
 
 PARTIAL = {"merge-engine": "partial-update"}
 AGGREGATION = {"merge-engine": "aggregation"}

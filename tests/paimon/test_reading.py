@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten, write_readings
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
-from paimon_tables import HandWritten, write_readings
+from alluvium.expr.parse import parse_predicate
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.source import PaimonSource
+from alluvium.storage.open import open_store
 
 
 @pytest.fixture
@@ -159,3 +164,49 @@ def test_a_table_without_snapshots(tmp_path: Path) -> None:
     assert opened.to_arrow().schema == pa.schema([("n", pa.int64())])
     assert opened.files().num_rows == 0
     assert opened.history().num_rows == 0
+
+
+def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
+    """Keys of the branch's partitions are no keys of the table's, though both merge."""
+    schema = pa.schema(
+        [pa.field("k", pa.int64(), False), pa.field("p", pa.string(), False), pa.field("v", pa.string())]
+    )
+    for root, partition, first in (("t", "x", 0), ("other", "y", 10)):
+        table = HandWritten(tmp_path / root, schema, keys=("p", "k"), parted=("p",))
+        table._id = first
+        for value in ("old", "new"):
+            table.commit([{"k": 1, "p": partition, "v": value}])
+    for source, target in (("manifest", "manifest"), ("p=y", "p=y"), ("schema", "branch/branch-b/schema"),
+                           ("snapshot", "branch/branch-b/snapshot")):  # fmt: skip
+        shutil.copytree(tmp_path / "other" / source, tmp_path / "t" / target, dirs_exist_ok=True)
+    opened = alluvium.open(str(tmp_path / "t"), options={"scan.fallback-branch": "b"})
+    expected = [{"k": 1, "p": "x", "v": "new"}, {"k": 1, "p": "y", "v": "new"}]
+    assert sorted(opened.to_arrow().to_pylist(), key=str) == expected
+    assert opened.to_arrow(where="p = 'y'").to_pylist() == expected[1:]
+
+
+def test_sections_keep_their_numbers(tmp_path: Path) -> None:
+    """An engine asks again with a sharper predicate, and finds a section under its number."""
+    schema = pa.schema(
+        [pa.field("k", pa.int64(), False), pa.field("p", pa.string(), False), pa.field("v", pa.string())]
+    )
+    table = HandWritten(tmp_path / "t", schema, keys=("p", "k"), parted=("p",))
+    for partition in "abc":
+        for value in ("old", "new"):
+            table.commit([{"k": 1, "p": partition, "v": value}, {"k": 5, "p": partition, "v": value}])
+    source = PaimonSource(load_snapshot(open_store(str(tmp_path / "t"))))
+
+    def groups(where: str | None) -> dict[str, int]:
+        predicate = None if where is None else parse_predicate(where, source.plan_scan(None).schema)
+        files = pa.concat_tables([part.files for part in source.plan_scan(predicate).parts])
+        return {
+            path: constants["_SECTION"]
+            for path, constants in zip(files["path"].to_pylist(), files["constants"].to_pylist(), strict=True)
+        }
+
+    everything = groups(None)
+    assert sorted(set(everything.values())) == [0, 1, 2]
+    for where in ("p = 'b'", "p > 'a'", "k = 5 and p = 'c'", "v = 'old'"):
+        found = groups(where)
+        assert found
+        assert found.items() <= everything.items()

@@ -56,11 +56,14 @@ ENTRY = _record(
 
 
 class HandWritten:
-    """A table without partitions, in one bucket."""
+    """A table of one bucket, or of one a partition: the rows of a commit are of one."""
 
-    def __init__(self, path: Path | str, schema: pa.Schema, keys: Sequence[str] = (), **options: str) -> None:
+    def __init__(
+        self, path: Path | str, schema: pa.Schema, keys: Sequence[str] = (), parted: Sequence[str] = (), **options: str
+    ) -> None:
         self.path = Path(path)
-        PaimonTable.create(str(path), schema, primary_keys=keys, options={"bucket": "1" if keys else "-1", **options})
+        settings = {"bucket": "1" if keys else "-1", **options}
+        PaimonTable.create(str(path), schema, partition_keys=parted, primary_keys=keys, options=settings)
         self.schema = TableSchema.parse((self.path / "schema" / "schema-0").read_bytes())
         self._arrow = schema
         self._entries: list[dict[str, Any]] = []
@@ -101,15 +104,17 @@ class HandWritten:
             hidden["_VALUE_KIND"] = pa.array([KINDS[kind] for kind in kinds], pa.int8())
         self._sequence += len(rows)
         name = f"data-{self._id}-0.parquet"
-        file = self.path / "bucket-0" / name
-        file.parent.mkdir(exist_ok=True)
+        partition = {key: columns[key][:1] for key in self.schema.partition_keys}
+        place = "/".join([*(f"{key}={value[0].as_py()}" for key, value in partition.items()), "bucket-0"])
+        file = self.path / place / name
+        file.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(pa.table({**hidden, **columns}), file)
         low, high = self._bounds({name: columns[name] for name in keys})
         flat = {name: values for name, values in columns.items() if not pa.types.is_nested(values.type)}
         stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(flat), strict=True))
         nothing = {"_MIN_VALUES": EMPTY_ROW, "_MAX_VALUES": EMPTY_ROW, "_NULL_COUNTS": None}
         return {
-            "_VERSION": 2, "_KIND": 0, "_PARTITION": EMPTY_ROW, "_BUCKET": 0,
+            "_VERSION": 2, "_KIND": 0, "_PARTITION": self._bounds(partition)[0], "_BUCKET": 0,
             "_TOTAL_BUCKETS": 1 if keys else -1,
             "_FILE": {
                 "_FILE_NAME": name, "_FILE_SIZE": file.stat().st_size, "_ROW_COUNT": len(rows), "_MIN_KEY": low,

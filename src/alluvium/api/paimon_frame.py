@@ -43,6 +43,23 @@ _VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_li
 ReadSource = Callable[[SparkSession, ScanSource, LaneChoice], DataFrame]
 
 
+def read_view(
+    spark: SparkSession,
+    request: WorkerRequest,
+    choice: LaneChoice,
+    read_source: ReadSource,
+    where: str | Column | None,
+    columns: Sequence[str] | None,
+    system: str | None,
+) -> DataFrame:
+    """The table's rows, or one of its system tables; arguments as of `read_rows` and `read_system`."""
+    if system is None:
+        return read_rows(spark, request, choice, read_source, where, columns)
+    frame = read_system(spark, request, choice, read_source, system)
+    names = None if columns is None else resolve_columns(columns, frame.columns)
+    return narrowed(frame, where, names)
+
+
 def read_rows(
     spark: SparkSession,
     request: WorkerRequest,

@@ -21,7 +21,7 @@ from alluvium.api.options import (
     parse_flag,
     parse_options,
 )
-from alluvium.api.paimon_frame import narrowed, read_changes, read_rows, read_system
+from alluvium.api.paimon_frame import narrowed, read_changes, read_view
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
@@ -85,11 +85,10 @@ def read(
         lane: `"native"`, `"connect"` or `"python"` instead of the one that `explain` would name.
         tag: Of Paimon: the snapshot that has this tag.
         branch: Of Paimon: the table as this branch has it.
-        table_options: Of Paimon: dynamic table options, also as `options={...}`.
+        table_options: Of Paimon: dynamic table options, or `options={...}`.
         system: Of Paimon: a system table instead of the rows, as `PaimonView.system` has it.
-        **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; for the change data feed `readChangeFeed` with
-            `startingVersion` or `startingTimestamp`, and `endingVersion` or `endingTimestamp` (see `changes`); and
-            `rowIds=True`, which gives tables with row tracking two columns more: `_row_id` and `_row_commit_version`.
+        **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; `readChangeFeed` with `startingVersion` and the
+            like (see `changes`); `rowIds=True`, for two columns more: `_row_id` and `_row_commit_version`.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -107,8 +106,7 @@ def read(
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
     open_any = session_opener(spark, storage_options)
-    # Without a JVM nobody can read a large log for us.
-    limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)
+    limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)  # only a JVM reads large logs
     store = open_any(url)
     if is_paimon(store):
         if of_changes:
@@ -116,25 +114,12 @@ def read(
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
         found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
         request, choice = _paimon_request(spark, found, lane, choice, storage_options)
-        return _read_paimon(spark, request, choice, system, where, columns)
+        return read_view(spark, request, choice, _read_source, where, columns, system)
     ensure_no_paimon(store, tag, branch, table_options, system)
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
     return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
-
-
-def _read_paimon(
-    spark: SparkSession,
-    request: WorkerRequest,
-    choice: LaneChoice,
-    system: str | None,
-    where: str | Column | None,
-    columns: Sequence[str] | None,
-) -> DataFrame:
-    if system is None:
-        return read_rows(spark, request, choice, _read_source, where, columns)
-    return narrowed(read_system(spark, request, choice, _read_source, system), where, columns)
 
 
 def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:

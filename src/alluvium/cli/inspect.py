@@ -72,9 +72,11 @@ def show(
     files = t.files()
     rows = pc.sum(files.column("num_rows"), skip_nulls=False, min_count=0).as_py()
     size = pc.sum(files.column("size"), min_count=0).as_py()
-    record = {
+    identity, rules, marks = _of_delta(t) if isinstance(t, alluvium.Table) else _of_paimon(t)
+    record: dict[str, object] = {
         "url": t.url,
         "format": t.format,
+        **identity,
         "version": t.version,
         "timestamp": t.timestamp,
         "files": files.num_rows,
@@ -82,8 +84,9 @@ def show(
         "rows": rows,
         "columns": len(t.schema),
         "partition_columns": list(t.partition_columns),
+        **rules,
         "properties": dict(t.properties),
-        **(_of_delta(t) if isinstance(t, alluvium.Table) else _of_paimon(t)),
+        **marks,
     }
     texts = {
         "timestamp": f"{time_text(t.timestamp)} UTC" if t.timestamp else "no snapshot yet",
@@ -96,30 +99,27 @@ def show(
     print_record(record, how, texts={**told, **texts})
 
 
-def _of_delta(t: alluvium.Table) -> dict[str, object]:
+def _of_delta(t: alluvium.Table) -> tuple[dict[str, object], ...]:
+    """What it is, what reading it takes, and what it keeps."""
     features = sorted({*(t.protocol.reader_features or ()), *(t.protocol.writer_features or ())})
-    return {
-        "id": t.metadata.id,
-        "name": t.metadata.name,
-        "description": t.metadata.description,
-        "reader_version": t.protocol.min_reader_version,
-        "writer_version": t.protocol.min_writer_version,
-        "features": features,
-        "txns": dict(t.txns),
-        "domains": dict(t.domains),
-    }
+    return (
+        {"id": t.metadata.id, "name": t.metadata.name, "description": t.metadata.description},
+        {
+            "reader_version": t.protocol.min_reader_version,
+            "writer_version": t.protocol.min_writer_version,
+            "features": features,
+        },
+        {"txns": dict(t.txns), "domains": dict(t.domains)},
+    )
 
 
-def _of_paimon(t: PaimonView) -> dict[str, object]:
-    """`rows` are those of the files: rows of one key count each, deletions, too."""
-    return {
-        "branch": t.branch,
-        "schema_id": t.metadata.id,
-        "description": t.metadata.comment,
-        "primary_keys": list(t.primary_keys),
-        "tags": t.system("tags")["tag_name"].to_pylist(),
-        "branches": t.system("branches")["branch_name"].to_pylist(),
-    }
+def _of_paimon(t: PaimonView) -> tuple[dict[str, object], ...]:
+    """The same of Paimon, whose `rows` are those of the files: every row of a key counts, deletions, too."""
+    return (
+        {"branch": t.branch, "schema_id": t.metadata.id, "description": t.metadata.comment},
+        {"primary_keys": list(t.primary_keys)},
+        {"tags": t.system("tags")["tag_name"].to_pylist(), "branches": t.system("branches")["branch_name"].to_pylist()},
+    )
 
 
 def schema(

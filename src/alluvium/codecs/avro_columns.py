@@ -8,7 +8,7 @@ Specification: https://avro.apache.org/docs/1.11.1/specification/#binary-encodin
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -130,7 +130,7 @@ class _Walk:
         self._ends = np.cumsum(np.array([len(data) for _, data in blocks], np.int64))
         self._total = int(self._counts.sum())
         self._columns: dict[Path, _Column | None] = dict.fromkeys(paths)
-        self._named: dict[str, Any] = {}
+        self._named = dict(_named(schema))
 
     def run(self) -> dict[Path, pa.Array | None]:
         sizes = np.diff(self._ends, prepend=0)
@@ -160,7 +160,6 @@ class _Walk:
             return self._leaf(node, rows, position, path)
         kind = node["type"]
         if kind == "record":
-            self._named[node["name"]] = node
             for member in node["fields"]:
                 position = self._read(member["type"], rows, position, (*path, member["name"]))
             return position
@@ -263,6 +262,20 @@ class _Walk:
             more = octets >= 0x80
             shift += 7
         return (values >> 1 & 0x7FFF_FFFF_FFFF_FFFF) ^ -(values & 1), position
+
+
+def _named(node: Any) -> Iterator[tuple[str, Any]]:
+    """Records by their names, which later ones may be told by."""
+    if isinstance(node, list):
+        for branch in node:
+            yield from _named(branch)
+    elif isinstance(node, dict):
+        if "name" in node and node.get("type") == "record":
+            yield node["name"], node
+        for member in node.get("fields", ()):
+            yield from _named(member["type"])
+        for key in ("type", "items"):
+            yield from _named(node.get(key))
 
 
 def typed_columns(

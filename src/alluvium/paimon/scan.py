@@ -103,7 +103,9 @@ def _with_fallback(plan: ScanPlan, snapshot: Snapshot, branch: str, where: Expre
     narrowed = replace(
         other, schema=replace(other.schema, options={**other.schema.options, "scan.fallback-branch": ""})
     )
-    selection = _select(narrowed, _numbered(narrowed, visible.filter(mask)), where)
+    # Numbered behind the table's own sections: what has the same number is merged.
+    behind = visible_entries(snapshot).num_rows
+    selection = _select(narrowed, _numbered(narrowed, visible.filter(mask), behind), where)
     extra = plan_files(narrowed, selection, _merge_of(narrowed, selection), vector_masks(narrowed))
     renamed = tuple(replace(part, key=f"{branch}/{part.key}") for part in extra.parts)
     return replace(plan, parts=(*plan.parts, *renamed))
@@ -174,11 +176,11 @@ def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
     return _select(snapshot, entries, where)
 
 
-def _numbered(snapshot: Snapshot, entries: pa.Table) -> pa.Table:
-    return with_sections(snapshot, entries) if merges_on_read(snapshot) else entries
+def _numbered(snapshot: Snapshot, entries: pa.Table, first: int = 0) -> pa.Table:
+    return with_sections(snapshot, entries, first) if merges_on_read(snapshot) else entries
 
 
-def with_sections(snapshot: Snapshot, entries: pa.Table) -> pa.Table:
+def with_sections(snapshot: Snapshot, entries: pa.Table, first: int = 0) -> pa.Table:
     """Files with the number of the section in which their rows merge, -1 for those that are alone.
 
     The numbers are taken before any file is skipped: an engine asks again with a sharper predicate, and must find a
@@ -187,7 +189,7 @@ def with_sections(snapshot: Snapshot, entries: pa.Table) -> pa.Table:
     if not entries.num_rows:
         return entries.append_column(GROUP, pa.array([], pa.int64()))
     section, alone = sections(entries, partitions_of(entries, snapshot.schema), snapshot.schema)
-    return entries.append_column(GROUP, pa.array(np.where(alone, -1, section), pa.int64()))
+    return entries.append_column(GROUP, pa.array(np.where(alone, -1, section + first), pa.int64()))
 
 
 def _select(snapshot: Snapshot, entries: pa.Table, where: Expression | None) -> Selection:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from paimon_tables import HandWritten
 from pyspark.sql import SparkSession
 
 import alluvium
@@ -17,7 +18,6 @@ from alluvium.paimon.source import PaimonSource
 from alluvium.spark.scan.merged import unmergeable
 from alluvium.spark.scan.native import unreadable
 from alluvium.storage.open import open_store
-from paimon_tables import HandWritten
 
 pytestmark = pytest.mark.spark
 

@@ -5,6 +5,7 @@ ARRAY<...>, MAP<...> and ROW<...> are not read here: schema files spell those as
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ _DEFAULT_CRS = "OGC:CRS84"
 _DEFAULT_ALGORITHM = "spherical"
 
 
+@functools.lru_cache(maxsize=1024)
 def parse_type_text(text: str) -> DataType:
-    """A type from its text; words in any case, blanks anywhere between them.
+    """A type from its text; words in any case, blanks anywhere between them. Types are values: equal texts share one.
 
     Raises:
         InvalidRequest: `"invalid-type"`: it is none, or out of its range.

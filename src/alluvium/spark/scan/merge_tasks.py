@@ -33,12 +33,15 @@ def task_ranges(parts: Sequence[ScanPart], merge: KeyMerge, parallelism: int) ->
     total = int(sizes.sum())
     if not total:
         return []
-    count = min(len(sizes), MAX_TASKS, max(parallelism, -(-total // TASK_BYTES)))
+    full = -(-total // TASK_BYTES)
+    count = min(len(sizes), MAX_TASKS, max(parallelism, full))
+    if count < min(parallelism, full):
+        return []
     # The task of a group is the one in whose share of the bytes its middle lies.
     middles = np.cumsum(sizes) - sizes / 2
     task = np.minimum((middles * count / total).astype(np.int64), count - 1)
     largest = int(np.bincount(task, sizes).max())
-    if largest > TASK_BYTES and largest > 2 * total / max(parallelism, 1):
+    if largest > TASK_BYTES and largest > 2 * total / parallelism:
         return []
     groups = totals["group"].to_numpy()
     bounds = np.flatnonzero(np.diff(task, prepend=-1, append=count))

@@ -1,13 +1,18 @@
 """Paimon tables of the bench, written by pypaimon; runs in the environment of ../shared/reference.
 
-paimon_tables.py append|merge WAREHOUSE ROWS
+make_paimon.py append|merge|files WAREHOUSE COUNT
 """
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
+import fastavro
 import numpy as np
 import pyarrow as pa
 from pypaimon import CatalogFactory, Schema
@@ -53,9 +58,48 @@ def write(warehouse: str, tables: Iterator[pa.Table], keys: Sequence[str], optio
         commit.close()
 
 
+def list_files(warehouse: str, count: int) -> None:
+    """Makes the only manifest of the table list so many files, which do not exist."""
+    table = Path(warehouse) / "db.db" / "t"
+    (manifest,) = (path for path in (table / "manifest").glob("manifest-*") if "-list-" not in path.name)
+    schema, (entry,) = read_avro(manifest)
+    entries = (
+        {
+            **entry,
+            "_FILE": {**entry["_FILE"], "_FILE_NAME": f"data-{uuid.UUID(int=i)}-0.parquet", "_FILE_SIZE": 10_000 + i},
+        }
+        for i in range(count)
+    )
+    write_avro(manifest, schema, entries)
+    for place in (table / "manifest").glob("manifest-list-*"):
+        schema, lists = read_avro(place)
+        for one in lists:
+            one.update({"_FILE_SIZE": manifest.stat().st_size, "_NUM_ADDED_FILES": count})
+        write_avro(place, schema, lists)
+    snapshot = table / "snapshot" / "snapshot-1"
+    document = json.loads(snapshot.read_text(encoding="utf-8"))
+    for key in ("baseManifestList", "deltaManifestList"):
+        document[f"{key}Size"] = (table / "manifest" / document[key]).stat().st_size
+    snapshot.write_text(json.dumps(document), encoding="utf-8")
+
+
+def read_avro(path: Path) -> tuple[Any, list[dict[str, Any]]]:
+    with path.open("rb") as file:
+        reader = fastavro.reader(file)
+        return reader.writer_schema, list(reader)
+
+
+def write_avro(path: Path, schema: Any, records: Iterable[dict[str, Any]]) -> None:
+    with path.open("wb") as file:
+        fastavro.writer(file, schema, records, codec="deflate", sync_interval=64_000)
+
+
 if __name__ == "__main__":
     what, folder, size = sys.argv[1], sys.argv[2], int(sys.argv[3])
     if what == "append":
         write(folder, appended(size), (), {"bucket": "-1", "file.format": "parquet"})
+    elif what == "files":
+        write(folder, iter([data.rows(1000, 0, seed=0)]), (), {"bucket": "-1", "file.format": "parquet"})
+        list_files(folder, size)
     else:
         write(folder, upserted(size), ("id",), {"bucket": "4", "file.format": "parquet"})
