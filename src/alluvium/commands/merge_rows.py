@@ -17,13 +17,14 @@ from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import suggest
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.assign import Assignments, assigned_columns, assignments, null_of
 from alluvium.spark.derive import with_numbers
+from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
@@ -294,7 +295,7 @@ class MergeRows:
                     ensure_fits(source, fitted, f.name, f.type)
                 yield (f.name,), within_length(fitted, f)
             elif not self.evolves and f.name not in made:
-                raise InvalidRequest(
+                raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",
                     code="unknown-column",
                     column=f.name,
