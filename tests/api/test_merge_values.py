@@ -144,3 +144,14 @@ def test_fields_may_be_set_in_inserts(spark, tmp_path):
     source = spark.sql("select 1 id").alias("x")
     table.merge(source, "t.id = x.id").whenNotMatchedInsert(values={"id": "x.id", "s.b": "7"}).execute()
     assert tuple(table.toDF().first()["s"]) == (None, 7)
+
+
+def test_fields_that_a_source_lacks_keep_their_values_where_the_schema_evolves(spark, tmp_path):
+    table = create(spark, str(tmp_path / "t"), {}, ("id", "int"), ("s", "struct<a:int,b:struct<c:int,d:int>>"))
+    rows = spark.sql("select 1 id, named_struct('a', 1, 'b', named_struct('c', 2, 'd', 3)) s")
+    alluvium.write(rows, str(tmp_path / "t"), mode="append")
+    news = spark.sql("select 1 id, named_struct('B', named_struct('C', 20), 'e', 5) s union all select 2, null")
+    merge = table.merge(news.alias("n"), "t.id = n.id").withSchemaEvolution().whenMatchedUpdateAll()
+    merge.whenNotMatchedInsertAll().execute()
+    found = {r["id"]: r["s"] and r["s"].asDict(recursive=True) for r in table.toDF().collect()}
+    assert found == {1: {"a": 1, "b": {"c": 20, "d": 3}, "e": 5}, 2: None}

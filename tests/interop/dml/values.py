@@ -143,6 +143,18 @@ def evolving(s: Stage) -> Iterator[Step]:
         lambda: grown("select 12 id, named_struct('b', 60) S").whenNotMatchedInsertAll().execute(),
     )
     yield (
+        "a null struct",
+        lambda: (
+            grown("select 11 id, cast(null as struct<a:int,b:int>) S union all select 12, null")
+            .whenMatchedUpdateAll()
+            .execute()
+        ),
+    )
+    yield (
+        "a null struct with less",
+        lambda: grown("select 1 id, cast(null as struct<b:int>) S").whenMatchedUpdateAll().execute(),
+    )
+    yield (
         "in arrays",
         lambda: grown("select 1 id, array(named_struct('x', 1, 'y', 2)) l").whenMatchedUpdateAll().execute(),
     )
