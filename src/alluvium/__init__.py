@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from alluvium import paimon as paimon
     from alluvium.api.alter import alter as alter
     from alluvium.api.delta_columns import IdentityGenerator as IdentityGenerator
+    from alluvium.api.delta_merge import DeltaMergeBuilder as DeltaMergeBuilder
     from alluvium.api.delta_table import DeltaTable as DeltaTable
+    from alluvium.api.delta_table_builder import DeltaTableBuilder as DeltaTableBuilder
     from alluvium.api.enable import disable as disable
     from alluvium.api.enable import enable as enable
     from alluvium.api.explain import explain as explain
@@ -37,7 +39,9 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Committed": "alluvium.plan.changes",
+    "DeltaMergeBuilder": "alluvium.api.delta_merge",
     "DeltaTable": "alluvium.api.delta_table",
+    "DeltaTableBuilder": "alluvium.api.delta_table_builder",
     "IdentityGenerator": "alluvium.api.delta_columns",
     "Preview": "alluvium.plan.changes",
     "RetryPolicy": "alluvium.plan.retry",
@@ -54,7 +58,9 @@ _WHERE = {
 
 __all__ = [
     "Committed",
+    "DeltaMergeBuilder",
     "DeltaTable",
+    "DeltaTableBuilder",
     "IdentityGenerator",
     "Preview",
     "RetryPolicy",

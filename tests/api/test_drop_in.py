@@ -106,3 +106,19 @@ def test_schemas_show_what_the_table_promises(spark, tmp_path):
         # Spark itself believes nothing.
         assert frame._jdf.schema().apply("a").nullable()
     assert alluvium.read(spark, path, columns=["b", "a"]).schema == s.StructType([fields[1], fields[0]])
+
+
+def test_expressions_that_do_not_resolve_are_analysis_errors(spark, table):
+    merge = table.alias("t").merge(spark.sql("select 'a' k, 2L v").alias("s"), "t.key = s.k")
+    for call in (
+        lambda: table.delete("nope = 1"),
+        lambda: table.update(set={"nope": "1"}),
+        lambda: table.update(set={"value": "1", "VALUE": "2"}),
+        lambda: table.update(set={"value": "array(1)"}),
+        lambda: merge.whenMatchedUpdateAll().execute(),
+        lambda: merge.execute(),
+        lambda: merge.whenMatchedDelete().whenMatchedDelete("t.value = 1").execute(),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            call()
+        assert isinstance(caught.value, AnalysisException)

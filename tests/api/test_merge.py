@@ -50,7 +50,7 @@ def test_update_delete_and_insert(spark, tmp_path, mode):
     counts = {name: metrics[f"numTargetRows{name}"] for name in ("Updated", "Deleted", "Inserted")}
     assert (counts, metrics["numSourceRows"]) == ({"Updated": "1", "Deleted": "1", "Inserted": "1"}, "4")
     assert entry["operationParameters"]["matchedPredicates"] == (
-        '[{"predicate":"(s.id = CAST(6 AS BIGINT))","actionType":"delete"},{"actionType":"update"}]'
+        '[{"predicate":"(s.id = 6)","actionType":"delete"},{"actionType":"update"}]'
     )
 
 

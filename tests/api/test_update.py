@@ -67,7 +67,7 @@ def test_nested_fields_and_casts(spark, tmp_path):
     table.update(set={"s.b.C": "id + 10", "S.a": "'5'"})
     found = {r["id"]: r["s"].asDict(recursive=True) for r in rows_of(table)}
     assert found == {1: {"a": 5, "b": {"c": "11", "d": 2}}, 2: {"a": 5, "b": {"c": "12", "d": None}}}
-    table.update("id = 1", {"s": "named_struct('b', named_struct('d', 9, 'c', 'y'), 'a', '1')"})
+    table.update("id = 1", {"s": "named_struct('x', '1', 'y', named_struct('c', 'y', 'd', 9))"})
     assert rows_of(table)[0]["s"].asDict(recursive=True) == {"a": 1, "b": {"c": "y", "d": 9}}
 
 

@@ -13,7 +13,9 @@ from alluvium import errors
 #: What users import. A name enters or leaves this list by decision, with a line in CHANGELOG.md.
 EXPORTED = {
     "Committed",
+    "DeltaMergeBuilder",
     "DeltaTable",
+    "DeltaTableBuilder",
     "IdentityGenerator",
     "Preview",
     "RetryPolicy",

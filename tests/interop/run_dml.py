@@ -1,6 +1,8 @@
 """Plays scripts of row changes in one engine: for each table and step the versions before and after, and what went wrong.
 
-run_dml.py ROOT OUT.json [SCRIPT ...]    in the reference's Python, its folder on PYTHONPATH
+    run_dml.py ROOT OUT.json OTHERS [SCRIPT ...]    in the reference's Python, its folder on PYTHONPATH
+
+OTHERS is the folder of the tables that the other engine left: what they hold in the end is read, too.
 """
 
 import json
@@ -12,13 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from dml import made, refusals, values, verbs  # noqa: F401  # they register themselves
 from dml.stage import SCRIPTS, Stage
+from row_texts import row_texts
 
 
 def versions(path: Path) -> int:
     return len([p for p in (path / "_delta_log").glob("*.json") if p.stem.isdigit()])
 
 
-def play(spark, delta, root: Path, names=(), out: Path | None = None) -> dict:
+def play(spark, delta, root: Path, names=()) -> dict:
     """By script and table: what each step came to. Tables go to folders under the root."""
     told = {}
     for name in names or SCRIPTS:
@@ -34,9 +37,18 @@ def play(spark, delta, root: Path, names=(), out: Path | None = None) -> dict:
                 seconds = round(time.monotonic() - started, 2)
                 steps.append({"step": step, "first": before, "end": versions(path), "error": error, "took": seconds})
             told[f"{name}-{table}"] = steps
-            if out is not None:
-                out.write_text(json.dumps(told))
     return told
+
+
+def read(spark, path: Path) -> dict:
+    """The rows that a table has in the end, and all its changes, where it keeps them."""
+
+    def rows(**options) -> list[str]:
+        df = spark.read.format("delta").options(**options).load(str(path))
+        return row_texts(df.drop("_commit_timestamp").toArrow())
+
+    keeps = "delta.enableChangeDataFeed" in (path / "_delta_log" / f"{0:020}.json").read_text()
+    return {"rows": rows(), "feed": rows(readChangeFeed="true", startingVersion="1") if keeps else None}
 
 
 if __name__ == "__main__":
@@ -44,5 +56,8 @@ if __name__ == "__main__":
 
     from delta import tables
 
-    root, out, *names = sys.argv[1:]
-    play(delta_session(), tables, Path(root), names, Path(out))
+    root, out, others, *names = sys.argv[1:]
+    spark = delta_session()
+    told = play(spark, tables, Path(root), names)
+    found = {path.name: read(spark, path) for path in sorted(Path(others).glob("*"))}
+    Path(out).write_text(json.dumps({"played": told, "read": found}))

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
-from alluvium.errors import InvalidRequest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Struct
+from alluvium.spark.failures import Unresolvable
 
 
 class When(enum.Enum):
@@ -89,13 +89,13 @@ def ensure_clauses(clauses: Sequence[Clause]) -> None:
         InvalidRequest: `"merge-without-clauses"`, `"unreachable-clause"`.
     """
     if not clauses:
-        raise InvalidRequest(
+        raise Unresolvable(
             "a merge needs at least one WHEN clause", code="merge-without-clauses", hint="whenMatchedUpdateAll(), ..."
         )
     for when in When:
         of_kind = [c for c in clauses if c.when is when]
         if any(c.condition is None for c in of_kind[:-1]):
-            raise InvalidRequest(
+            raise Unresolvable(
                 f"only the last clause WHEN {when.value.upper()} may go without a condition: those behind it are never "
                 "reached",
                 code="unreachable-clause",

@@ -17,13 +17,14 @@ from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import suggest
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
-from alluvium.schema.types import Field, Struct
-from alluvium.spark.assign import Assignments, assigned_columns, assignments, null_of
+from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.assign import Assignments, Path, assigned_columns, assignments, null_of
 from alluvium.spark.derive import with_numbers
+from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
@@ -289,12 +290,14 @@ class MergeRows:
         for f in self.target.schema.fields:
             found = columns.get(f.name.casefold())
             if found is not None:
-                fitted = fit(found, types[f.name.casefold()], f.type, f.name)
-                if fitted is not found:
-                    ensure_fits(source, fitted, f.name, f.type)
-                yield (f.name,), within_length(fitted, f)
+                data_type = types[f.name.casefold()]
+                keeps_fields = self.evolves and clause.action is Action.UPDATE
+                for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields):
+                    if value is not found:
+                        ensure_fits(source, value, ".".join(path), wanted)
+                    yield path, within_length(value, f) if len(path) == 1 else value
             elif not self.evolves and f.name not in made:
-                raise InvalidRequest(
+                raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",
                     code="unknown-column",
                     column=f.name,
@@ -329,6 +332,30 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
+
+
+def _parts(
+    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool
+) -> Iterator[tuple[Path, Column, DataType]]:
+    """What a star sets: a column, or of a struct that lacks fields those that it has: the others keep their values
+    where the schema evolves.
+    """
+    if keeps_fields and isinstance(source, Struct) and isinstance(target, Struct) and _lacks(source, target):
+        own = {f.name.casefold(): f for f in source.fields}
+        for f in target.fields:
+            known = own.get(f.name.casefold())
+            if known is not None:
+                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields)
+        return
+    yield path, fit(value, source, target, ".".join(path)), target
+
+
+def _lacks(source: DataType, target: DataType) -> bool:
+    """Whether a struct has not all fields of another, at any depth."""
+    if not isinstance(source, Struct) or not isinstance(target, Struct):
+        return False
+    own = {f.name.casefold(): f for f in source.fields}
+    return any(f.name.casefold() not in own or _lacks(own[f.name.casefold()].type, f.type) for f in target.fields)
 
 
 def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
 from alluvium.spark.resolve import ensure_fits, resolve, type_of
 from alluvium.spark.scan.names import sql_type
@@ -74,7 +75,7 @@ def assignments(
         path, wanted = _find(name, schema, aliases)
         clash = next((p for p in values if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
-            raise InvalidRequest(
+            raise Unresolvable(
                 f"{what} sets {'.'.join(path)!r} twice" + ("" if clash == path else f", by {'.'.join(clash)!r}, too"),
                 code="assigned-twice",
                 column=".".join(path),
@@ -111,7 +112,7 @@ def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, Data
         fields = here.fields if isinstance(here, Struct) else ()
         found = next((f for f in fields if f.name.casefold() == part.casefold()), None)
         if found is None:
-            raise InvalidRequest(
+            raise Unresolvable(
                 f"the table has no column {name!r}",
                 code="unknown-column",
                 column=name,

@@ -24,7 +24,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 from pyspark.errors.exceptions.captured import CapturedException
 
-from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
 from alluvium.storage.paths import decode_uri_path
 
@@ -201,6 +201,10 @@ def texts_of(error: Exception) -> list[str]:
     # A Connect server sends its stack along.
     stack = str(getattr(error, "_stacktrace", None) or "")
     return [str(error), *re.findall(r"^Caused by: (.+)$", stack, re.MULTILINE)]
+
+
+class Unresolvable(InvalidRequest, AnalysisException):
+    """An expression, or a list of columns, that does not fit the rows it is about; Spark's own kind of error, too."""
 
 
 def analysis_problem(error: AnalysisException) -> str:

@@ -16,7 +16,7 @@ from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.schema.walk import fields_within
-from alluvium.spark.failures import analysis_problem
+from alluvium.spark.failures import Unresolvable, analysis_problem
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.names import to_logical
 from alluvium.spark.session import time_zone
@@ -93,7 +93,7 @@ def ensure_fits(rows: DataFrame, value: Column, column: str, wanted: DataType) -
     try:
         rows.select(value)
     except AnalysisException as error:
-        raise InvalidRequest(
+        raise Unresolvable(
             f"the value for {column!r} cannot be stored as {wanted}: {analysis_problem(error)}",
             code="schema-mismatch",
             column=column,
@@ -189,4 +189,4 @@ def equal_keys(condition: Resolved, rows: DataFrame) -> Iterator[tuple[str, Colu
 
 
 def _invalid(what: str, problem: str, hint: str | None = None) -> InvalidRequest:
-    return InvalidRequest(f"{what} cannot be used: {problem}", code="invalid-expression", hint=hint)
+    return Unresolvable(f"{what} cannot be used: {problem}", code="invalid-expression", hint=hint)

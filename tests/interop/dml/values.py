@@ -8,8 +8,8 @@ from typing import Any
 from .stage import FEED, MASK, NAMED, REWRITE, TRACKED, Stage, Step, script
 
 
-@script(mask=MASK | FEED | NAMED)
-def values(s: Stage) -> Iterator[Step]:
+def typed(s: Stage) -> Iterator[Step]:
+    """A table of many types."""
     yield (
         "create",
         lambda: s.create(
@@ -25,6 +25,11 @@ def values(s: Stage) -> Iterator[Step]:
             "array(named_struct('x', 1, 'y', 'y')) many, map('k', 1) m, cast(id as float) f from range(4)"
         ),
     )
+
+
+@script(mask=MASK | FEED | NAMED)
+def values(s: Stage) -> Iterator[Step]:
+    yield from typed(s)
     yield "no struct", lambda: s.append("select 9 id")
     yield "nested", lambda: s.t.update("id = 1", {"S.b.c": "7", "s.a": "S.a + 1"})
     yield "nested of null", lambda: s.t.update("id = 9", {"S.b.D": "'new'"})
@@ -52,11 +57,16 @@ def values(s: Stage) -> Iterator[Step]:
     yield "twice by case", lambda: s.t.update("id = 0", {"d": "1", "D": "2"})
     yield "unknown", lambda: s.t.update("id = 0", {"nope": "1"})
     yield "unknown field", lambda: s.t.update("id = 0", {"S.nope": "1"})
+
+
+@script(mask=MASK | FEED)
+def merged_values(s: Stage) -> Iterator[Step]:
+    yield from typed(s)
     yield (
         "stars without regard to case",
         lambda: (
             s.merge(
-                "select 33 ID, named_struct('B', named_struct('d', 'l', 'C', 2), 'A', 1) s, 2 D, date'2024-05-05' DAY, "
+                "select 3 ID, named_struct('B', named_struct('d', 'l', 'C', 2), 'A', 1) s, 2 D, date'2024-05-05' DAY, "
                 "timestamp'2024-05-05 00:00:00' AT, array(named_struct('Y', 'a', 'X', 1)) MANY, map('n', 2) M, 2.5f F "
                 "union all select 44, null, 3, null, null, null, null, null"
             )
@@ -65,7 +75,7 @@ def values(s: Stage) -> Iterator[Step]:
             .execute()
         ),
     )
-    yield "star lacks columns", lambda: s.merge("select 33 id, 1 d").whenMatchedUpdateAll().execute()
+    yield "star lacks columns", lambda: s.merge("select 3 id, 1 d").whenMatchedUpdateAll().execute()
     yield "star has more", lambda: (
         s.merge("select t.*, 1 as extra from (select 55 id, null S, null d, null day, null at, null many, null m, null f) t")
         .whenNotMatchedInsertAll().execute()
@@ -131,6 +141,18 @@ def evolving(s: Stage) -> Iterator[Step]:
     yield (
         "nested with less, inserted",
         lambda: grown("select 12 id, named_struct('b', 60) S").whenNotMatchedInsertAll().execute(),
+    )
+    yield (
+        "a null struct",
+        lambda: (
+            grown("select 11 id, cast(null as struct<a:int,b:int>) S union all select 12, null")
+            .whenMatchedUpdateAll()
+            .execute()
+        ),
+    )
+    yield (
+        "a null struct with less",
+        lambda: grown("select 1 id, cast(null as struct<b:int>) S").whenMatchedUpdateAll().execute(),
     )
     yield (
         "in arrays",

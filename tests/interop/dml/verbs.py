@@ -8,7 +8,8 @@ from .stage import FEED, MASK, NAMED, NUMBERED, REWRITE, THREE, TRACKED, Stage, 
 
 
 @script(
-    mask=MASK | FEED | TRACKED, rewrite=REWRITE | FEED | TRACKED, named=NAMED | MASK, numbered=NUMBERED | REWRITE,
+    mask=MASK | FEED | TRACKED, rewrite=REWRITE | FEED | TRACKED, named=NAMED | MASK | FEED | TRACKED,
+    numbered=NUMBERED | REWRITE | FEED,
 )  # fmt: skip
 def every_clause(s: Stage) -> Iterator[Step]:
     yield "make", s.make
