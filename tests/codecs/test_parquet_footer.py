@@ -94,14 +94,13 @@ def test_missing_statistics_missing_columns_and_lists_are_silent() -> None:
     table = pa.table({"a": [1], "l": [[1]]})
     columns: dict[tuple[str, ...], DataType] = {("a",): t.LONG, ("l",): Array(t.LONG), ("x",): t.LONG}
     assert footer(table, columns).columns.keys() == {("a",), ("l",)}
-    assert footer(table, columns, write_statistics=False) == FileFooter(1, {})
+    # Sizes, which tell of lists, are written all the same.
+    assert footer(table, columns, write_statistics=False).columns.keys() <= {("l",)}
     assert footer(table, {("v",): t.VOID}).columns[("v",)].null_count == 1
 
 
-@pytest.mark.parametrize(
-    ("lists", "nulls"), [([[1], [2, 3]], 0), ([[1], None], None), ([[1], []], None), ([[1], [None]], None)]
-)
-def test_lists_are_nowhere_null_if_nothing_in_them_is(lists: list, nulls: int | None) -> None:
+@pytest.mark.parametrize(("lists", "nulls"), [([[1], [2, 3]], 0), ([[1], None], 1), ([[1], []], 0), ([[1], [None]], 0)])
+def test_lists_are_null_where_nothing_is_defined(lists: list, nulls: int | None) -> None:
     found = footer(pa.table({"l": lists}), {("l",): Array(t.LONG)}).columns.get(("l",))
     assert (None if found is None else found.null_count) == nulls
 

@@ -53,13 +53,14 @@ def test_a_change_is_a_commit_without_files(store: MemoryStore):
 def test_what_changes_nothing_is_said_all_the_same(store: MemoryStore):
     apply_change(load_snapshot(store), set_x(), "tests")
     assert apply_change(load_snapshot(store), set_x(), "tests").version == 2
-    assert [next(iter(line)) for line in entry(store, 2)] == ["commitInfo"]
+    assert [next(iter(line)) for line in entry(store, 2)] == ["commitInfo", "metaData"]
 
 
 def test_the_protocol_is_written_when_it_changes_and_only_then(store: MemoryStore):
     apply_change(load_snapshot(store), lambda c: set_properties(c, {"delta.minWriterVersion": "3"}), "tests")
     kinds = [next(iter(line)) for line in entry(store, 1)]
-    assert kinds == ["commitInfo", "protocol"]
+    # The description is repeated, as delta-spark does.
+    assert kinds == ["commitInfo", "metaData", "protocol"]
 
 
 def test_a_dry_run_tells_and_writes_nothing(store: MemoryStore):

@@ -27,12 +27,14 @@ def differences(ours: Any, theirs: Any, where: str = "") -> Iterator[str]:
 
 
 def opened(value: Any) -> Any:
-    """Documents that stand as text, to tell in which place they differ."""
+    """Documents that stand as text, to tell in which place they differ; features of a protocol have no order."""
     if isinstance(value, str) and value.startswith("{"):
         try:
-            return json.loads(value)
+            value = json.loads(value)
         except ValueError:
             return value
+    if isinstance(value, dict):
+        return {k: sorted(v) if k.endswith("Features") and isinstance(v, list) else v for k, v in value.items()}
     return value
 
 

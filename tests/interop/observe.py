@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+#: Numbers by which Spark tells columns of the same name apart, and times of day in what was asked for.
+_CHANCE = re.compile(r"#\d+L?\b|(?<=\"timestamp\": \")\d{4}-[^\"]*|(?<=EnablementTimestamp\": \")\d+")
 #: Metrics that are sizes or times: that they are there counts.
 _VARYING = re.compile(r"bytes|time|size", re.IGNORECASE)
 
@@ -74,7 +76,7 @@ class Eye:
         text = json.dumps(value, sort_keys=True, default=str)
         for name, meaning in self._names.items():
             text = text.replace(name, meaning)
-        return json.loads(_UUID.sub("UUID", text))
+        return json.loads(_CHANCE.sub("", _UUID.sub("UUID", text)))
 
 
 def mapped_names(node: Any) -> dict[str, str]:

@@ -1,10 +1,10 @@
 """Runs the scenarios in one engine, in a session of its own, and tells what the table was after every step.
 
-    run_scenarios.py ACTS theirs ROOT OUT.json [NAME ...]    in the reference's Python, its folder on PYTHONPATH
-    run_scenarios.py ACTS ours ROOT OUT.json [NAME ...]      in the project's Python
+    run_scenarios.py ACTS theirs ROOT [NAME ...]    in the reference's Python, its folder on PYTHONPATH
+    run_scenarios.py ACTS ours ROOT [NAME ...]      in the project's Python
 
 Acts, joined by `+`: play (the scenarios), go_on (with the tables of the other engine), read (everything at the end).
-Tables lie in folders whose names need escaping.
+Tables lie in folders whose names need escaping; what an act tells of a scenario is ROOT/told/ENGINE/ACT/NAME.json.
 """
 
 import json
@@ -16,12 +16,28 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 
 from observe import Eye, feed, rows_of
-from scenarios import columns, tables, values  # noqa: F401  # they register themselves
+from scenarios import columns, everyday, features, tables, values  # noqa: F401  # they register themselves
 from scenarios.bench import SCENARIOS, Bench
+
+#: How long one engine waits for the other.
+PATIENCE_S = 1200
 
 
 def table_path(root: Path, engine: str, name: str) -> Path:
     return root / f"{engine} 100%ü" / name
+
+
+#: Tables of a few rows: nothing is worth compiling or spreading. Minutes of a run go into queries that take no time.
+SETTINGS = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.default.parallelism": "1",
+    "spark.ui.enabled": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 def session(engine: str):
@@ -30,20 +46,18 @@ def session(engine: str):
 
         from delta import tables as delta
 
-        return delta_session(), delta
+        spark = delta_session(**{key.replace(".", "__"): value for key, value in SETTINGS.items()})
+        spark.sparkContext.setLogLevel("OFF")
+        return spark, delta
     from pyspark.sql import SparkSession
 
     import alluvium
 
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    builder = SparkSession.builder.master("local[2]").config("spark.sql.session.timeZone", "UTC")
+    for key, value in SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
     alluvium.enable(spark)
     return spark, alluvium
 
@@ -63,62 +77,97 @@ def play(spark, delta, name: str, path: Path) -> dict:
     for step, function in SCENARIOS[name].steps(bench):
         error = attempt(function)
         told.append({"step": step, "error": error, **eye.look(error)})
-    return {"steps": told, "end": eye.end() if path.exists() else None}
+    found: dict = {}
+    error = attempt(lambda: found.update(eye.end()))
+    return {"steps": told, "end": found if error is None else error}
 
 
-def finish(spark, delta, name: str, path: Path) -> list[dict]:
-    """Another engine goes on with the table."""
+def finish(spark, delta, name: str, path: Path, steps: tuple[str, ...]) -> list[dict]:
+    """An engine goes on with a table."""
     found, eye, told = SCENARIOS[name], Eye(spark, delta, path), []
     bench = Bench(spark, delta, str(path))
-    table = f"delta.`{path}`"
-    steps = [("append", lambda: bench.write(found.more))]
-    if not bench.is_ours:
-        steps.append(("optimize", lambda: spark.sql(f"OPTIMIZE {table}").collect()))
-        if found.delete is not None:
-            steps.append(("delete", lambda: spark.sql(f"DELETE FROM {table} WHERE {found.delete}")))
-    for step, function in steps:
-        error = attempt(function)
+    known = {
+        "append": lambda: bench.write(found.more),
+        "delete": lambda: bench.table().delete(found.delete),
+        "optimize": lambda: bench.table().optimize().executeCompaction(),
+    }
+    for step in steps:
+        if step == "delete" and found.delete is None:
+            continue
+        error = attempt(known[step])
         told.append({"step": step, "error": error, **eye.look(error)})
     return told
 
 
-def play_all(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
-    told = {}
-    for name in names:
-        started = time.monotonic()
-        path = table_path(root, engine, name)
-        told[name] = play(spark, delta, name, path)
-        if path.exists() and engine == "theirs":
-            # We continue this copy of the reference's table.
-            shutil.copytree(path, table_path(root, "theirs, continued", name))
-        print(f"{engine} {name} {time.monotonic() - started:.1f} s", flush=True)
+def play_one(engine: str, spark, delta, root: Path, name: str) -> dict:
+    path = table_path(root, engine, name)
+    told = play(spark, delta, name, path)
+    if path.exists() and engine == "theirs":
+        # We continue this copy of the reference's table.
+        shutil.copytree(path, table_path(root, "theirs, continued", name))
     return told
 
 
-def go_on(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
-    """The reference continues both engines' tables, we the copies of the reference's."""
+def go_on(engine: str, spark, delta, root: Path, name: str) -> dict:
+    """The reference continues both engines' tables; we the copy of the reference's, and ours once it is done with it."""
     told = {}
-    for name in names:
-        for owner in ("ours", "theirs") if engine == "theirs" else ("theirs, continued",):
-            path = table_path(root, owner, name)
-            told[f"{owner}/{name}"] = {"before": rows_of(spark, path), "steps": finish(spark, delta, name, path)}
+    if engine == "theirs":
+        await_told(root, "ours", "play", name)
+        owners = {"ours": ("append", "delete", "optimize"), "theirs": ("append", "delete", "optimize")}
+    else:
+        await_told(root, "theirs", "go_on", name)
+        owners = {"theirs, continued": ("append", "delete"), "ours": ("append",)}
+    for owner, steps in owners.items():
+        path = table_path(root, owner, name)
+        told[owner] = {"before": rows_of(spark, path), "steps": finish(spark, delta, name, path, steps)}
     return told
 
 
-def read_all(engine: str, spark, delta, root: Path, names: list[str]) -> dict:
+def read_one(engine: str, spark, delta, root: Path, name: str) -> dict:
     """All rows and change feeds, in the end."""
+    await_told(root, {"ours": "theirs", "theirs": "ours"}[engine], "go_on", name)
     told = {}
-    for name in names:
-        for owner in ("ours", "theirs", "theirs, continued"):
-            path, start = table_path(root, owner, name), SCENARIOS[name].changes
-            changes = None if start is None else feed(spark, path, start)
-            told[f"{owner}/{name}"] = {"rows": rows_of(spark, path), "changes": changes}
+    for owner in ("ours", "theirs", "theirs, continued"):
+        path, start = table_path(root, owner, name), SCENARIOS[name].changes
+        told[owner] = {"rows": rows_of(spark, path), "changes": None if start is None else changes(spark, path, start)}
     return told
+
+
+def changes(spark, path: Path, start: int) -> list[str] | str:
+    """The change feed; of ranges that cannot be read, as across a rename, that they are refused."""
+    found = []
+    return "refused" if attempt(lambda: found.extend(feed(spark, path, start))) is not None else found
+
+
+def await_told(root: Path, engine: str, act: str, name: str) -> None:
+    """The engines run beside each other: one waits until the other is done with a table."""
+    file, until = told_file(root, engine, act, name), time.monotonic() + PATIENCE_S
+    while not file.exists():
+        if time.monotonic() > until:
+            raise TimeoutError(f"{engine} did not get to {act} {name}")
+        time.sleep(0.1)
+
+
+def told_file(root: Path, engine: str, act: str, name: str) -> Path:
+    return root / "told" / engine / act / f"{name}.json"
+
+
+def tell(root: Path, engine: str, act: str, name: str, told: dict, started: float) -> None:
+    """Written one by one: the other engine may be waiting, and a run that is cut off has told what it came to."""
+    file = told_file(root, engine, act, name)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    hidden = file.with_suffix(".part")
+    hidden.write_text(json.dumps(told))
+    hidden.rename(file)
+    print(f"{engine} {act} {name} {time.monotonic() - started:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
-    acts, engine, root, out, *names = sys.argv[1:]
+    acts, engine, root, *names = sys.argv[1:]
     spark, delta = session(engine)
-    known = {"play": play_all, "go_on": go_on, "read": read_all}
-    told = {act: known[act](engine, spark, delta, Path(root), names or [*SCENARIOS]) for act in acts.split("+")}
-    Path(out).write_text(json.dumps(told))
+    known = {"play": play_one, "go_on": go_on, "read": read_one}
+    # A scenario to its end before the next: a run that is cut off has judged what it has played.
+    for name in names or [*SCENARIOS]:
+        for act in acts.split("+"):
+            started = time.monotonic()
+            tell(Path(root), engine, act, name, known[act](engine, spark, delta, Path(root), name), started)

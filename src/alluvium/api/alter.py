@@ -16,8 +16,9 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.evolve import Change
 from alluvium.delta.evolve_columns import NewColumn, add_columns, alter_column, drop_columns, rename_column
 from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.upkeep.drop_feature import drop_feature
+from alluvium.delta.upkeep.drop_feature import Rewrite, drop_feature
 from alluvium.delta.upkeep.restore import restore
+from alluvium.delta.upkeep.row_id_backfill import backfill_row_ids, needs_row_ids
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -143,6 +144,10 @@ class Alteration:
     ) -> Committed | Preview:
         """Sets table properties; unknown names under `delta.` are refused."""
         texts = {name: str(v).lower() if isinstance(v, bool) else str(v) for name, v in properties.items()}
+        if not dry_run and needs_row_ids(snapshot := self._open(), texts):
+            # Checked first: nothing is to be committed for a change that is refused.
+            evolve.set_properties(snapshot.config, texts)
+            backfill_row_ids(snapshot, self._engine, retry)
         return self.apply(lambda config: evolve.set_properties(config, texts), dry_run, retry)
 
     def unset_properties(
@@ -161,12 +166,19 @@ class Alteration:
         """Supports a table feature, and those that it needs."""
         return self.apply(lambda config: evolve.add_feature(config, name), dry_run, retry)
 
-    def drop_feature(self, name: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
+    def drop_feature(
+        self,
+        name: str,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        rewrite: Rewrite | None = None,
+        truncate: bool = False,
+    ) -> Committed | Preview:
         """Supports a table feature no longer, where nothing of it is left in the table's files and schema.
 
         Its properties are set back. Older versions that cannot be read without it are hidden behind checkpoints.
         """
-        return drop_feature(self._open(), name, self._engine, dry_run, retry)
+        return drop_feature(self._open(), name, self._engine, dry_run, retry, rewrite, truncate)
 
     def restore(
         self,

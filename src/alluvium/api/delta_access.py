@@ -13,11 +13,14 @@ from alluvium.api.delta_errors import WrongValue
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import NotFound
+from alluvium.plan.changes import Author
 from alluvium.spark.catalog import find_table, parse_name
 from alluvium.spark.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
+#: The reference's setting of the session: `userMetadata` of every commit.
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +42,7 @@ class TableAccess:
     is_managed: bool = False
 
     @property
-    def engine(self) -> str:
+    def engine(self) -> Author:
         """As the history shows it."""
         return engine_of(self.spark)
 
@@ -67,9 +70,9 @@ def session_opener(spark: SparkSession, storage_options: Mapping[str, str] | Non
     return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
 
 
-def engine_of(spark: SparkSession) -> str:
-    """How commits of a session name their engine."""
-    return f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}"
+def engine_of(spark: SparkSession) -> Author:
+    """How commits of a session name their engine, and what it says of them all."""
+    return Author(f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}", spark.conf.get(_NOTE, None))
 
 
 def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> TableAccess:

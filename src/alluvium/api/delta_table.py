@@ -21,7 +21,9 @@ from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows
 from alluvium.commands.merge import MergeRequest
+from alluvium.commands.rewrite import remove_mapping, rewriter
 from alluvium.commands.update import UpdateRequest, update_rows
+from alluvium.delta.mapping import MODE
 from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Preview
@@ -158,22 +160,20 @@ class DeltaTable:
     ) -> Committed | Preview:
         """Supports a table feature no longer; the protocol becomes the weakest for the others.
 
+        Files that have something of the feature in them are written anew. Older versions that need it are hidden behind
+        protected checkpoints; with `truncateHistory` they must have expired instead.
+
         Raises:
-            InvalidRequest: The feature is in use, or cannot be dropped.
-            UnsupportedFeature: Files or history would have to be rewritten.
+            InvalidRequest: The feature is in use, cannot be dropped, or is in versions that have not expired
+                (`feature-in-history`).
         """
         _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
         _ensure(
             truncateHistory is None or isinstance(truncateHistory, bool),
             f"truncateHistory needs to be a boolean but got '{type(truncateHistory)}'.",
         )
-        if truncateHistory:
-            raise UnsupportedFeature(
-                "dropping a feature together with the history before it is not implemented yet",
-                features=(featureName,),
-                hint="leave truncateHistory out: older versions stay, hidden behind protected checkpoints",
-            )
-        return self._alteration().drop_feature(featureName, dry_run, retry)
+        rewrite = rewriter(self._spark, retry)
+        return self._alteration().drop_feature(featureName, dry_run, retry, rewrite, truncateHistory is True)
 
     def restoreToVersion(
         self, version: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
@@ -349,13 +349,24 @@ class DeltaTable:
     def setProperties(
         self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
-        """Sets table properties, and upgrades the protocol as far as they need."""
+        """Sets table properties, and upgrades the protocol as far as they need.
+
+        `delta.columnMapping.mode` = `none`, set alone, has all files written anew under the columns' names.
+        """
+        said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
+        snapshot = self._access.snapshot()
+        if said == {MODE.casefold(): "none"} and snapshot.config.mapping_mode != "none" and not dry_run:
+            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=True, retry=retry)
         return self._alteration().set_properties(properties, dry_run, retry)
 
     def unsetProperties(
         self, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
-        """Removes table properties."""
+        """Removes table properties; without `delta.columnMapping.mode` all files are written anew."""
+        snapshot = self._access.snapshot()
+        is_mode = [name.casefold() for name in names] == [MODE.casefold()]
+        if is_mode and snapshot.config.mapping_mode != "none" and not dry_run:
+            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=False, retry=retry)
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---

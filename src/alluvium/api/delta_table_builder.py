@@ -13,6 +13,7 @@ from pyspark.sql.types import DataType, StructField, StructType
 from alluvium.api.delta_access import PROVIDER, TableAccess, named_access, path_access
 from alluvium.api.delta_columns import GENERATION, IDENTITY, DeltaColumnBuilder, IdentityGenerator, fields_of
 from alluvium.api.delta_errors import NotATable, TableExists, WrongType, WrongValue
+from alluvium.api.write_options import default_properties
 from alluvium.commands.create import create_table
 from alluvium.delta.config import TableConfig
 from alluvium.delta.create import NewTable
@@ -157,6 +158,10 @@ class DeltaTableBuilder:
         existing = access.newest()
         if existing is None and self._mode is Mode.REPLACE:
             raise NotATable("the table to replace cannot be found", code="not-a-table", url=access.url)
+        if self._mode in (Mode.REPLACE, Mode.CREATE_OR_REPLACE) and not self._columns:
+            raise InvalidRequest(
+                "a table that takes the place of another needs columns", code="no-columns", hint="addColumn(name, type)"
+            )
         if existing is not None and self._mode in (Mode.CREATE, Mode.CREATE_IF_NOT_EXISTS):
             self._ensure_left_alone(existing, is_registered)
         else:
@@ -204,7 +209,8 @@ class DeltaTableBuilder:
         store = access.store()
         if existing is None:
             _ensure_empty(store)
-        wanted = NewTable(schema, self._partitions, self._properties, self._comment, self._clusters)
+        properties = {**default_properties(self._spark), **self._properties}
+        wanted = NewTable(schema, self._partitions, properties, self._comment, self._clusters)
         is_managed = access.is_managed if access.name is not None else self._makes_managed()
         try:
             create_table(store, wanted, existing, lambda config: self._operation(config, is_managed, access.engine))

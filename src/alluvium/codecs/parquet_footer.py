@@ -13,6 +13,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from alluvium.codecs.definition_levels import null_collections
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Primitive
@@ -79,6 +80,9 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
     try:
         with file:
             metadata = pq.read_metadata(file)
+            # In a file without rows there is nothing to count.
+            collections = [c.path for c in columns if isinstance(c.type, (t.Array, t.Map))] if metadata.num_rows else []
+            raw = _raw_footer(file, metadata.serialized_size) if collections else b""
     except (pa.ArrowException, OSError) as error:
         raise CorruptTable(
             f"the footer of a Parquet file cannot be read: {error}",
@@ -87,6 +91,7 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
             hint="the file was cut or overwritten; restore it, or remove it from the table",
         ) from None
     leaves = _leaf_indices(metadata)
+    nulls = null_collections(raw, collections) if collections else {}
     row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
     # "If the min is a NaN, it should be ignored [...] NaN may be present": only parquet-mr leaves the bounds out when
@@ -98,9 +103,17 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
         stats = _column_stats(metadata, row_groups, leaves, column, trusts_float_max)
         if stats is not None and legacy_calendar:
             stats = _without_old_dates(stats)
+        if stats is None and column.path in nulls:
+            stats = ColumnStats(column.type, None, None, nulls[column.path])
         if stats is not None:
             found[column.path] = stats
     return FileFooter(metadata.num_rows, found)
+
+
+def _raw_footer(file: pa.NativeFile, size_bytes: int) -> bytes:
+    # Behind it come its length and the magic bytes, four of each.
+    file.seek(file.size() - size_bytes - 8)
+    return bytes(file.read(size_bytes))
 
 
 def _without_old_dates(stats: ColumnStats) -> ColumnStats:
@@ -142,7 +155,7 @@ def _append_leaves(f: pa.Field, prefix: tuple[str, ...], paths: list[tuple[str, 
 def _collection_stats(
     row_groups: Sequence[pq.RowGroupMetaData], leaves: Mapping[tuple[str, ...], int], column: FooterColumn
 ) -> ColumnStats | None:
-    """An array or map is nowhere null if nothing is missing in one of its leaves; else the footer does not tell."""
+    """An array or map is nowhere null if nothing is missing in one of its leaves; else counts of nulls do not tell."""
     within = [index for path, index in leaves.items() if path[: len(column.path)] == column.path]
     for index in within:
         found = [row_group.column(index).statistics for row_group in row_groups]

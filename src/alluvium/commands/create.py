@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from alluvium.delta.config import TableConfig
 from alluvium.delta.create import NewTable, resolve_clustering_columns, table_config
+from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.clustering import DOMAIN, clustering_domain
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot, locating
@@ -40,6 +41,7 @@ def create_table(
     with locating(store, existing.version if existing else None):
         if existing is not None:
             ensure_writable(existing.config)
+            ensure_removable(existing.config)
         config = table_config(wanted, existing.config if existing else None)
         domains = _domains(wanted, config, existing)
     target = DeltaTarget(store, config, existing, retry, domains)
@@ -52,7 +54,5 @@ def _domains(wanted: NewTable, config: TableConfig, existing: Snapshot | None) -
         paths = resolve_clustering_columns(config.schema, wanted.cluster_by)
         physical = config.physical_paths
         return (clustering_domain([physical.get(path, path) for path in paths]),)
-    if existing is not None and DOMAIN in existing.state.domains:
-        old = existing.state.domains[DOMAIN]
-        return (DomainMetadata(domain=DOMAIN, configuration=old.configuration, removed=True),)
-    return ()
+    # The reference keeps the domain, without columns.
+    return (clustering_domain([]),) if existing is not None and DOMAIN in existing.state.domains else ()

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.snapshot import Snapshot, locating
@@ -61,6 +62,7 @@ def delete_rows(
     name = alias or TABLE
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
+        ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
         found = None if condition is None else resolve_condition(rows, condition, "the condition of DELETE")

@@ -116,11 +116,14 @@ class Verb:
         operation: Name, parameters, engine.
         metrics: Under the history's names, from the counts of rows and files.
         started: When the verb began (`time.monotonic`).
+        complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
+            there is a commit even where no row changes.
     """
 
     operation: Operation
     metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
     started: float = field(default_factory=time.monotonic)
+    complete: Callable[[FileChanges, Counts], FileChanges] | None = None
 
 
 def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
@@ -306,7 +309,7 @@ class _Work:
     ) -> Committed:
         begun = time.monotonic()
         target = self.target
-        plan = _with_ids(target.plan_write(None, ()), self.changes.candidates)
+        plan = with_ids(target.plan_write(None, ()), self.changes.candidates)
         records_plan = plan_change_files(target.plan_write(None, ()))
         written, footers, reached, recorded = _no_files()
         try:
@@ -316,7 +319,7 @@ class _Work:
                 recorded = self._record(rows, records_plan)
             came = int(pc.sum(written["num_rows"]).as_py() or 0) - copied - self.located.total("updated")
             counts = self.counts(came if inserted is None else inserted, copied, _since(begun))
-            if counts.is_nothing:
+            if counts.is_nothing and self.verb.complete is None:
                 self._discard(plan, records_plan)
                 return self._nothing()
             changes = FileChanges(
@@ -329,6 +332,8 @@ class _Work:
                 change_files=recorded,
                 describe=lambda figures: self._metrics(counts, figures),
             )
+            if self.verb.complete is not None:
+                changes = self.verb.complete(changes, counts)
         except BaseException:
             self._discard(plan, records_plan)
             raise
@@ -341,7 +346,7 @@ class _Work:
     def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> _Written:
         live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
         columns = [sf.col(quote(name)) for name in self.target.schema.names]
-        completed = complete(live.select(*columns, *_id_columns(self.changes.candidates, plan)), plan.schema, plan)
+        completed = complete(live.select(*columns, *id_columns(self.changes.candidates, plan)), plan.schema, plan)
         tasks = max(1, -(-fresh // _ROWS_A_TASK))
         # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
         is_spread = self.masks or self.changes.joins
@@ -374,6 +379,9 @@ class _Work:
 
     def _nothing(self) -> Committed:
         """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""
+        if self.verb.complete is not None:
+            none = TOUCHED_FILES.empty_table()
+            return self._commit(self.spark.range(0).toDF(KIND), none, 0, False, 0, 0)
         counts = Counts(scan_ms=self.scan_ms)
         if self.target.is_changed:
             read = ReadScope(blind=False, where=self.changes.where)
@@ -395,7 +403,7 @@ def _no_files() -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int], pa.Ta
     return WRITTEN_FILES.empty_table(), (), {}, None
 
 
-def _with_ids(plan: WritePlan, candidates: Candidates) -> WritePlan:
+def with_ids(plan: WritePlan, candidates: Candidates) -> WritePlan:
     """The plan for rows that bring all columns, with those that keep rows' identities.
 
     Specification: "Row IDs [...] of a row must not change [...] when the row is copied or updated".
@@ -417,7 +425,7 @@ def _materialized(candidates: Candidates) -> tuple[str, ...]:
     return (configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION])
 
 
-def _id_columns(candidates: Candidates, plan: WritePlan) -> list[Column]:
+def id_columns(candidates: Candidates, plan: WritePlan) -> list[Column]:
     names, columns = _materialized(candidates), candidates.columns
     if not names or columns.row_id is None or columns.row_version is None:
         return []

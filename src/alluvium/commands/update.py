@@ -14,6 +14,7 @@ from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.source import DeltaSource
@@ -72,6 +73,7 @@ def update_rows(
     name, schema = request.name, snapshot.config.schema
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
+        ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
         found = None

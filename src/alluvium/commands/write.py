@@ -74,7 +74,14 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
             ensure_seen(target.store, plan)
         written, footers, reached = numbered_files(target.store, plan, numbered, counted)
         changes = FileChanges(
-            written, footers, request.operation, request.replace, request.txn, request.data_change, reached=reached
+            written,
+            footers,
+            request.operation,
+            request.replace,
+            request.txn,
+            request.data_change,
+            reached=reached,
+            numbers=bool(numbered),
         )
     except BaseException:
         target.store.delete_tree(plan.directory)

@@ -50,6 +50,7 @@ class Actions:
         domains: Domains to set or remove.
         info: What features have to say in the commit's commitInfo.
         change_files: Schema `CHANGE_FILES`.
+        restores: Whether the commit brings an older version back: rows then go because they were not there yet.
     """
 
     protocol: Protocol | None = None
@@ -60,6 +61,7 @@ class Actions:
     domains: tuple[DomainMetadata, ...] = ()
     info: Mapping[str, JsonValue] = field(default_factory=dict)
     change_files: pa.Table = field(default_factory=_no_change_files)
+    restores: bool = False
 
 
 def with_tags(actions: Actions, tags: Mapping[str, str]) -> Actions:

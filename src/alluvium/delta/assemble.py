@@ -11,6 +11,18 @@ from alluvium.delta.log.names import commit_path
 from alluvium.delta.properties import parse_properties
 from alluvium.schema.types import JsonValue
 
+#: Operations after which every query gives what it gave before: the reference names a weaker isolation for them.
+_CHANGE_NOTHING = frozenset(
+    (
+        "Empty Commit",
+        "REORG",
+        "OPTIMIZE",
+        "Deletion Vector Tombstones",
+        "ROW TRACKING BACKFILL",
+        "ROW TRACKING UNBACKFILL",
+    )
+)
+
 
 def assemble(draft: Draft, context: CommitContext) -> Entry:
     """The entry for the version after the base.
@@ -40,11 +52,12 @@ def _commit_info(draft: Draft, isolation_level: str, now_ms: int) -> dict[str, J
     }
     if draft.read_version >= 0:
         info["readVersion"] = draft.read_version
-    info["isolationLevel"] = isolation_level
+    info["isolationLevel"] = "SnapshotIsolation" if operation.name in _CHANGE_NOTHING else isolation_level
     info["isBlindAppend"] = draft.is_blind_append
     info["operationMetrics"] = dict(operation.metrics)
-    if operation.user_metadata is not None:
-        info["userMetadata"] = operation.user_metadata
-    info["engineInfo"] = operation.engine
+    if operation.note is not None:
+        info["userMetadata"] = operation.note
+    # The text alone: an `Author` is more than that.
+    info["engineInfo"] = str(operation.engine)
     info["txnId"] = draft.txn_id
     return info

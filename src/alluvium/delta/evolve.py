@@ -7,7 +7,7 @@ its caller to have checked them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
@@ -76,7 +76,8 @@ def set_properties(config: TableConfig, properties: Mapping[str, str]) -> Change
 def _shown_name(name: str) -> str:
     folded = name.casefold()
     if folded.startswith(FEATURE_PREFIX):
-        return FEATURE_PREFIX + find_feature(name[len(FEATURE_PREFIX) :]).name
+        # The reference forgets the case of a feature among properties.
+        return folded
     for known in (MIN_READER, MIN_WRITER):
         if folded == known.casefold():
             return known
@@ -110,7 +111,9 @@ def upgrade_protocol(config: TableConfig, reader: int, writer: int) -> Change:
 
 def add_feature(config: TableConfig, name: str) -> Change:
     """Supports a feature, and those that it needs."""
-    return set_properties(config, {FEATURE_PREFIX + name: "supported"})
+    change = set_properties(config, {FEATURE_PREFIX + name: "supported"})
+    shown = to_json({FEATURE_PREFIX + find_feature(name).name: "supported"})
+    return replace(change, operation=replace(change.operation, parameters={"properties": shown}))
 
 
 def add_constraint(config: TableConfig, name: str, condition: str) -> Change:

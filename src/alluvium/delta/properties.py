@@ -25,6 +25,7 @@ _UNIT_MS = {
     "day": _DAY_MS,
     "week": 7 * _DAY_MS,
 }
+TRUNCATION_RETENTION = "delta.dropFeatureTruncateHistory.retentionDuration"
 _SIZE = re.compile(r"(\d{1,18})\s*([kmgt]?)b?")
 _INTERVAL_PART = re.compile(r"\s*(-?\d+)\s+([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 
@@ -46,6 +47,8 @@ class TableProperties:
         checkpoint_policy: `delta.checkpointPolicy`: `"classic"`, or `"v2"` where the feature is supported.
         expired_log_cleanup: `delta.enableExpiredLogCleanup`: checkpoints take expired log entries along.
         isolation_level: `delta.isolationLevel`: `"WriteSerializable"` or `"Serializable"`.
+        truncation_retention_ms: `delta.dropFeatureTruncateHistory.retentionDuration`: how long versions stay that need
+            a feature which is dropped together with its history.
     """
 
     append_only: bool = False
@@ -60,6 +63,7 @@ class TableProperties:
     checkpoint_policy: str = "classic"
     expired_log_cleanup: bool = True
     isolation_level: str = "Serializable"
+    truncation_retention_ms: int = _DAY_MS
 
 
 def parse_boolean(text: str) -> bool:
@@ -132,6 +136,7 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "delta.checkpointPolicy": ("checkpoint_policy", _checkpoint_policy),
     "delta.enableExpiredLogCleanup": ("expired_log_cleanup", parse_boolean),
     "delta.isolationLevel": ("isolation_level", _isolation_level),
+    TRUNCATION_RETENTION: ("truncation_retention_ms", parse_interval_ms),
 }
 assert {name for name, _ in _PARSERS.values()} == {f.name for f in fields(TableProperties)}
 

@@ -148,6 +148,11 @@ def assign(actions: Actions, context: CommitContext) -> Actions:
     return replace(actions, added=numbered, domains=domains)
 
 
+def preserving(actions: Actions, config: TableConfig) -> Actions:
+    """The actions of a commit that copies rows together with their identities, saying so."""
+    return with_tags(actions, {_PRESERVED: "true"}) if is_supported(config) else actions
+
+
 def _domain(mark: int) -> DomainMetadata:
     configuration = msgspec.json.encode(_Mark(mark)).decode()
     return DomainMetadata(domain=DOMAIN, configuration=configuration, removed=False)

@@ -13,13 +13,14 @@ from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
-from alluvium.delta.features.clustering import clustering_columns
-from alluvium.delta.features.identity_columns import with_moved_marks
+from alluvium.delta.features.clustering import DOMAIN, clustering_columns, clustering_domain
+from alluvium.delta.features.identity_columns import COMMIT_TAG, with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.partitions import partition_keys, partitions_predicate
 from alluvium.delta.port import DeltaPort
 from alluvium.delta.rearranged import ensure_rearranged
 from alluvium.delta.row_edits import edit_files
+from alluvium.delta.row_ids import preserving
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
@@ -45,6 +46,8 @@ class DeltaTarget:
         snapshot: None for a table to create.
         retry: How often a lost commit is tried again.
         domains: Metadata domains that the commit sets.
+        restates: Whether the commit repeats the table's description where it does not change, as the reference does in
+            commits that are about nothing else.
     """
 
     store: Store
@@ -52,6 +55,7 @@ class DeltaTarget:
     snapshot: Snapshot | None
     retry: RetryPolicy = DEFAULT_RETRY
     domains: tuple[DomainMetadata, ...] = ()
+    restates: bool = False
 
     @property
     def url(self) -> str:
@@ -78,20 +82,31 @@ class DeltaTarget:
         before = {} if self.snapshot is None else self.snapshot.state.domains
         return {**before, **{d.domain: d for d in self.domains}}
 
-    def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
-        """New rows must lie in what they replace, or they would stand beside it."""
-        if replace is None or replace.where is None or replace.sql is None:
-            return ()
+    def replaces_rows(self, replace: Replace | None) -> bool:
+        """Whether an overwrite takes single rows out of files: its condition names columns that are in the files.
+
+        Raises:
+            UnsupportedFeature: That was switched off (`replace-where-data`).
+        """
+        if replace is None or replace.where is None:
+            return False
         partitions = {(name,) for name in self.config.partition_columns}
         others = sorted(".".join(path) for path in column_paths(replace.where) - partitions)
-        if others:
+        if others and not replace.rows:
             raise UnsupportedFeature(
                 f"replaceWhere on columns that are not partition columns: {', '.join(others)}",
                 code="replace-where-data",
                 column=others[0],
                 hint=f"partition columns: {', '.join(self.config.partition_columns) or 'none'}",
             )
-        return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in column_paths(replace.where))),)
+        return bool(others)
+
+    def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
+        """New rows must lie in what they replace, or they would stand beside it."""
+        if replace is None or replace.where is None or replace.sql is None or replace.unchecked:
+            return ()
+        paths = sorted(column_paths(replace.where))
+        return (Check("replaceWhere", f"({replace.sql})", tuple(".".join(path) for path in paths)),)
 
     def commit(self, changes: FileChanges) -> Committed:
         if changes.reached:
@@ -122,9 +137,13 @@ class DeltaTarget:
         written = WRITTEN_FILES.empty_table() if changes.change_files is None else changes.change_files
         figures = edited.figures(added, written.num_rows)
         metrics = {**changes.operation.metrics, **changes.describe(figures)}
+        if not (added.num_rows or touched.num_rows or changes.txn is not None or self.is_changed):
+            return Committed(self.snapshot.version, written_files(self.config, changes.files), metrics, 0)
         operation = replace(changes.operation, metrics=metrics)
         draft = self._draft(pa.concat_tables([added, edited.masked]), edited.removed, changes, operation)
-        draft = replace(draft, actions=replace(draft.actions, change_files=change_files(self.config, written)))
+        actions = replace(draft.actions, change_files=change_files(self.config, written))
+        # Rows of touched files keep their identities, also where they are only copied.
+        draft = replace(draft, actions=actions if changes.data_change else preserving(actions, self.config))
         try:
             published = publish(self.store, draft, self.snapshot, self.retry)
         except (CommitConflict, InvalidRequest, UnsupportedFeature):
@@ -151,7 +170,8 @@ class DeltaTarget:
         nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
         # A change of the table's description is said even where it changes nothing, as the reference does.
         replaces = changes.replace is not None and not changes.replace.dynamic
-        return nothing and changes.written is not None and not replaces and not self.is_changed
+        is_described = changes.numbers or self.is_changed
+        return nothing and changes.written is not None and not replaces and not is_described
 
     @property
     def is_changed(self) -> bool:
@@ -174,20 +194,31 @@ class DeltaTarget:
         now_ms = int(time.time() * 1000)
         base = self.snapshot.config if self.snapshot else None
         protocol, metadata = self.config.protocol, self.config.metadata
+        # The reference moves the marks of identity columns in every commit that numbers them, be it to where they are.
+        restates = self.restates or changes.numbers
+        unmoved = changes.numbers and base is not None and metadata == base.metadata
         return Draft(
             actions=Actions(
                 protocol=protocol if base is None or protocol != base.protocol else None,
-                metadata=metadata if base is None or metadata != base.metadata else None,
+                metadata=metadata if base is None or metadata != base.metadata or restates else None,
                 added=added,
                 removed=tombstones_of(removed, now_ms, changes.data_change),
                 txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),
-                domains=self.domains,
+                domains=(*self.domains, *self._unclustered(changes.replace)),
+                info={"tags": {COMMIT_TAG: "true"}} if unmoved else {},
             ),
             read=self._read(added, changes),
             operation=operation,
             read_version=-1 if self.snapshot is None else self.snapshot.version,
             config=self.config if self.is_changed else None,
         )
+
+    def _unclustered(self, replace: Replace | None) -> tuple[DomainMetadata, ...]:
+        """As in the reference, rows that take the place of all others are not clustered, unless it is said anew."""
+        if replace is None or replace.where is not None or any(d.domain == DOMAIN for d in self.domains):
+            return ()
+        clustered = clustering_columns(self._domains(), self.config)
+        return (clustering_domain([]),) if clustered else ()
 
     def _read(self, added: pa.Table, changes: FileChanges) -> ReadScope:
         app_ids = (changes.txn[0],) if changes.txn else ()
@@ -206,16 +237,21 @@ class DeltaTarget:
         """Under the names, and in the presence, that the reference gives them."""
         if changes.written is None:
             return {}
-        metrics = {"numFiles": str(added.num_rows)}
-        if changes.replace is not None and self.snapshot is not None:
+        rows, replaces = changes.files.num_rows > 0, changes.replace
+        by_condition = replaces is not None and replaces.where is not None and self.snapshot is not None
+        # Where there are no rows the reference counts the file that Spark leaves so that their schema is not lost.
+        leaves = not rows and not by_condition and not self.config.partition_columns
+        metrics = {"numFiles": "1" if leaves else str(added.num_rows)}
+        if replaces is not None and self.snapshot is not None:
             metrics["numRemovedFiles"] = str(removed.num_rows)
             metrics["numRemovedBytes"] = str(total(removed.column("size")))
-        metrics["numOutputRows"] = str(total(changes.written.column("num_rows")))
+        if rows or leaves:
+            metrics["numOutputRows"] = str(total(changes.written.column("num_rows")))
         metrics["numOutputBytes"] = str(total(changes.written.column("size")))
-        if changes.replace is not None and changes.replace.where is not None and self.snapshot is not None:
+        if by_condition:
             # To the reference such an overwrite is a deletion first, here of whole files.
             metrics["numAddedChangeFiles"] = "0"
-            if changes.written.num_rows:
+            if rows:
                 metrics.update(numCopiedRows="0", **_deleted_rows(removed))
         return metrics
 

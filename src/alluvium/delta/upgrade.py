@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from alluvium.delta.config import TableConfig, parse_config
+from alluvium.delta.features import column_defaults
 from alluvium.delta.features.feature import Feature
 from alluvium.delta.features.registry import (
     BY_NAME,
@@ -210,8 +211,27 @@ def configure(
         if feature.on_support is not None and feature.name in supported_features(protocol):
             metadata = feature.on_support(metadata, current)
     config = parse_config(protocol, metadata)
+    _ensure_defaults_supported(config, current)
     ensure_writable(config)
     return config
+
+
+def _ensure_defaults_supported(config: TableConfig, current: TableConfig | None) -> None:
+    """As the reference: a default never brings its feature along, it must be asked for by name.
+
+    "The table must be on Writer Version 7, and a feature name `allowColumnDefaults` must exist in the table
+    `protocol`'s `writerFeatures`": a default that no writer looks at would be a promise that nobody keeps.
+    """
+    known = {} if current is None else {f.name: f.metadata.get(column_defaults.KEY) for f in current.schema.fields}
+    defaults = [f for f in config.schema.fields if column_defaults.KEY in f.metadata]
+    new = [f for f in defaults if f.metadata[column_defaults.KEY] != known.get(f.name)]
+    if new and column_defaults.FEATURE.name not in supported_features(config.protocol):
+        raise InvalidRequest(
+            f"column {new[0].name!r} has a default, which the table does not support",
+            code="feature-not-enabled",
+            column=new[0].name,
+            hint="set the property delta.feature.allowColumnDefaults to supported first",
+        )
 
 
 def with_required(names: Iterable[str]) -> frozenset[str]:

@@ -79,9 +79,29 @@ class ReadScope:
     app_ids: tuple[str, ...] = ()
 
 
+class Author(str):
+    """An engine as the history names it, and what its session has to say of every commit."""
+
+    note: str | None
+
+    def __new__(cls, engine: str, note: str | None = None) -> Author:
+        """The engine's name, with the note."""
+        author = super().__new__(cls, engine)
+        author.note = note
+        return author
+
+
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """Provenance of a commit: name, parameters and metrics as the format's history shows them."""
+    """Provenance of a commit: name, parameters and metrics as the format's history shows them.
+
+    Attributes:
+        name: `"WRITE"`, ...
+        parameters: How it was asked for.
+        metrics: What it came to.
+        engine: Who does it; an `Author` may have a note on all that it does.
+        user_metadata: What the caller says of this one.
+    """
 
     name: str
     parameters: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -89,20 +109,31 @@ class Operation:
     engine: str = ""
     user_metadata: str | None = None
 
+    @property
+    def note(self) -> str | None:
+        """What is said of it: by the caller, else by the session."""
+        if self.user_metadata is None and isinstance(self.engine, Author):
+            return self.engine.note
+        return self.user_metadata
+
 
 @dataclass(frozen=True, slots=True)
 class Replace:
     """Which live files an overwrite replaces.
 
     Attributes:
-        where: Rows of partitions for which this is true; None: see `dynamic`.
+        where: Rows for which this is true; None: see `dynamic`.
         sql: The text of `where`.
         dynamic: Exactly the partitions that the new rows are in; without it and without `where`: all files.
+        rows: Whether `where` may tell single rows apart, not only whole partitions.
+        unchecked: Whether new rows may lie outside of `where`.
     """
 
     where: Expression | None = None
     sql: str | None = None
     dynamic: bool = False
+    rows: bool = True
+    unchecked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +182,7 @@ class FileChanges:
         data_change: False when the commit only rearranges rows.
         read: What the outcome depends on, where that is more than what is replaced.
         reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
+        numbers: Whether the job numbered columns itself, be it of no row.
         touched: Live files some of whose rows go, schema `TOUCHED_FILES`; None where no row is changed.
         change_files: Files that say what became of each row, schema `WRITTEN_FILES`, for tables that keep such.
         describe: The verb's metrics, where rows were changed.
@@ -164,6 +196,7 @@ class FileChanges:
     data_change: bool = True
     read: ReadScope | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
+    numbers: bool = False
     touched: pa.Table | None = None
     change_files: pa.Table | None = None
     describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics

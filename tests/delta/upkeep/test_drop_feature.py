@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -51,8 +52,8 @@ DROPS: dict[str, tuple[dict[str, str], tuple, dict[str, str], list[str]]] = {
     "deletionVectors": (
         {"delta.enableDeletionVectors": "true"},
         (1, 7, {"invariants", "appendOnly", "checkpointProtection"}),
-        {"delta.requireCheckpointProtectionBeforeVersion": "6"},
-        ["UNSET TBLPROPERTIES", *["Empty Commit"] * 3, "DROP FEATURE"],
+        {"delta.requireCheckpointProtectionBeforeVersion": "7"},
+        ["UNSET TBLPROPERTIES", "Deletion Vector Tombstones", *["Empty Commit"] * 3, "DROP FEATURE"],
     ),
     "typeWidening": (
         {"delta.enableTypeWidening": "true"},
@@ -266,3 +267,38 @@ def test_each_request_fails_once(tmp_path: Path, name: str) -> None:
             commit_rows(open_target(open_store(url)), [3])
             assert sorted(alluvium.open(url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2, 3]
             assert name not in (load_snapshot(open_store(url)).config.protocol.writer_features or ())
+
+
+def test_history_that_needs_the_feature_must_be_gone(tmp_path: Path) -> None:
+    """The first call ends the use of the feature; a later one, when the versions have expired, the support."""
+    store = create(str(tmp_path / "t"), {"delta.enableDeletionVectors": "true"})
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(load_snapshot(store), "deletionVectors", "test", truncate=True)
+    assert caught.value.code == "feature-in-history"
+    assert operations(store, 2) == ["UNSET TBLPROPERTIES", "Deletion Vector Tombstones", "Empty Commit"]
+    yesterday = time.time() - 25 * 3600
+    for file in (tmp_path / "t/_delta_log").iterdir():
+        os.utime(file, (yesterday, yesterday))
+    done = drop_feature(load_snapshot(store), "deletionVectors", "test", truncate=True)
+    snapshot = load_snapshot(store)
+    assert done.version == snapshot.version
+    assert (snapshot.config.protocol.min_reader_version, snapshot.config.protocol.min_writer_version) == (1, 2)
+    assert not snapshot.config.metadata.configuration
+    assert entry(store, snapshot.version)[0]["commitInfo"]["operationParameters"]["truncateHistory"] is True
+    assert not list((tmp_path / "t/_delta_log").glob("00000000000000000001.json"))
+    assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2]
+
+
+def test_features_of_writers_alone_have_no_history_to_truncate(tmp_path: Path) -> None:
+    store = create(str(tmp_path / "t"), {"delta.enableRowTracking": "true"})
+    with pytest.raises(InvalidRequest) as caught:
+        drop_feature(load_snapshot(store), "rowTracking", "test", truncate=True)
+    assert caught.value.code == "feature-without-history"
+    assert load_snapshot(store).version == 1
+
+
+def test_a_type_that_was_never_widened_leaves_no_trace(tmp_path: Path) -> None:
+    store = create(str(tmp_path / "t"), {"delta.enableTypeWidening": "true"})
+    drop_feature(load_snapshot(store), "typeWidening", "test", truncate=True)
+    assert operations(store, 2) == ["UNSET TBLPROPERTIES", "Empty Commit", "DROP FEATURE"]
+    assert load_snapshot(store).config.protocol.min_reader_version == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,11 @@ class Bench:
     spark: Any
     delta: Any
     path: str
+
+    @property
+    def types(self) -> Any:
+        """PySpark's types, of the engine's own PySpark."""
+        return importlib.import_module("pyspark.sql.types")
 
     @property
     def is_ours(self) -> bool:

@@ -24,15 +24,33 @@ def ensure_appends(actions: Actions, context: CommitContext) -> Actions:
 
     "New log entries may rearrange data (i.e. `add` and `remove` actions where `dataChange=false`)."
     """
-    if not is_used(context.config) or actions.removed.num_rows == 0:
+    # As the reference: what counts is the table that has the rows, not what the commit makes of it.
+    if not is_used(context.before or context.config) or actions.removed.num_rows == 0:
+        return actions
+    if actions.restores:
+        # The reference restores such tables: no row of an older version changes, and all are there to be read again.
         return actions
     if pc.any(actions.removed.column("dataChange")).as_py():
-        raise InvalidRequest(
-            "the table is append-only: its rows cannot be changed or removed",
-            code="append-only",
-            hint="to allow it, set the table property delta.appendOnly to false",
-        )
+        raise _refused()
     return actions
+
+
+def ensure_removable(config: TableConfig) -> None:
+    """Refuses verbs that may remove rows before they look for any, as the reference does.
+
+    Raises:
+        InvalidRequest: `"append-only"`.
+    """
+    if is_used(config):
+        raise _refused()
+
+
+def _refused() -> InvalidRequest:
+    return InvalidRequest(
+        "the table is append-only: its rows cannot be changed or removed",
+        code="append-only",
+        hint="to allow it, set the table property delta.appendOnly to false",
+    )
 
 
 FEATURE = Feature(

@@ -76,5 +76,7 @@ FEATURE = Feature(
     reader=False,
     spec="Default Columns",
     is_used=is_used,
+    # By name alone, as the reference: `upgrade.configure` refuses a default without it.
+    is_requested=lambda config: False,
     on_write=derive,
 )

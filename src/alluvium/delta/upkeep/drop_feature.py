@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 import pyarrow as pa
@@ -30,6 +31,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.type_widening import TYPE_CHANGES
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
+from alluvium.delta.properties import TRUNCATION_RETENTION, parse_properties
 from alluvium.delta.row_ids import DOMAIN as ROW_IDS
 from alluvium.delta.row_ids import ENABLED, MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, SUSPENDED
 from alluvium.delta.snapshot import Snapshot, locating
@@ -37,18 +39,24 @@ from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata
 from alluvium.delta.target import publish, written_files
 from alluvium.delta.upgrade import find_droppable, protocol_of, supported_features, without_feature
 from alluvium.delta.upkeep.checkpoints import refresh_to, write_checkpoint_at
+from alluvium.delta.upkeep.feature_history import first_with_traces
+from alluvium.delta.upkeep.log_cleanup import clean_up_log
+from alluvium.delta.upkeep.older_types import files_of_older_types
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.spark_json import format_schema
-from alluvium.schema.types import JsonValue
+from alluvium.schema.types import JsonValue, Struct
 from alluvium.schema.walk import drop_metadata, fields_within
 from alluvium.storage.paths import encode_uri_paths
 
 #: Checkpoints between the last version with the feature and the first without: one reader may read from an older one
 #: while another is written.
 _BARRIERS = 3
+#: Writes live files (`FILES`) of the newest version anew under another configuration, in a commit that changes no row;
+#: gives the version that it made.
+Rewrite: TypeAlias = Callable[[Snapshot, pa.Table, TableConfig, Operation], Snapshot]
 #: A change of the protocol holds for the version that it was judged on, and for no other.
 _ONCE = RetryPolicy(max_attempts=1)
 
@@ -63,6 +71,7 @@ class Removal:
         cleared: Properties that go with the protocol.
         problem: What of it is left in a version, and what to do about that; None: nothing.
         hides_history: Whether older versions cannot be read without it.
+        leftover: Live files (`FILES`) that must be written anew; None: no rewrite takes the problem away.
     """
 
     properties: Mapping[str, str | None]
@@ -70,6 +79,7 @@ class Removal:
     cleared: tuple[str, ...] = ()
     problem: Callable[[Snapshot], tuple[str, str] | None] = lambda snapshot: None
     hides_history: bool = False
+    leftover: Callable[[Snapshot], pa.Table] | None = None
 
 
 def _live_vectors(snapshot: Snapshot) -> tuple[str, str] | None:
@@ -78,6 +88,14 @@ def _live_vectors(snapshot: Snapshot) -> tuple[str, str] | None:
     if count == 0:
         return None
     return f"{count} files have rows that are deleted by vectors", "rewrite these files, so that the vectors go"
+
+
+def _with_vectors(snapshot: Snapshot) -> pa.Table:
+    return snapshot.files.filter(snapshot.files.column("deletionVector").is_valid()).select(FILES.names)
+
+
+def _every_file(snapshot: Snapshot) -> pa.Table:
+    return snapshot.files.select(FILES.names)
 
 
 def _constraints(snapshot: Snapshot) -> tuple[str, str] | None:
@@ -118,6 +136,7 @@ def _protected(snapshot: Snapshot) -> tuple[str, str] | None:
     )
 
 
+REMOVE_MAPPING = "REMOVE COLUMN MAPPING"
 _SET, _UNSET = "SET TBLPROPERTIES", "UNSET TBLPROPERTIES"
 _ICT = "delta.enableInCommitTimestamps"
 #: Features that can leave. All others are in files or schema for good, or need no reader or writer of their own.
@@ -142,18 +161,38 @@ REMOVALS: Mapping[str, Removal] = {
     "vacuumProtocolCheck": Removal({}, hides_history=True),
     "v2Checkpoint": Removal({"delta.checkpointPolicy": "classic"}, _SET, hides_history=True),
     "deletionVectors": Removal(
-        {"delta.enableDeletionVectors": None}, _UNSET, problem=_live_vectors, hides_history=True
+        {"delta.enableDeletionVectors": None},
+        _UNSET,
+        problem=_live_vectors,
+        hides_history=True,
+        leftover=_with_vectors,
     ),
-    "typeWidening": Removal({"delta.enableTypeWidening": None}, _UNSET, problem=_widened, hides_history=True),
+    "typeWidening": Removal(
+        {"delta.enableTypeWidening": None},
+        _UNSET,
+        problem=_widened,
+        hides_history=True,
+        leftover=files_of_older_types,
+    ),
     "columnMapping": Removal(
-        {MODE: None, MAX_COLUMN_ID: None}, "REMOVE COLUMN MAPPING", problem=_renamed, hides_history=True
+        {MODE: None, MAX_COLUMN_ID: None},
+        REMOVE_MAPPING,
+        problem=_renamed,
+        hides_history=True,
+        leftover=_every_file,
     ),
     "checkpointProtection": Removal({protection.PROPERTY: None}, problem=_protected),
 }
 
 
 def drop_feature(
-    snapshot: Snapshot, name: str, engine: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    snapshot: Snapshot,
+    name: str,
+    engine: str,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+    rewrite: Rewrite | None = None,
+    truncate: bool = False,
 ) -> Committed | Preview:
     """Takes the support of a feature from a table.
 
@@ -167,8 +206,12 @@ def drop_feature(
         engine: For the history.
         dry_run: Only tell what would change.
         retry: How often the commits before the last are tried.
+        rewrite: Who writes files anew that have something of the feature in them; None: such a table is refused.
+        truncate: Whether older versions that need the feature must be gone, instead of being hidden.
 
     Raises:
+        InvalidRequest: With `truncate`: no reader needs the feature (`feature-without-history`), or versions that use
+            it have not expired yet (`feature-in-history`); its use has ended, and the call can be repeated later.
         InvalidRequest: It is in use or needed by another (`feature-in-use`), the table does not support it
             (`feature-not-supported`), it can never be dropped (`feature-not-droppable`), or it does not exist.
         CommitConflict: Somebody wrote to the table just then.
@@ -177,43 +220,88 @@ def drop_feature(
         ensure_writable(snapshot.config)
         feature = find_droppable(name, REMOVALS)
         removal = REMOVALS[feature]
+        if truncate and not removal.hides_history:
+            raise InvalidRequest(
+                f"older versions can be read without the feature {feature}: there is no history to truncate",
+                code="feature-without-history",
+                hint="leave truncateHistory out",
+            )
         without_feature(snapshot.config.protocol, feature)
-        _ensure_unused(snapshot, feature, removal)
+        if rewrite is None or removal.leftover is None:
+            _ensure_unused(snapshot, feature, removal)
         disabled = _with_properties(snapshot.config, removal.properties)
-        last = _final_config(disabled, feature, removal, snapshot.version + 1)
+        last = _final_config(disabled, feature, removal, None if truncate else snapshot.version + 1)
         ensure_columns(last.schema, last.metadata.configuration)
-    operation = Operation("DROP FEATURE", {"featureName": feature, "truncateHistory": False}, engine=engine)
+    operation = Operation("DROP FEATURE", {"featureName": feature, "truncateHistory": truncate}, engine=engine)
     if dry_run:
         return Preview(snapshot.version, operation, differences(snapshot.config, last))
-    if removal.said is not None and disabled != snapshot.config:
-        said = Operation(removal.said, _parameters(snapshot.config, removal), engine=engine)
-        snapshot = _commit(snapshot, _draft(snapshot, said, disabled), retry)
+    snapshot = _disable(snapshot, removal, disabled, engine, retry, rewrite)
     if feature == "rowTracking":
         snapshot = _take_row_ids(snapshot, engine)
     if feature == "deletionVectors":
         snapshot = _remember_vectors(snapshot, engine, retry)
-    if removal.hides_history:
-        for _ in range(_BARRIERS):
-            snapshot = _commit(snapshot, _draft(snapshot, Operation("Empty Commit", engine=engine)), retry)
-            write_checkpoint_at(snapshot)
+    for _ in range((1 if truncate else _BARRIERS) if removal.hides_history else 0):
+        snapshot = _commit(snapshot, _draft(snapshot, Operation("Empty Commit", engine=engine)), retry)
+        write_checkpoint_at(snapshot)
+    if truncate:
+        _truncate(snapshot, feature, removal)
+    return _downgrade(snapshot, feature, operation, truncate)
+
+
+def _downgrade(snapshot: Snapshot, feature: str, operation: Operation, truncate: bool) -> Committed:
+    """The commit that changes the protocol."""
+    removal = REMOVALS[feature]
     with locating(snapshot.store, snapshot.version):
         _ensure_unused(snapshot, feature, removal)
         disabled = _with_properties(snapshot.config, removal.properties)
-        config = _final_config(disabled, feature, removal, snapshot.version + 1)
+        config = _final_config(disabled, feature, removal, None if truncate else snapshot.version + 1)
     domains = _without_mark(snapshot) if feature == "rowTracking" else ()
-    # It has read the whole table, for any row may bring the feature back.
-    draft = Draft(
-        Actions(protocol=config.protocol, metadata=config.metadata, domains=domains),
-        ReadScope(blind=False),
-        operation,
-        snapshot.version,
-        config,
-    )
+    actions = Actions(protocol=config.protocol, metadata=config.metadata, domains=domains)
+    # Any row of others may bring the feature back: but `_ONCE` lets no winner pass, whatever it did.
+    draft = Draft(actions, ReadScope(), operation, snapshot.version, config)
     published = publish(snapshot.store, draft, snapshot, _ONCE)
-    if removal.hides_history:
+    if removal.hides_history and not truncate:
         write_checkpoint_at(refresh_to(snapshot, published.entry.version))
     nothing = written_files(config, WRITTEN_FILES.empty_table())
     return Committed(published.entry.version, nothing, {}, published.attempts)
+
+
+def _disable(
+    snapshot: Snapshot,
+    removal: Removal,
+    disabled: TableConfig,
+    engine: str,
+    retry: RetryPolicy,
+    rewrite: Rewrite | None,
+) -> Snapshot:
+    """Sets properties back, and has what is left of the feature in files and schema taken away."""
+    in_use = rewrite is not None and removal.leftover is not None and removal.problem(snapshot) is not None
+    if rewrite is not None and in_use and removal.said == REMOVE_MAPPING:
+        # Files and names change together.
+        return rewrite(snapshot, _every_file(snapshot), disabled, Operation(REMOVE_MAPPING, engine=engine))
+    if removal.said is not None and disabled != snapshot.config:
+        said = Operation(removal.said, _parameters(snapshot.config, removal), engine=engine)
+        snapshot = _commit(snapshot, _draft(snapshot, said, disabled), retry)
+    if rewrite is not None and in_use and removal.leftover is not None:
+        files = removal.leftover(snapshot)
+        if files.num_rows:
+            said = Operation("REORG", {"predicate": "[]", "applyPurge": True}, engine=engine)
+            snapshot = rewrite(snapshot, files, snapshot.config, said)
+        snapshot = _forget_types(snapshot, engine, retry)
+    return snapshot
+
+
+def _forget_types(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Snapshot:
+    """ "Writers must ensure no `delta.typeChanges` metadata key is present in the table schema": files are of today."""
+    config = snapshot.config
+    schema = drop_metadata(config.schema, lambda key: key == TYPE_CHANGES)
+    if schema == config.schema:
+        return snapshot
+    metadata = msgspec.structs.replace(config.metadata, schema_string=format_schema(schema))
+    changed = [f for _, f in fields_within(config.schema) if TYPE_CHANGES in f.metadata]
+    shown = msgspec.json.decode(format_schema(Struct(tuple(changed))))["fields"]
+    said = Operation("DROP FEATURE", {"columns": to_json(shown)}, engine=engine)
+    return _commit(snapshot, _draft(snapshot, said, parse_config(config.protocol, metadata)), retry)
 
 
 def _ensure_unused(snapshot: Snapshot, feature: str, removal: Removal) -> None:
@@ -222,6 +310,17 @@ def _ensure_unused(snapshot: Snapshot, feature: str, removal: Removal) -> None:
         raise InvalidRequest(
             f"the feature {feature} is in use: {problem[0]}", code="feature-in-use", hint=f"{problem[1]}"
         )
+
+
+def without_mapping(config: TableConfig) -> TableConfig:
+    """The table with columns that go by their names in files, as they do in files that are written by it.
+
+    Raises:
+        InvalidRequest: A name that only column mapping allows.
+    """
+    unmapped = _with_properties(config, REMOVALS["columnMapping"].properties)
+    ensure_columns(unmapped.schema, unmapped.metadata.configuration)
+    return unmapped
 
 
 def _with_properties(config: TableConfig, properties: Mapping[str, str | None]) -> TableConfig:
@@ -249,11 +348,27 @@ def _parameters(config: TableConfig, removal: Removal) -> dict[str, JsonValue]:
     return {}
 
 
-def _final_config(config: TableConfig, feature: str, removal: Removal, version: int) -> TableConfig:
-    """The table without the feature, and with checkpoints protected where they hide older versions."""
+def _truncate(snapshot: Snapshot, feature: str, removal: Removal) -> None:
+    """Removes expired versions, and refuses to go on while there are others that need the feature."""
+    retention_ms = parse_properties(snapshot.config.metadata.configuration).truncation_retention_ms
+    clean_up_log(snapshot, int(time.time() * 1000), retention_ms=retention_ms)
+    # To the reference a table whose types may be widened has no trace of that before one is.
+    properties = {} if feature == "typeWidening" else removal.properties
+    version = first_with_traces(snapshot, properties, lambda found: removal.problem(found) is not None)
+    if version is not None:
+        raise InvalidRequest(
+            f"the feature {feature} is used no more, but version {version} needs it and can still be read",
+            code="feature-in-history",
+            hint=f"repeat the call when such versions are older than {TRUNCATION_RETENTION} (24 hours by default), or "
+            "leave truncateHistory out",
+        )
+
+
+def _final_config(config: TableConfig, feature: str, removal: Removal, version: int | None) -> TableConfig:
+    """The table without the feature, and with checkpoints before a version protected where they hide older ones."""
     protocol, metadata = without_feature(config.protocol, feature), config.metadata
     configuration = {k: v for k, v in metadata.configuration.items() if k not in removal.cleared}
-    if removal.hides_history:
+    if removal.hides_history and version is not None:
         protocol = protocol_of({*supported_features(protocol), protection.FEATURE.name})
         configuration[protection.PROPERTY] = str(version)
     return parse_config(protocol, msgspec.structs.replace(metadata, configuration=configuration))
@@ -281,8 +396,6 @@ def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sn
     Clients that do not know vectors take such files for litter, but leave alone what was removed only lately.
     """
     tombstones = _tombstones_of_vectors(snapshot)
-    if tombstones.num_rows == 0:
-        return snapshot
     operation = Operation("Deletion Vector Tombstones", engine=engine)
     return _commit(snapshot, Draft(Actions(removed=tombstones), ReadScope(), operation, snapshot.version), retry)
 

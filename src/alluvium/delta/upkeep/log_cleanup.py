@@ -27,7 +27,7 @@ from alluvium.errors import CorruptTable
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 
-_DAY_MS = 86_400_000
+_DAY_MS, _MINUTE_MS = 86_400_000, 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +43,26 @@ class LogCleanup:
     paths: tuple[str, ...]
 
 
-def clean_up_log(snapshot: Snapshot, now_ms: int, *, dry_run: bool = False) -> LogCleanup:
+def clean_up_log(
+    snapshot: Snapshot, now_ms: int, *, dry_run: bool = False, retention_ms: int | None = None
+) -> LogCleanup:
     """Deletes log files that are older than `delta.logRetentionDuration` and that no kept version needs.
 
     Args:
         snapshot: The newest version, for its properties.
         now_ms: Current time, milliseconds since 1970 UTC.
         dry_run: Only tell what would go.
+        retention_ms: How old log files must be, to the minute; None: as the table's property says, to the day.
 
     Raises:
         CorruptTable: A checkpoint that would have to stand for deleted commits is damaged; nothing is deleted.
     """
     store, config = snapshot.store, snapshot.config
     with locating(store, snapshot.version):
-        retention_ms = parse_properties(config.metadata.configuration).log_retention_ms
-        oldest_ms = cutoff_ms(now_ms, retention_ms)
+        if retention_ms is None:
+            oldest_ms = cutoff_ms(now_ms, parse_properties(config.metadata.configuration).log_retention_ms)
+        else:
+            oldest_ms = (now_ms - retention_ms) // _MINUTE_MS * _MINUTE_MS
         objects = store.list_from(LOG_DIRECTORY, "")
         listing = parse_listing(objects)
         checkpoint = cutoff_checkpoint(listing, oldest_ms)

@@ -16,6 +16,7 @@ from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.scan import data_paths
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.spec import FILES, DomainMetadata, Metadata
@@ -30,6 +31,7 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import split_file
 from alluvium.storage.store import Store
 
+_MATERIALIZED = (MATERIALIZED_ROW_ID, MATERIALIZED_ROW_COMMIT_VERSION)
 _MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 #: Its high-water mark never falls: ids that were given stay given.
 _ROW_TRACKING = "delta.rowTracking"
@@ -112,15 +114,14 @@ def restore(
     nothing = WRITTEN_FILES.empty_table()
     if old.version == current.version:
         return Committed(current.version, nothing, {}, 0)
-    changed = {
-        "protocol": plan.config.protocol if plan.config.protocol != current.config.protocol else None,
-        "metadata": plan.config.metadata if plan.config.metadata != current.config.metadata else None,
-    }
     actions = Actions(
-        **changed,  # type: ignore[arg-type]  # each name has its own type
+        # Said again even where they are the same, as the reference does: whoever reads this commit alone knows them.
+        protocol=plan.config.protocol,
+        metadata=plan.config.metadata,
         added=plan.added,
         removed=tombstones_of(plan.removed, int(time.time() * 1000)),
         domains=plan.domains,
+        restores=True,
     )
     draft = Draft(actions, ReadScope(blind=False), operation, current.version, config=plan.config)
     published = publish(current.store, draft, current, retry)
@@ -155,6 +156,10 @@ def _config(current: TableConfig, old: TableConfig) -> TableConfig:
 
 def _metadata(current: Metadata, old: Metadata) -> Metadata:
     old = msgspec.structs.replace(old, schema_string=with_furthest_marks(old.schema_string, current.schema_string))
+    # Columns of row ids that files have keep their names: "The assigned column names must remain unique in all future
+    # versions of the table."
+    named = {k: v for k, v in current.configuration.items() if k in _MATERIALIZED and k not in old.configuration}
+    old = msgspec.structs.replace(old, configuration={**old.configuration, **named})
     highest = current.configuration.get(_MAX_COLUMN_ID)
     if highest is None:
         return old

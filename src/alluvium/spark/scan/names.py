@@ -50,8 +50,11 @@ def plain(data_type: DataType) -> DataType:
     return Map(plain(data_type.key), plain(data_type.value)) if isinstance(data_type, Map) else data_type
 
 
-def data_schema(part: ScanPart, logical: Struct) -> Struct:
-    """The columns to read from the files; those that are table columns as they stand carry the table's metadata."""
+def data_schema(part: ScanPart, logical: Struct, strict: bool = False) -> Struct:
+    """The columns to read from the files; those that are table columns as they stand carry the table's metadata.
+
+    With `strict` they are never null where the table's are not.
+    """
     shown = {c.value.path[0]: c for c in part.output if isinstance(c.value, Physical) and len(c.value.path) == 1}
     fields = []
     for f in part.read_schema.fields:
@@ -63,21 +66,23 @@ def data_schema(part: ScanPart, logical: Struct) -> Struct:
             # Spark's reader finds the column by the number; structs in it carry theirs.
             fields.append(replace(f, metadata={**known.metadata, **f.metadata}))
         elif plain(known.type) == plain(f.type):
-            fields.append(Field(f.name, known.type, True, known.metadata))
+            fields.append(Field(f.name, known.type, known.nullable, known.metadata))
         else:
             fields.append(replace(f, metadata=known.metadata))
-    return nullable_schema(Struct(tuple(fields)))
+    found = Struct(tuple(fields))
+    return found if strict else nullable_schema(found)
 
 
-def constant_schema(part: ScanPart, logical: Struct) -> Struct:
+def constant_schema(part: ScanPart, logical: Struct, strict: bool = False) -> Struct:
     """The columns that are one value a file: the relation's partition columns."""
     found: dict[str, Field] = {}
     for column in part.output:
         for value in _leaves(column.value):
             if isinstance(value, FileConstant) and value.name not in found:
                 known = logical.find(column.name) if value is column.value else None
-                found[value.name] = Field(value.name, value.type, True, known.metadata if known else {})
-    return nullable_schema(Struct(tuple(found.values())))
+                nullable = known is None or known.nullable or not strict
+                found[value.name] = Field(value.name, value.type, nullable, known.metadata if known else {})
+    return Struct(tuple(found.values()))
 
 
 def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:

@@ -40,8 +40,9 @@ _BATCHES = {
 def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = False) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
-    Columns are those of the plan's schema, in order, all nullable as for any Parquet source. Errors of planning
-    reach the caller of an action as they were raised (see `spark.failures` for the limits).
+    Columns are those of the plan's schema, in order: as little nullable as it says where the plan is strict, else all
+    nullable as for any Parquet source. Errors of planning reach the caller of an action as they were raised (see
+    `spark.failures` for the limits).
 
     Args:
         spark: The session.
@@ -58,7 +59,7 @@ def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = Fals
     plan = source.plan_scan(None)
     failures.watch(plan.root)
     if not plan.parts:
-        return _empty(spark, plan.schema)
+        return _empty(spark, plan.schema if plan.is_strict else nullable_schema(plan.schema))
     ensure_mergeable(plan)
     frames = [_read_part(spark, source, plan, part, is_even) for part in plan.parts if part.merge is None]
     for parts in merging_parts(plan):
@@ -96,14 +97,13 @@ def unreadable(plan: ScanPlan) -> str | None:
 
 def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
     no_rows = java_of(spark).array_list()
-    return DataFrame(
-        spark._jsparkSession.createDataFrame(no_rows, java_schema(spark, to_spark(nullable_schema(schema)))), spark
-    )
+    return DataFrame(spark._jsparkSession.createDataFrame(no_rows, java_schema(spark, to_spark(schema))), spark)
 
 
 def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart, is_even: bool) -> DataFrame:
     ensure_readable(part)
-    data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
+    data = data_schema(part, plan.schema, plan.is_strict)
+    constants = constant_schema(part, plan.schema, plan.is_strict)
     ensure_constants(part, constants)
     java = java_of(spark)
     has_labels = any(LABEL in f.metadata for f in data.fields)

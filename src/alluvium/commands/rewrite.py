@@ -1,0 +1,147 @@
+"""Live files written anew, so that what a feature left in them goes: rows and their identities stay as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.commands.row_changes import id_columns, with_ids
+from alluvium.commands.write import written_files
+from alluvium.delta.candidates import candidates_of
+from alluvium.delta.config import TableConfig, parse_config
+from alluvium.delta.mapping import MODE
+from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.spec import FILES
+from alluvium.delta.target import DeltaTarget
+from alluvium.delta.upkeep.checkpoints import refresh_to
+from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
+from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, FileChanges, Operation, ReadScope
+from alluvium.plan.retry import RetryPolicy
+from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.spark.derive import complete
+from alluvium.spark.positions import KIND
+from alluvium.spark.scan.names import quote
+from alluvium.spark.scan.native import read_native
+from alluvium.spark.write import write_files
+
+
+def rewriter(spark: SparkSession, retry: RetryPolicy) -> Rewrite:
+    """What a session does to files that must be written anew."""
+
+    def rewrite(snapshot: Snapshot, files: pa.Table, config: TableConfig, operation: Operation) -> Snapshot:
+        return rewrite_files(spark, snapshot, files, config, operation, retry)
+
+    return rewrite
+
+
+def remove_mapping(
+    spark: SparkSession, snapshot: Snapshot, engine: str, keeps_property: bool, retry: RetryPolicy
+) -> Committed:
+    """Writes all rows into files that have the columns under their names, and ends column mapping, in one commit.
+
+    Args:
+        spark: The session that does it.
+        snapshot: The newest version, of a table with column mapping.
+        engine: For the history.
+        keeps_property: Whether `delta.columnMapping.mode` says `none` afterwards, instead of nothing.
+        retry: How often a lost commit is tried again.
+
+    Raises:
+        InvalidRequest: A column's name is one that only column mapping allows.
+        CommitConflict: Another writer touched the files.
+    """
+    with locating(snapshot.store, snapshot.version):
+        config = without_mapping(snapshot.config)
+        if keeps_property:
+            said = {**config.metadata.configuration, MODE: "none"}
+            metadata = msgspec.structs.replace(config.metadata, configuration=said)
+            config = parse_config(config.protocol, metadata)
+    files = snapshot.files.select(FILES.names)
+    after = rewrite_files(spark, snapshot, files, config, Operation(REMOVE_MAPPING, engine=engine), retry)
+    return Committed(after.version, WRITTEN_FILES.empty_table(), {}, 1)
+
+
+def rewrite_files(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    files: pa.Table,
+    config: TableConfig,
+    operation: Operation,
+    retry: RetryPolicy,
+) -> Snapshot:
+    """Writes the rows of some live files into new ones, in a commit that changes no row.
+
+    Args:
+        spark: The session that does it.
+        snapshot: The newest version.
+        files: Live files of it (`FILES`).
+        config: The table after it.
+        operation: For the history; metrics are added.
+        retry: How often a lost commit is tried again.
+
+    Returns:
+        The version that it made.
+
+    Raises:
+        CommitConflict: Another writer touched the files.
+        UnsupportedFeature: The table needs a writer that we are not.
+    """
+    target = DeltaTarget(snapshot.store, config, snapshot, retry)
+    candidates = candidates_of(snapshot, files)
+    # Their rows obey the table's conditions already.
+    plan = replace(with_ids(target.plan_write(None, ()), candidates), checks=(), derived=(), rebalance=True)
+    rows = read_native(spark, candidates).withColumn(KIND, sf.lit(int(ChangeKind.COPY)))
+    columns = [sf.col(quote(name)) for name in config.schema.names]
+    with locating(snapshot.store, snapshot.version):
+        try:
+            written, footers = _write(rows.select(*columns, *id_columns(candidates, plan)), target, plan)
+        except BaseException:
+            target.store.delete_tree(plan.directory)
+            raise
+        touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
+        changes = FileChanges(
+            written,
+            footers,
+            operation,
+            data_change=False,
+            read=ReadScope(),
+            touched=touched,
+            describe=lambda figures: _metrics(operation, figures, written["size"]),
+        )
+        try:
+            done = target.commit(changes)
+        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+            target.store.delete_tree(plan.directory)
+            raise
+    return refresh_to(snapshot, done.version)
+
+
+def _write(rows: DataFrame, target: DeltaTarget, plan: WritePlan) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+    completed = complete(rows, plan.schema, plan)
+    write_files(rows.sparkSession, completed.df, replace(completed.plan, checks=()))
+    return written_files(target.store, plan)
+
+
+def _metrics(operation: Operation, figures: EditFigures, sizes: pa.ChunkedArray) -> Mapping[str, str]:
+    if operation.name != "REORG":
+        # All that the reference's history tells of it.
+        return {"numOutputBytes": str(figures.bytes_added)}
+    quarters = pc.quantile(sizes, [0.0, 0.25, 0.5, 0.75, 1.0], interpolation="lower").to_pylist()
+    names = ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
+    found = {
+        "numRemovedFiles": figures.files_removed,
+        "numRemovedBytes": figures.bytes_removed,
+        "numDeletionVectorsRemoved": figures.masks_removed,
+        "numAddedFiles": figures.files_added,
+        "numAddedBytes": figures.bytes_added,
+        **{name: int(size or 0) for name, size in zip(names, quarters, strict=True)},
+    }
+    return {name: str(value) for name, value in found.items()}

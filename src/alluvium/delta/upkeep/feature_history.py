@@ -1,0 +1,52 @@
+"""Whether versions that can still be read have something of a feature, so that their readers must know it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.segment import list_log
+from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.errors import NotFound
+
+#: Texts without which a commit changes nothing that matters here: quicker to look for than to read the version.
+_TELLING = (b'"metaData"', b'"deletionVector"')
+
+
+def first_with_traces(
+    snapshot: Snapshot, properties: Mapping[str, str | None], has_problem: Callable[[Snapshot], bool]
+) -> int | None:
+    """The oldest version that uses a feature, of those before this one that can be read; None: none does.
+
+    Args:
+        snapshot: The newest version.
+        properties: The feature's, with the values that they have where it is not used (None: they are absent).
+        has_problem: Whether files or schema of a version have something of it.
+    """
+    listing = list_log(snapshot.store)
+    commits = [version for version in listing.commits if version < snapshot.version]
+    for place, version in enumerate(commits):
+        if place and not _is_telling(snapshot, version):
+            continue
+        try:
+            found = load_snapshot(snapshot.store, version)
+        except NotFound:
+            # Without a checkpoint before it nobody reads this version.
+            continue
+        if has_problem(found) or _is_set(found, properties):
+            return version
+    return None
+
+
+def _is_telling(snapshot: Snapshot, version: int) -> bool:
+    content = snapshot.store.get(commit_path(version))
+    return any(text in content for text in _TELLING)
+
+
+def _is_set(found: Snapshot, properties: Mapping[str, str | None]) -> bool:
+    configuration = {name.casefold(): value for name, value in found.config.metadata.configuration.items()}
+    for name, idle in properties.items():
+        value = configuration.get(name.casefold())
+        if value is not None and value.casefold() not in ("false", "none", idle):
+            return True
+    return False

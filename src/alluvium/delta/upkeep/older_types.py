@@ -1,0 +1,57 @@
+"""Live files that were written before a column's type was widened."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.delta.features.type_widening import TYPE_CHANGES
+from alluvium.delta.scan import data_paths
+from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.spec import FILES
+from alluvium.errors import CorruptTable
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.walk import fields_within
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import split_file
+
+_OUTSIDE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
+
+
+def files_of_older_types(snapshot: Snapshot) -> pa.Table:
+    """The live files (`FILES`) in which a column whose type was changed has another type than today's.
+
+    Raises:
+        CorruptTable: A file cannot be read (`damaged-file`).
+    """
+    config = snapshot.config
+    names = {path[0] for path, f in fields_within(config.schema) if TYPE_CHANGES in f.metadata}
+    fields = zip(config.schema.fields, config.physical_schema.fields, strict=True)
+    expected = {
+        physical.name: to_arrow(physical.type)
+        for f, physical in fields
+        if f.name in names and f.name not in config.partition_columns
+    }
+    files = snapshot.files.select(FILES.names)
+    if not expected or not files.num_rows:
+        return files.slice(0, 0)
+    older = map_parallel(lambda path: _is_older(snapshot, path, expected), data_paths(files).to_pylist())
+    return files.filter(pa.array(older, pa.bool_()))
+
+
+def _is_older(snapshot: Snapshot, path: str, expected: dict[str, pa.DataType]) -> bool:
+    if _OUTSIDE.match(path):
+        directory, name = split_file(path)
+        store = snapshot.open_store(directory)
+    else:
+        store, name = snapshot.store, path
+    try:
+        with store.open_input(name) as file:
+            found = pq.read_schema(file)
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(f"a data file cannot be read: {error}", code="damaged-file", path=path) from None
+    # A column that the file lacks is null in it, of any type.
+    types = {f.name: f.type for f in found}
+    return any(name in types and types[name] != wanted for name, wanted in expected.items())
