@@ -219,7 +219,10 @@ def _typed(decoded: DecodedStats, asked: Mapping[Path, DataType], time_zone: str
         raw = decoded.leaves[path]
         low, high = (bound_column(values, data_type, time_zone) for values in (raw.low, raw.high))
         leaves[path] = _Leaf(low, high, count_column(raw.null_count))
-    tight = boolean_column([value is not False for value in decoded.tight_bounds])
+    bounds = decoded.tight_bounds
+    # Most writers do not say.
+    unsaid = bounds.count(None) == len(bounds)
+    tight = repeated(True, len(bounds)) if unsaid else boolean_column([value is not False for value in bounds])
     return _Decoded(count_column(decoded.num_records), tight, leaves)
 
 

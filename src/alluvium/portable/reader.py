@@ -166,7 +166,8 @@ def _projected(table: pa.RecordBatch | None, num_rows: int, request: _Request) -
     if not request.names or table is None:
         # No column, but rows: a batch of a struct without members knows how many.
         return pa.RecordBatch.from_struct_array(pa.array([{}] * num_rows, pa.struct([])))
-    arrays = [table.column(table.schema.get_field_index(name)) for name in request.names]
+    places = {name: place for place, name in enumerate(table.schema.names)}
+    arrays = [table.column(places[name]) for name in request.names]
     return pa.RecordBatch.from_arrays(arrays, schema=request.schema)
 
 

@@ -35,7 +35,7 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 
 # Small batches on one thread: what a reader holds beside the result is what it costs.
-_ROWS = 2048
+_ROWS = 8192
 _BUFFER = 1 << 19
 # Files up to this size come by one request instead of one a column.
 _WHOLE = 4 << 20
