@@ -24,6 +24,9 @@ from alluvium.plan.scan import (
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
+#: A row's position in its file, as Spark's relations of files know it.
+ROW_POSITION = "_metadata.row_index"
+
 LogicalPaths = Mapping[tuple[str, ...], tuple[tuple[str, ...], DataType]]
 
 
@@ -90,8 +93,14 @@ def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:
         yield value
 
 
-def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
-    """The result's columns as Spark SQL over the relation's; None where they are the same."""
+def select_list(part: ScanPart, relation: Struct, position: str = ROW_POSITION) -> list[str] | None:
+    """The result's columns as Spark SQL over the relation's; None where they are the same.
+
+    Args:
+        part: Whose output it is.
+        relation: The relation's columns, as far as the output may be made of them.
+        position: SQL of a row's position in its file.
+    """
     same = len(relation.fields) == len(part.output) and all(
         isinstance(column.value, (Physical, FileConstant))
         and _relation_path(column.value) == (f.name,)
@@ -99,31 +108,31 @@ def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
         and plain(column.type) == plain(f.type)
         for column, f in zip(part.output, relation.fields, strict=True)
     )
-    return None if same else [_select(column) for column in part.output]
+    return None if same else [_select(column, position) for column in part.output]
 
 
 def _relation_path(value: Physical | FileConstant) -> tuple[str, ...]:
     return value.path if isinstance(value, Physical) else (value.name,)
 
 
-def _select(column: OutputColumn) -> str:
-    text = _sql(column.value)
+def _select(column: OutputColumn, position: str) -> str:
+    text = _sql(column.value, position)
     if plain(_type(column.value)) != plain(column.type):
         text = f"cast({text} as {sql_type(column.type)})"
     return f"{text} as {quote(column.name)}"
 
 
-def _sql(value: ColumnValue) -> str:
+def _sql(value: ColumnValue, position: str) -> str:
     if isinstance(value, (Physical, FileConstant)):
         return ".".join(quote(name) for name in _relation_path(value))
     if isinstance(value, RowPosition):
-        return "_metadata.row_index"
+        return position
     if isinstance(value, Coalesce):
-        return f"coalesce({', '.join(_sql(v) for v in value.values)})"
+        return f"coalesce({', '.join(_sql(v, position) for v in value.values)})"
     if isinstance(value, Sum):
-        return f"({' + '.join(_sql(v) for v in value.values)})"
+        return f"({' + '.join(_sql(v, position) for v in value.values)})"
     if isinstance(value, Converted):
-        text = value.conversion.sql(_sql(value.value))
+        text = value.conversion.sql(_sql(value.value, position))
         if text is None:
             raise UnsupportedFeature(
                 f"values that change their type to {value.type} by rules that Spark does not have",
