@@ -143,6 +143,21 @@ def make_masked(root: Path, source: Path, fraction: float) -> None:
     _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
 
 
+def make_partitioned(root: Path, source: Path) -> None:
+    """A table's files with a value each of a partition column, `part`."""
+    for path in source.glob("*.parquet"):
+        (root / path.name).hardlink_to(path)
+    for action in (actions := _read_lines(source)):
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"].append({"name": "part", "type": "string", "nullable": True, "metadata": {}})
+            action["metaData"]["schemaString"] = json.dumps(schema)
+            action["metaData"]["partitionColumns"] = ["part"]
+        if "add" in action:
+            action["add"]["partitionValues"] = {"part": action["add"]["path"][:10]}
+    _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
+
+
 def make_changes(root: Path, versions: int, rows_per_file: int) -> None:
     """A table with a change feed: by turns a commit adds a file, and rewrites it with a part of its rows changed.
 

@@ -55,6 +55,10 @@ class Bench:
         source = self.scan_table()
         return self.table(f"mapped-{mode}", lambda root: data.make_mapped(root, source, mode))
 
+    def partitioned_table(self) -> Path:
+        source = self.point_table()
+        return self.table("partitioned", lambda root: data.make_partitioned(root, source))
+
     def changed_table(self) -> Path:
         return self.table("changed", lambda root: data.make_changes(root, 100, self.scaled(40_000)))
 

@@ -24,9 +24,6 @@ from alluvium.plan.scan import (
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
-#: A row's position in its file, as Spark's relations of files know it.
-ROW_POSITION = "_metadata.row_index"
-
 LogicalPaths = Mapping[tuple[str, ...], tuple[tuple[str, ...], DataType]]
 
 
@@ -93,14 +90,8 @@ def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:
         yield value
 
 
-def select_list(part: ScanPart, relation: Struct, position: str = ROW_POSITION) -> list[str] | None:
-    """The result's columns as Spark SQL over the relation's; None where they are the same.
-
-    Args:
-        part: Whose output it is.
-        relation: The relation's columns, as far as the output may be made of them.
-        position: SQL of a row's position in its file.
-    """
+def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
+    """The result's columns as Spark SQL over the relation's; None where they are the same."""
     same = len(relation.fields) == len(part.output) and all(
         isinstance(column.value, (Physical, FileConstant))
         and _relation_path(column.value) == (f.name,)
@@ -108,31 +99,31 @@ def select_list(part: ScanPart, relation: Struct, position: str = ROW_POSITION) 
         and plain(column.type) == plain(f.type)
         for column, f in zip(part.output, relation.fields, strict=True)
     )
-    return None if same else [_select(column, position) for column in part.output]
+    return None if same else [_select(column) for column in part.output]
 
 
 def _relation_path(value: Physical | FileConstant) -> tuple[str, ...]:
     return value.path if isinstance(value, Physical) else (value.name,)
 
 
-def _select(column: OutputColumn, position: str) -> str:
-    text = _sql(column.value, position)
+def _select(column: OutputColumn) -> str:
+    text = _sql(column.value)
     if plain(_type(column.value)) != plain(column.type):
         text = f"cast({text} as {sql_type(column.type)})"
     return f"{text} as {quote(column.name)}"
 
 
-def _sql(value: ColumnValue, position: str) -> str:
+def _sql(value: ColumnValue) -> str:
     if isinstance(value, (Physical, FileConstant)):
         return ".".join(quote(name) for name in _relation_path(value))
     if isinstance(value, RowPosition):
-        return position
+        return "_metadata.row_index"
     if isinstance(value, Coalesce):
-        return f"coalesce({', '.join(_sql(v, position) for v in value.values)})"
+        return f"coalesce({', '.join(_sql(v) for v in value.values)})"
     if isinstance(value, Sum):
-        return f"({' + '.join(_sql(v, position) for v in value.values)})"
+        return f"({' + '.join(_sql(v) for v in value.values)})"
     if isinstance(value, Converted):
-        text = value.conversion.sql(_sql(value.value, position))
+        text = value.conversion.sql(_sql(value.value))
         if text is None:
             raise UnsupportedFeature(
                 f"values that change their type to {value.type} by rules that Spark does not have",

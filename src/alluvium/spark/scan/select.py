@@ -7,20 +7,14 @@ from pyspark.sql.functions import col, expr
 
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
-from alluvium.spark.scan.names import ROW_POSITION, as_nullable, plain, quote, select_list
+from alluvium.spark.scan.names import as_nullable, plain, quote, select_list
 from alluvium.spark.types import to_spark
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
 _MAX_MEMBERS = 50
 
 
-def select_columns(
-    frame: DataFrame,
-    part: ScanPart,
-    relation: Struct,
-    schema: Struct,
-    position: str = ROW_POSITION,
-) -> DataFrame:
+def select_columns(frame: DataFrame, part: ScanPart, relation: Struct, schema: Struct) -> DataFrame:
     """The columns of `part.output` under their names and types.
 
     Args:
@@ -28,21 +22,22 @@ def select_columns(
         part: What to make of them.
         relation: The relation's columns.
         schema: The result's schema, for the columns' metadata.
-        position: SQL of a row's position in its file.
     """
-    texts = select_list(part, relation, position)
+    texts = select_list(part, relation)
     labelled = any(LABEL in f.metadata for f in relation.fields)
     # Spark forgets the numbers of columns in a struct of which it reads a part: there the cast is welcome.
     structs = {c.name: made for c in part.output if not labelled and (made := _renamed_struct(c)) is not None}
-    if texts is not None:
-        made = (structs[c.name] if c.name in structs else expr(t) for c, t in zip(part.output, texts, strict=True))
-        frame = frame.select(*made)
+    if structs and texts is not None:
+        frame = frame.select(
+            *(structs[c.name] if c.name in structs else expr(t) for c, t in zip(part.output, texts, strict=True))
+        )
+    elif texts is not None:
+        frame = frame.selectExpr(*texts)
     if all(FIELD_ID not in f.metadata for f in relation.fields):
         return frame
     # A copy of a column must not inherit the number that it was found by.
     known = {f.name: f.metadata for f in schema.fields}
-    shown = (col(quote(c.name)).alias(c.name, metadata=dict(known.get(c.name, {}))) for c in part.output)
-    return frame.select(*shown)
+    return frame.select(*(col(quote(c.name)).alias(c.name, metadata=dict(known.get(c.name, {}))) for c in part.output))
 
 
 def _renamed_struct(column: OutputColumn) -> Column | None:
