@@ -23,9 +23,9 @@ from alluvium.spark.failures import watch_elsewhere
 from alluvium.spark.scan.connect_constants import is_few, with_joined_constants, with_literal_constants
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address, directories_elsewhere
-from alluvium.spark.scan.index import ensure_constants, ensure_readable
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.types import to_spark

@@ -18,11 +18,12 @@ from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
-from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable, read_alike
+from alluvium.spark.scan.index import PlannedFiles
 from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable, read_alike
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
