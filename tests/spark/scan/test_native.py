@@ -266,10 +266,3 @@ def test_a_missing_file_outside_of_the_table_is_our_error(
     assert raised.value.code == "missing-file"
     assert str(raised.value.path).endswith("/else where%/x y.parquet")
     assert str(raised.value.url).endswith(source.root.name)
-
-
-def test_a_column_that_spark_would_fill_with_numbers(spark: SparkSession, make_source: Make) -> None:
-    source = make_source([pa.table({"_tmp_metadata_row_index": pa.array([7, 8], pa.int64())})])
-    with pytest.raises(UnsupportedFeature) as raised:
-        read_native(spark, source)
-    assert (raised.value.code, raised.value.column) == ("unsupported-scan", "_tmp_metadata_row_index")
