@@ -143,6 +143,57 @@ def make_masked(root: Path, source: Path, fraction: float) -> None:
     _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
 
 
+def make_partitioned(root: Path, source: Path) -> None:
+    """A table's files with a value each of a partition column, `part`."""
+    for path in source.glob("*.parquet"):
+        (root / path.name).hardlink_to(path)
+    for action in (actions := _read_lines(source)):
+        if "metaData" in action:
+            schema = json.loads(action["metaData"]["schemaString"])
+            schema["fields"].append({"name": "part", "type": "string", "nullable": True, "metadata": {}})
+            action["metaData"]["schemaString"] = json.dumps(schema)
+            action["metaData"]["partitionColumns"] = ["part"]
+        if "add" in action:
+            action["add"]["partitionValues"] = {"part": action["add"]["path"][:10]}
+    _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
+
+
+def make_changes(root: Path, versions: int, rows_per_file: int) -> None:
+    """A table with a change feed: by turns a commit adds a file, and rewrites it with a part of its rows changed.
+
+    What a rewrite changed stands in a file of changes; what an append did is derived from the file itself.
+    """
+    previous: pa.Table = rows(rows_per_file, 0, seed=0)
+    first = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": 4}}]
+    first.append({"metaData": _metadata(previous.schema, {}, {"delta.enableChangeDataFeed": "true"}, 0)})
+    (root / "_delta_log").mkdir(parents=True, exist_ok=True)
+    (root / "_change_data").mkdir(exist_ok=True)
+    for version in range(versions):
+        name, before = f"part-{version:05}.snappy.parquet", f"part-{version - 1:05}.snappy.parquet"
+        actions: list[dict[str, Any]] = [{"commitInfo": {"timestamp": EPOCH_MS + version * 1000, "operation": "WRITE"}}]
+        if version % 2 == 0:
+            table = rows(rows_per_file, version * rows_per_file, seed=version)
+            actions += first if version == 0 else []
+        else:
+            changed = pc.equal(pc.bit_wise_and(previous["customer"], 15), 0)
+            more = pc.add(previous["quantity"], pc.cast(changed, pa.int32()))
+            table = previous.set_column(previous.column_names.index("quantity"), "quantity", more)
+            actions.append({"remove": {"path": before, "deletionTimestamp": EPOCH_MS, "dataChange": True}})
+            actions.append({"cdc": _write_changes(root, version, previous.filter(changed), table.filter(changed))})
+        pq.write_table(table, root / name, compression="snappy")
+        actions.append(_add(name, (root / name).stat().st_size, _statistics(table)))
+        _write_lines(root / "_delta_log" / f"{version:020}.json", actions)
+        previous = table
+
+
+def _write_changes(root: Path, version: int, old: pa.Table, new: pa.Table) -> dict[str, Any]:
+    kinds = zip(("update_preimage", "update_postimage"), (old, new), strict=True)
+    both = pa.concat_tables([t.append_column("_change_type", pa.array([kind] * t.num_rows)) for kind, t in kinds])
+    name = f"_change_data/cdc-{version:05}.snappy.parquet"
+    pq.write_table(both, root / name, compression="snappy")
+    return {"path": name, "partitionValues": {}, "size": (root / name).stat().st_size, "dataChange": False}
+
+
 def make_mapped(root: Path, source: Path, mode: str) -> None:
     """A table's rows in files whose columns have other names, `name` or `id` saying how they are found."""
     for path in source.glob("*.parquet"):
@@ -248,23 +299,31 @@ def _write_commits(
     properties: Mapping[str, str] = MappingProxyType({}),
     writer: int = 2,
 ) -> None:
+    first = [
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}},
+        {"metaData": _metadata(schema, metadata_of, properties, len(adds))},
+    ]
+    for version in range(commits):
+        part = adds[version * len(adds) // commits : (version + 1) * len(adds) // commits]
+        info = {"commitInfo": {"timestamp": EPOCH_MS + version, "operation": "WRITE", "operationParameters": {}}}
+        _write_lines(root / "_delta_log" / f"{version:020}.json", [info, *(first if version == 0 else []), *part])
+
+
+def _metadata(
+    schema: pa.Schema, metadata_of: Mapping[str, dict[str, Any]], properties: Mapping[str, str], number: int
+) -> dict[str, Any]:
     fields = [
         {"name": f.name, "type": _DELTA_TYPES[f.type], "nullable": True, "metadata": metadata_of.get(f.name, {})}
         for f in schema
     ]
-    metadata = {
-        "id": str(uuid.UUID(int=len(adds))),
+    return {
+        "id": str(uuid.UUID(int=number)),
         "format": {"provider": "parquet", "options": {}},
         "schemaString": json.dumps({"type": "struct", "fields": fields}),
         "partitionColumns": [],
         "configuration": dict(properties),
         "createdTime": EPOCH_MS,
     }
-    first = [{"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}}, {"metaData": metadata}]
-    for version in range(commits):
-        part = adds[version * len(adds) // commits : (version + 1) * len(adds) // commits]
-        info = {"commitInfo": {"timestamp": EPOCH_MS + version, "operation": "WRITE", "operationParameters": {}}}
-        _write_lines(root / "_delta_log" / f"{version:020}.json", [info, *(first if version == 0 else []), *part])
 
 
 def _write_lines(path: Path, actions: Iterable[dict[str, Any]]) -> None:

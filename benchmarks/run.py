@@ -36,6 +36,8 @@ ENGINES = {
     "raw": ("raw.py", True),
     "alluvium": ("alluvium_spark.py", True),
     "alluvium-open": ("alluvium_open.py", True),
+    "raw-over-connect": ("raw_over_connect.py", True),
+    "alluvium-over-connect": ("alluvium_over_connect.py", True),
     "delta-spark": ("delta_spark.py", False),
     # The same engines at other work, to be compared with themselves.
     "alluvium-plain": ("alluvium_spark.py", True),

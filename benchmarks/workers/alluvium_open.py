@@ -30,12 +30,18 @@ def plan(request: Mapping[str, Any]) -> object:
     return open_table(request["path"]).files(f"id = {request['id']}").num_rows
 
 
+def changes(request: Mapping[str, Any]) -> object:
+    found = open_table(request["path"]).changes(0).select(["_change_type", "quantity"])
+    groups = found.group_by("_change_type").aggregate([("quantity", "count"), ("quantity", "sum")])
+    return sorted(list(row.values()) for row in groups.to_pylist())
+
+
 def checkpoint(request: Mapping[str, Any]) -> object:
     return write_checkpoint(request["path"])
 
 
 if __name__ == "__main__":
     serve(
-        {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint},
+        {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "changes": changes},
         lambda: {"alluvium": alluvium.__version__},
     )

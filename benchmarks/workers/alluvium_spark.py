@@ -19,7 +19,9 @@ if __name__ == "__main__":
     spark = project_session()
     serve(
         {
-            **verbs(spark, lambda path: alluvium.read(spark, path), write),
+            **verbs(
+                spark, lambda path: alluvium.read(spark, path), write, lambda path: alluvium.changes(spark, path, 0)
+            ),
             **dml_verbs(spark, lambda path: alluvium.DeltaTable.forPath(spark, path)),
         },
         lambda: {"alluvium": alluvium.__version__, "pyspark": __version__},

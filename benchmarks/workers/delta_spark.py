@@ -19,6 +19,7 @@ if __name__ == "__main__":
                 spark,
                 lambda path: spark.read.format("delta").load(path),
                 lambda df, path, mode: df.write.format("delta").mode(mode).save(path),
+                lambda path: spark.read.format("delta").options(readChangeFeed=True, startingVersion=0).load(path),
             ),
             **dml_verbs(spark, lambda path: DeltaTable.forPath(spark, path)),
         },

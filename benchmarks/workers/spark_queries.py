@@ -11,25 +11,35 @@ from pyspark.sql import functions as F
 from protocol import Verb
 
 Read = Callable[[str], DataFrame]
+#: A table's change feed from its first version on.
+Changes = Callable[[str], DataFrame]
 Write = Callable[[DataFrame, str, str], None]
 
 
-def project_session() -> SparkSession:
-    """A session with the settings of the reference's `delta_session`, less Delta."""
-    spark = (
-        SparkSession.builder.master("local[2]")
+def _builder() -> SparkSession.Builder:
+    return (
+        SparkSession.Builder()
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", "4g")
-        .getOrCreate()
     )
+
+
+def project_session() -> SparkSession:
+    """A session with the settings of the reference's `delta_session`, less Delta."""
+    spark = _builder().master("local[2]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
+def connect_session() -> SparkSession:
+    """The same of Spark Connect; its server is a JVM of its own, which knows nothing but Spark."""
+    return _builder().remote("local[2]").config("spark.log.level", "OFF").getOrCreate()
+
+
+def verbs(spark: SparkSession, read: Read, write: Write, changes: Changes | None = None) -> dict[str, Verb]:
     """The verbs of a Spark worker, from the engine's way to read a path and to write to one in a mode."""
 
     def scan(request: Mapping[str, Any]) -> object:
@@ -41,6 +51,14 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
             .agg(F.count("*").alias("n"), F.sum("quantity").alias("q"), F.avg("amount").alias("a"), F.max("name"))
         )
         return sorted([row["country"], row["n"], row["q"]] for row in groups.collect())
+
+    def total(request: Mapping[str, Any]) -> object:
+        return read(request["path"]).agg(F.sum("quantity")).collect()[0][0]
+
+    def change_feed(request: Mapping[str, Any]) -> object:
+        assert changes is not None
+        groups = changes(request["path"]).groupBy("_change_type").agg(F.count("*").alias("n"), F.sum("quantity"))
+        return sorted(list(row) for row in groups.collect())
 
     def point(request: Mapping[str, Any]) -> object:
         found = read(request["path"]).where(F.col("id") == request["id"]).collect()
@@ -74,6 +92,8 @@ def verbs(spark: SparkSession, read: Read, write: Write) -> dict[str, Verb]:
 
     return {
         "scan": scan,
+        "sum": total,
+        "changes": change_feed,
         "point": point,
         "count": count,
         "plan": plan,

@@ -12,6 +12,8 @@ import data
 SPARK_ENGINES = ("raw", "alluvium", "delta-spark")
 #: Each engine against itself: the first of a pair works on a table without what is measured.
 PAIRED_ENGINES = ("alluvium-plain", "alluvium", "delta-spark-plain", "delta-spark")
+#: Over a session of Spark Connect; the first reads plain Parquet.
+CONNECT_ENGINES = ("raw-over-connect", "alluvium-over-connect")
 OPEN_ENGINES = ("deltalake", "alluvium-open")
 
 
@@ -52,6 +54,13 @@ class Bench:
     def mapped_table(self, mode: str) -> Path:
         source = self.scan_table()
         return self.table(f"mapped-{mode}", lambda root: data.make_mapped(root, source, mode))
+
+    def partitioned_table(self) -> Path:
+        source = self.point_table()
+        return self.table("partitioned", lambda root: data.make_partitioned(root, source))
+
+    def changed_table(self) -> Path:
+        return self.table("changed", lambda root: data.make_changes(root, 100, self.scaled(40_000)))
 
     def output(self, engine: str, name: str) -> Path:
         return self.folder / "out" / engine / name

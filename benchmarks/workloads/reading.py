@@ -6,17 +6,18 @@ import shutil
 from collections.abc import Callable
 
 import data
-from workloads.bench import OPEN_ENGINES, PAIRED_ENGINES, SPARK_ENGINES, Bench, Request, Workload
+from workloads.bench import CONNECT_ENGINES, OPEN_ENGINES, PAIRED_ENGINES, SPARK_ENGINES, Bench, Request, Workload
 
 
 def _scan(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "scan", "path": str(bench.scan_table())}
 
 
-def _masked(fraction: float) -> Callable[[Bench, str, int], Request]:
+def _masked(fraction: float, query: str = "scan") -> Callable[[Bench, str, int], Request]:
     def request(bench: Bench, engine: str, turn: int) -> Request:
-        path = bench.scan_table() if engine.endswith("-plain") else bench.masked_table(fraction)
-        return {"do": "scan", "path": str(path)}
+        is_plain = engine.endswith("-plain") or engine.startswith("raw")
+        path = bench.scan_table() if is_plain else bench.masked_table(fraction)
+        return {"do": query, "path": str(path)}
 
     return request
 
@@ -28,6 +29,19 @@ def _mapped(mode: str) -> Callable[[Bench, str, int], Request]:
         return {"do": "scan", "path": str(bench.mapped_table(mode)), **names}
 
     return request
+
+
+def _over_connect(query: str, *, partitioned: bool = False) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        # Raw Parquet would find no partitions in the files' names, and needs none for the query.
+        is_plain = engine.startswith("raw") or not partitioned
+        return {"do": query, "path": str(bench.point_table() if is_plain else bench.partitioned_table())}
+
+    return request
+
+
+def _changes(bench: Bench, engine: str, turn: int) -> Request:
+    return {"do": "changes", "path": str(bench.changed_table())}
 
 
 def _point(bench: Bench, engine: str, turn: int) -> Request:
@@ -61,11 +75,39 @@ WORKLOADS = (
         )
         for percent in (0.1, 1, 20)
     ),
+    Workload(
+        "masked-light",
+        "sum of one column, 1 % of rows deleted by vectors",
+        PAIRED_ENGINES,
+        "alluvium",
+        1.3,
+        _masked(0.01, "sum"),
+        checks=False,
+    ),
     *(
         Workload(
             f"mapped-{mode}", f"the same, columns mapped by {mode}", SPARK_ENGINES, "alluvium", 1.05, _mapped(mode)
         )
         for mode in ("name", "id")
+    ),
+    *(
+        Workload(f"connect-{name}", title, CONNECT_ENGINES, "alluvium-over-connect", 2.0, request, checks=checks)
+        for name, title, request, checks in (
+            ("scan", "over Spark Connect: filter, group-by of 100 files", _over_connect("scan"), True),
+            ("parts", "the same, 100 partitions", _over_connect("scan", partitioned=True), True),
+            ("sum", "sum of one column, 100 partitions", _over_connect("sum", partitioned=True), True),
+            ("masked", "over Spark Connect: 1 % of rows deleted by vectors", _masked(0.01), False),
+        )
+    ),
+    Workload(
+        "changes-100",
+        "change feed over 100 versions",
+        ("delta-spark", "alluvium", "alluvium-open"),
+        "alluvium",
+        1.0,
+        _changes,
+        rounds=5,
+        quick_rounds=2,
     ),
     Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
     Workload("count-warm", "open + count, 25 commits, known table", SPARK_ENGINES, "alluvium", 1.2, _count),

@@ -151,7 +151,7 @@ class ConnectLane:
         return alluvium.changes(self._session, self._url, start, end).toArrow()
 
     def row_ids(self) -> pa.Table:
-        raise Missing("row ids")
+        return alluvium.read(self._session, self._url, rowIds=True).toArrow()
 
     def schema(self) -> list[tuple[str, str, bool]]:
         frame = self._read({})

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyroaring
 import pytest
 from pyspark.sql import functions as sf
+from tracked_table import EXPECTED as TRACKED
+from tracked_table import make_table as make_tracked
 
 import alluvium
 from alluvium.api.open import open_snapshot
@@ -184,3 +186,59 @@ def test_errors_of_others_pass(connect):
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN") as caught:
         connect.range(3).select("nope").collect()
     assert not isinstance(caught.value, alluvium.errors.AlluviumError)
+
+
+@pytest.mark.parametrize("wrong", ["larger", "of another file"])
+def test_a_file_of_another_size_than_the_log_says(connect, write_table, monkeypatch, wrong: str):
+    """Constants are joined by size: what the log says of it is relied upon, and told when no file has it.
+
+    Two files that have each other's size would get each other's constants: as sizes are known to nobody but the log,
+    that cannot be seen. It takes a log that was forged, and the guide says so.
+    """
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", 0)
+    url = write_table(["a.parquet", "b.parquet"], [numbered(1)[0], numbered(1, 300)[0]], [{"p": "a"}, {"p": "b"}])
+    sizes = [Path(url, name).stat().st_size for name in ("a.parquet", "b.parquet")]
+    assert sizes[0] != sizes[1]
+    assert {(r["p"], r["n"]) for r in counts(alluvium.read(connect, url))} == {("a", 2), ("b", 300)}
+    log = Path(url, "_delta_log", f"{0:020}.json")
+    if wrong == "larger":
+        log.write_text(log.read_text().replace(f'"size": {sizes[0]}', f'"size": {sizes[0] + 1}'))
+        with pytest.raises(alluvium.errors.CorruptTable, match="another size than the log says"):
+            counts(alluvium.read(connect, url))
+    else:
+        log.write_text(log.read_text().replace(f'"size": {sizes[0]}', f'"size": {sizes[1]}'))
+        # Two files that are said to be equally large are told apart by their addresses.
+        assert {(r["p"], r["n"]) for r in counts(alluvium.read(connect, url))} == {("a", 2), ("b", 300)}
+
+
+def counts(df):
+    return df.groupBy("p").agg(sf.count("*").alias("n")).collect()
+
+
+@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
+def test_row_ids(connect, tmp_path: Path, monkeypatch, most: int):
+    """ "readers must add the index of the row in the file to the `baseRowId`" """
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    url = make_tracked(tmp_path)
+    df = alluvium.read(connect, url, rowIds=True)
+    assert df.columns == ["id", "p", "_row_id", "_row_commit_version"]
+    assert sorted(map(tuple, df.collect())) == TRACKED
+    assert [r.id for r in df.where("_row_id in (12, 22) and p = 'y'").collect()] == [6]
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.read(connect, url, lane="python", rowIds=True)
+    assert caught.value.code == "unsupported-option"
+
+
+def test_a_missing_file_outside_of_the_table_is_our_error(connect, write_table, tmp_path: Path):
+    """As a shallow clone's, whose files lie in the table that it was made from."""
+    url = write_table(["a.parquet", "b.parquet"], numbered(2))
+    outside = Path(url, "b.parquet").rename(tmp_path / "b.parquet")
+    log = Path(url, "_delta_log", f"{0:020}.json")
+    log.write_text(log.read_text().replace('"b.parquet"', f'"{outside.as_uri()}"'))
+    df = alluvium.read(connect, url)
+    assert values(df) == [0, 1, 2, 3]
+    outside.unlink()
+    for frame in (df, alluvium.read(connect, url)):
+        with pytest.raises(NotFound) as caught:
+            frame.collect()
+        assert caught.value.code == "missing-file" and str(caught.value.path).endswith("/b.parquet")

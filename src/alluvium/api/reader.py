@@ -166,7 +166,7 @@ def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
         InvalidRequest: `"row-tracking-disabled"`.
         UnsupportedFeature: The lane cannot give them.
     """
-    if choice.lane != "native" or snapshot.state.deferred:
+    if choice.lane == "python" or snapshot.state.deferred:
         why = "its log is read by Spark" if choice.lane == "native" else choice.why
         raise UnsupportedFeature(
             f"row ids cannot be read this way: {why}",

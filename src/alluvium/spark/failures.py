@@ -15,7 +15,7 @@ import functools
 import itertools
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import py4j.java_gateway
@@ -47,6 +47,8 @@ _SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
 _MALFORMED_VARIANT = "MALFORMED_VARIANT"
 
 _roots: set[str] = set()
+#: Directories outside of a table's root that hold files of it, and the root.
+_elsewhere: dict[str, str] = {}
 _remembered: OrderedDict[int, Exception] = OrderedDict()
 _numbers = itertools.count(1)
 
@@ -100,20 +102,41 @@ def watch(root: str) -> None:
     _roots.add(root.rstrip("/") + "/")
 
 
+def watch_elsewhere(root: str, directories: Iterable[str]) -> None:
+    """The same for files of the table that lie in other directories, as those of a shallow clone do.
+
+    Args:
+        root: URL of the table, not escaped.
+        directories: Addresses, not escaped, as Hadoop has them.
+    """
+    _elsewhere.update((plain_address(directory).rstrip("/"), root.rstrip("/")) for directory in directories)
+
+
+def root_elsewhere(path: str) -> str | None:
+    """The table that a file outside of its root belongs to, as far as we know (`watch_elsewhere`).
+
+    Args:
+        path: As `plain_address` gives it.
+    """
+    return _elsewhere.get(path.rpartition("/")[0])
+
+
+def plain_address(address: str) -> str:
+    """Local addresses with one slash; Java writes one or three."""
+    return re.sub(r"^file:/+", "file:/", address)
+
+
 def _failed_read(java_exception: JavaObject) -> AlluviumError | None:
     """Ours for a failure to read a file of a table that is watched, where we know what is wrong with it."""
     texts = list(messages(java_exception))
     match = next(filter(None, map(_FAILED_READ.search, texts)), None)
     if match is None:
         return None
-    # Java writes a local file's address with one slash or with three.
-    path = re.sub(r"^file:/+", "file:/", decode_uri_path(match[2]))
-    root = next((r for r in _roots if path.startswith(r)), None)
+    path = plain_address(decode_uri_path(match[2]))
+    root = next((r.rstrip("/") for r in _roots if path.startswith(r)), root_elsewhere(path))
     if root is None:
         return None
-    return error_of_file(
-        match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root.rstrip("/"), path
-    )
+    return error_of_file(match[1], [f"{texts[-1]}\n at {_innermost_frame(java_exception)}", *texts], root, path)
 
 
 def _innermost_frame(java_exception: JavaObject) -> str:

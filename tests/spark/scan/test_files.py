@@ -15,7 +15,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.bulk import partition_directories
-from alluvium.spark.scan.files import address, format_file_statuses, make_file_statuses
+from alluvium.spark.scan.files import address, directories_elsewhere, format_file_statuses, make_file_statuses
 from alluvium.spark.scan.rows import group_files, make_rows
 
 
@@ -124,3 +124,17 @@ def test_directories_of_many_groups(spark: SparkSession) -> None:
             (r["path"], r["size"], r["modification_time_ms"]) for r in expected
         ]
         assert all(f.isFile() for f in files)
+
+
+def test_directories_outside_of_the_table() -> None:
+    names = [
+        "a.parquet",
+        "p=1/b.parquet",
+        "/other/x.parquet",
+        "/other/y.parquet",
+        "s3://b/t/z.parquet",
+        "file:/d/e.f/g",
+    ]
+    found = directories_elsewhere("file:/table", pa.chunked_array([names]))
+    assert found == ["file:///other", "s3://b/t", "file:///d/e.f"]
+    assert directories_elsewhere("s3://b/table", pa.chunked_array([["/k/x", "a:b"]])) == ["s3://b/k"]

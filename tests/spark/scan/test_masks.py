@@ -18,6 +18,7 @@ from alluvium.codecs.roaring import bits_of
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
+from alluvium.spark.scan.describe import describe_scans
 from alluvium.spark.scan.masks import is_deleted
 from alluvium.spark.scan.native import read_native
 
@@ -243,3 +244,69 @@ def test_metadata_of_files_with_masks(spark: SparkSession, make_source: Make) ->
     found = df.select("id", "_metadata.row_index", "_metadata.file_name").where("id > 3").collect()
     names = [f"part%20{n}%25.parquet" for n in range(2)]
     assert sorted(tuple(r) for r in found) == [(4, 4, names[0]), *((n, n - 5, names[1]) for n in (5, 7, 8))]
+
+
+@pytest.mark.spark
+def test_metadata_where_some_files_have_masks(spark: SparkSession, make_source: Make) -> None:
+    """`_metadata` is a column of every file source, and stays one where only some files have deleted rows."""
+    source = two_parts(make_source)
+    df = read_native(spark, source)
+    assert df.columns == ["id", "s"]
+    fields = ["file_path", "file_name", "file_size", "file_block_start", "file_block_length", "row_index"]
+    columns = ["id", *(f"_metadata.{name}" for name in [*fields, "file_modification_time"])]
+    names = source.plan.parts[0].files["path"].to_pylist() + source.plan.parts[1].files["path"].to_pylist()
+    plain = spark.read.parquet(*(str(source.root / name) for name in names))
+    expected = {tuple(r) for r in plain.select(*columns).collect() if r.id not in (11, 13)}
+    assert len(expected) == 18
+    assert {tuple(r) for r in df.select(*columns).collect()} == expected
+    assert df.select("_metadata").schema == plain.select("_metadata").schema
+    found = df.where("_metadata.row_index = 2 and id < 1000").select(df.metadataColumn("_metadata")["row_index"], "id")
+    assert sorted(tuple(r) for r in found.collect()) == [(2, 2), (2, 12)]
+    assert sorted(r.n for r in df.groupBy("_metadata.file_name").agg(sf.count("*").alias("n")).collect()) == [8, 10]
+    joined = df.alias("a").join(df.alias("b"), sf.expr("a.id + 1 = b.id"))
+    places = joined.select("a._metadata.row_index", "b._metadata.row_index")
+    assert {tuple(r) for r in places.collect()} == {(n % 10, (n + 1) % 10) for n in (*range(10), *range(14, 19))}
+
+
+@pytest.mark.spark
+def test_masks_are_read_only_for_files_that_have_some(spark: SparkSession, make_source: Make) -> None:
+    """Files with and without are one relation; those without cost no look-up of masks."""
+    source = two_parts(make_source)
+    masks = source.plan.parts[1].masks
+    df = read_native(spark, source)
+    assert plan_text(df).count("FileScan") == 1
+    assert ids(df) == [n for n in range(20) if n not in (11, 13)]
+    assert masks.asked == [["part 1%.parquet"]]
+    (scan,) = describe_scans(df.where("id > 3"))
+    assert (scan.files, scan.filters) == (2, ("(id IS NOT NULL)", "(id > 3L)"))
+
+
+@pytest.mark.spark
+def test_more_columns_than_spark_reads_in_batches(spark: SparkSession, make_source: Make) -> None:
+    """From 100 columns on (`spark.sql.codegen.maxFields`) Spark's reader goes row by row, and so do its numbers."""
+    count = 120
+    tables = [
+        pa.table({f"c{c}": pa.array(range(n * 1500 + c, n * 1500 + c + 1500), pa.int64()) for c in range(count)})
+        for n in range(2)
+    ]
+    source = make_source(tables)
+    gone = {0, 999, 1000, 1499}
+    masked(source, [gone, {7}])
+    df = read_native(spark, source)
+    scan = df._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    assert not scan.supportsColumnar()
+    found = df.where("c119 > 500").collect()
+    assert {r.c0 for r in found} == {n for n in range(382, 3000) if n not in gone and n != 1507}
+    assert all(r.c119 == r.c0 + 119 for r in found)
+
+
+def two_parts(make_source: Make) -> Any:
+    """A file without and one with deleted rows (11 and 13)."""
+    source = make_source([numbers(0, 10), numbers(10, 10)])
+    masks = masked(source, [set(), {1, 3}])
+    (part,) = source.plan.parts
+    plain = replace(part, files=part.files.slice(0, 1), masks=None)
+    source.plan = replace(
+        source.plan, parts=(plain, replace(part, key="masked", files=part.files.slice(1), masks=masks))
+    )
+    return source

@@ -6,6 +6,7 @@ import datetime
 import decimal
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
 from alluvium.plan.scan import (
     Coalesce,
     FileConstant,
@@ -242,3 +243,26 @@ def test_tasks_come_out_even(weight: int, cores: int, tasks: int) -> None:
 def test_an_even_scan_reads_the_same_rows(spark: SparkSession, make_source: Make) -> None:
     source = days(make_source)
     assert sorted(read_native(spark, source, is_even=True).collect()) == sorted(read_native(spark, source).collect())
+
+
+def test_a_missing_file_outside_of_the_table_is_our_error(
+    spark: SparkSession, make_source: Make, tmp_path: Path
+) -> None:
+    """As a shallow clone's, whose files lie in the table that it was made from."""
+    source = make_source([numbers(0, 10), numbers(10, 5)])
+    (part,) = source.plan.parts
+    inside, other = (source.root / name for name in part.files["path"].to_pylist())
+    elsewhere = tmp_path / "else where%"
+    elsewhere.mkdir()
+    outside = other.rename(elsewhere / "x y.parquet")
+    index = part.files.schema.get_field_index("path")
+    files = part.files.set_column(index, "path", pa.array([inside.name, str(outside)]))
+    source.plan = replace(source.plan, parts=(replace(part, files=files),))
+    df = read_native(spark, source)
+    assert df.count() == 15
+    outside.unlink()
+    with pytest.raises(NotFound) as raised:
+        read_native(spark, source).collect()
+    assert raised.value.code == "missing-file"
+    assert str(raised.value.path).endswith("/else where%/x y.parquet")
+    assert str(raised.value.url).endswith(source.root.name)

@@ -19,12 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
+from alluvium.spark.failures import watch_elsewhere
 from alluvium.spark.scan.connect_constants import is_few, with_joined_constants, with_literal_constants
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
-from alluvium.spark.scan.files import address
-from alluvium.spark.scan.index import ensure_constants, ensure_readable
+from alluvium.spark.scan.files import address, directories_elsewhere
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.types import to_spark
@@ -46,6 +47,8 @@ def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
         NotFound: It is missing, or a data file is.
     """
     ensure_mergeable(plan)
+    for part in plan.parts:
+        watch_elsewhere(plan.root, directories_elsewhere(plan.root, part.files["path"]))
     apart = [part for part in plan.parts if part.merge is None]
     frames = [frame for part in apart if part.files.num_rows for frame in _read_part(spark, plan, part)]
     for parts in merging_parts(plan):

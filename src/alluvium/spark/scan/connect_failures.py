@@ -82,11 +82,11 @@ def translated(error: PySparkException, roots: set[str]) -> AlluviumError | None
         condition, path = failures.NOT_THERE, found[1]
     else:
         return None
-    path = re.sub("^file:/+", "file:/", path)
-    root = next((r for r in roots if path.startswith(_local(r))), None)
+    path = failures.plain_address(path)
+    root = next((r.rstrip("/") for r in roots if path.startswith(_local(r))), None) or failures.root_elsewhere(path)
     if root is None:
         return None
-    return failures.error_of_file(condition, _texts(error), root.rstrip("/"), path)
+    return failures.error_of_file(condition, _texts(error), root, path)
 
 
 def _local(root: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from alluvium.spark.gateway import JavaObject
-from alluvium.spark.scan.index import PlannedFiles, planned_files
+from alluvium.spark.scan.index import PlannedFiles, columns_of, items, planned_files
 from alluvium.spark.session import NATIVE, Lane
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
@@ -50,15 +50,13 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
         return
     index: PlannedFiles | None = planned_files(str(node.relation().location().toString()))
     if index is not None:
-        filters = (*_texts(node.partitionFilters()), *_texts(node.dataFilters()))
+        handed_over = (*items(node.partitionFilters()), *items(node.dataFilters()))
+        # What leaves out deleted rows is no filter of the user's.
+        filters = tuple(str(f.sql()) for f in handed_over if index.internal_columns.isdisjoint(columns_of(f)))
         plan = index.plan(filters)
         # The other parts are scans of their own.
-        own = [part for part in plan.parts if part.key == index.part_key]
+        own = [part for part in plan.parts if part.key in index.part_keys]
         sizes = [part.files.column("size") for part in own]
         files = sum(part.files.num_rows for part in own)
         size_bytes = sum(sum(column.to_pylist()) for column in sizes)
         yield ScanDescription(index.identity, files, size_bytes, plan.skipped, filters)
-
-
-def _texts(filters: JavaObject) -> tuple[str, ...]:
-    return tuple(str(filters.apply(i).sql()) for i in range(filters.size()))

@@ -79,6 +79,13 @@ def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
     return pc.replace_substring_regex(addresses, r"^file:/+", "file:///")
 
 
+def directories_elsewhere(root: str, file_paths: pa.ChunkedArray) -> list[str]:
+    """Addresses of the directories of those files that do not lie below the table's root."""
+    absolute = file_paths.filter(pc.match_substring_regex(file_paths, r"^(/|[A-Za-z][A-Za-z0-9+.\-]*:/)"))
+    parents = pc.replace_substring_regex(address(root, absolute), r"/[^/]*$", "")
+    return list(pc.unique(parents).to_pylist())
+
+
 def _prefixed(prefix: str, values: pa.Array) -> pa.Array:
     text = pa.large_string()
     return pc.binary_join_element_wise(pa.scalar(prefix, text), values, pa.scalar("", text))

@@ -15,19 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
-from alluvium.schema import types as t
 from alluvium.schema.types import BOOLEAN, Field, Struct
-from alluvium.schema.walk import holds
-from alluvium.spark.failures import CarriedError, remember
+from alluvium.spark.failures import CarriedError, remember, watch_elsewhere
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
 from alluvium.spark.scan.deleted_rows import add_deleted_rows
-from alluvium.spark.scan.files import address, make_file_statuses
+from alluvium.spark.scan.files import address, directories_elsewhere, make_file_statuses
 from alluvium.spark.scan.names import LogicalPaths, logical_paths, to_logical
 from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
 from alluvium.spark.session import java_schema
@@ -52,10 +49,11 @@ def planned_files(text: str) -> PlannedFiles | None:
 
 
 class PlannedFiles:
-    """The files of one part of one pinned table version, as Spark's `FileIndex`.
+    """The files of one pinned table version that are read in one way, as Spark's `FileIndex`.
 
+    They may be of several parts of the plan (`read_alike`): with deleted rows and without, say.
     Spark's optimizer compares relations (for its cache, and to read a table once that a query names twice) by
-    `equals`; two indexes are equal where `identity` and part are.
+    `equals`; two indexes are equal where `identity` and parts are.
     """
 
     def __init__(
@@ -63,7 +61,7 @@ class PlannedFiles:
         spark: SparkSession,
         source: ScanSource,
         root: str,
-        part: ScanPart,
+        parts: tuple[ScanPart, ...],
         data: Struct,
         constants: Struct,
         deleted_rows: Field | None = None,
@@ -72,15 +70,17 @@ class PlannedFiles:
         self._java = java_of(spark)
         self._source = source
         self._root = root
-        self._part = part
+        self._parts = parts
         self._constants = constants
         self._deleted_rows = deleted_rows
         self._all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
         self._schema = Struct((*data.fields, *self._all_constants.fields))
-        self._logical: LogicalPaths = logical_paths(part)
+        self._logical: LogicalPaths = logical_paths(parts[0])
         self._java_constants = java_schema(spark, to_spark(self._all_constants))
-        self._digest = hashlib.sha256("\0".join((*source.identity, part.key)).encode()).digest()
-        self._size_bytes = int(pc.sum(part.files["size"]).as_py() or 0) if part.is_complete else source.size_bytes
+        self.part_keys = tuple(part.key for part in parts)
+        self._digest = hashlib.sha256("\0".join((*source.identity, *self.part_keys)).encode()).digest()
+        known = sum(int(pc.sum(part.files["size"]).as_py() or 0) for part in parts)
+        self._size_bytes = known if parts[0].is_complete else source.size_bytes
         self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
         # Spark plans broadcasts and subqueries in threads of its own.
         self._lock = threading.RLock()
@@ -92,9 +92,9 @@ class PlannedFiles:
         return self._source.identity
 
     @property
-    def part_key(self) -> str:
-        """Which part of the source's plans this is."""
-        return self._part.key
+    def internal_columns(self) -> frozenset[str]:
+        """Columns of the relation by which rows are left out that are deleted."""
+        return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
 
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
@@ -103,7 +103,7 @@ class PlannedFiles:
     @property
     def _everything(self) -> Expression | None:
         """The predicate of a query without filters."""
-        return None if self._part.is_complete else Literal(True, BOOLEAN)
+        return None if self._parts[0].is_complete else Literal(True, BOOLEAN)
 
     def _answer(self, compute: Callable[[], Result]) -> Result:
         try:
@@ -117,7 +117,7 @@ class PlannedFiles:
 
     def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
         """The files that may hold rows for which all filters are true, by partition values."""
-        return self._answer(lambda: self._list_files(_items(partition_filters), _items(data_filters)))
+        return self._answer(lambda: self._list_files(items(partition_filters), items(data_filters)))
 
     def rootPaths(self) -> JavaObject:
         """The table's root."""
@@ -131,7 +131,7 @@ class PlannedFiles:
         """Nothing: a pinned version does not change."""
 
     def sizeInBytes(self) -> int:
-        """Total size of the part, for the choice of joins."""
+        """Total size of the files, for the choice of joins."""
         return self._size_bytes
 
     def partitionSchema(self) -> JavaObject:
@@ -160,7 +160,8 @@ class PlannedFiles:
 
     def _input_files(self) -> JavaObject:
         # A table of an unknown number of files in one call: Java splits what Python joined.
-        addresses = encode_uri_paths(address(self._root, self._asked(self._everything).files["path"]).cast(pa.string()))
+        files = pa.concat_tables([part.files for part in self._asked(self._everything)])
+        addresses = encode_uri_paths(address(self._root, files["path"]).cast(pa.string()))
         if not len(addresses):
             return self._java.gateway.new_array(self._java.jvm.java.lang.String, 0)
         return self._java.pattern.compile("\n").split("\n".join(addresses.to_pylist()))
@@ -190,19 +191,21 @@ class PlannedFiles:
         return [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in texts]
 
     def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
-        part = self._asked(conjunction(tuple(parsed)) or self._everything)
-        groups = group_files(part.files, self._constants)
-        if self._deleted_rows is not None:
+        parts = self._asked(conjunction(tuple(parsed)) or self._everything)
+        hidden = self._deleted_rows
+        if hidden is None:
+            files = pa.concat_tables([part.files for part in parts])
+        else:
             # Masks are read only for files that the filters leave, and then stand in the rows of constants.
-            hidden = self._deleted_rows.name
-            if visible := [f for f in partition_filters if hidden not in _columns(f)]:
-                groups, _ = self._exact(groups, self._constants, visible)
-            files = add_deleted_rows(part.load_masks(groups.files), hidden)
-            groups = group_files(files, self._all_constants)
-            partition_filters = [f for f in partition_filters if hidden in _columns(f)]
-        groups, rows = self._exact(groups, self._all_constants, partition_filters)
+            visible = [f for f in partition_filters if hidden.name not in columns_of(f)]
+            partition_filters = [f for f in partition_filters if hidden.name in columns_of(f)]
+            kept = (self._exact(group_files(p.files, self._constants), self._constants, visible)[0] for p in parts)
+            loaded = [part.load_masks(groups.files) for part, groups in zip(parts, kept, strict=True)]
+            files = add_deleted_rows(pa.concat_tables(loaded), hidden.name)
+        groups, rows = self._exact(group_files(files, self._all_constants), self._all_constants, partition_filters)
         if not len(groups):
             return self._java.seq([])
+        watch_elsewhere(self._root, directories_elsewhere(self._root, groups.files["path"]))
         statuses = make_file_statuses(self._java, self._root, groups.files)
         return partition_directories(self._java, rows, statuses, groups.starts, groups.ends)
 
@@ -229,23 +232,22 @@ class PlannedFiles:
         (`FileSourceStrategy`: `filterSet -- partitionKeyFilters`), so that each must be met exactly, whether or not we
         understand it.
         """
-        references = {a.name(): a for a in _items(partition_filter.references().toSeq())}
+        references = {a.name(): a for a in items(partition_filter.references().toSeq())}
         # Binding goes by the attributes' ids: columns that the filter does not name get attributes of their own.
         schema = java_schema(self._spark, to_spark(constants))
-        fresh = _items(self._java.data_type_utils.toAttributes(schema))
+        fresh = items(self._java.data_type_utils.toAttributes(schema))
         attributes = [references.get(a.name(), a) for a in fresh]
         return self._java.interpreted_predicate(self._java.bind(partition_filter, attributes))
 
-    def _asked(self, where: Expression | None) -> ScanPart:
-        """The part with the files that a predicate leaves."""
-        part: ScanPart | None = self._part
-        if where is not None:
-            plan = self._source.plan_scan(where)
-            part = next((p for p in plan.parts if p.key == self._part.key), None)
-        if part is None:
-            return replace(self._part, files=self._part.files.slice(0, 0))
-        log.debug("%s: %d of %d files for %s", self._root, part.files.num_rows, self._part.files.num_rows, where)
-        return part
+    def _asked(self, where: Expression | None) -> list[ScanPart]:
+        """The parts with the files that a predicate leaves."""
+        if where is None:
+            return list(self._parts)
+        found = {part.key: part for part in self._source.plan_scan(where).parts}
+        parts = [found.get(part.key) or replace(part, files=part.files.slice(0, 0)) for part in self._parts]
+        counts = (sum(part.files.num_rows for part in some) for some in (parts, self._parts))
+        log.debug("%s: %d of %d files for %s", self._root, *counts, where)
+        return parts
 
     class Java:
         """What py4j looks for."""
@@ -253,12 +255,14 @@ class PlannedFiles:
         implements: ClassVar[list[str]] = ["org.apache.spark.sql.execution.datasources.FileIndex"]
 
 
-def _items(sequence: JavaObject) -> list[JavaObject]:
+def items(sequence: JavaObject) -> list[JavaObject]:
+    """The members of a short Scala sequence."""
     return [sequence.apply(index) for index in range(sequence.size())]
 
 
-def _columns(expression: JavaObject) -> set[str]:
-    return {str(a.name()) for a in _items(expression.references().toSeq())}
+def columns_of(expression: JavaObject) -> set[str]:
+    """Names of the columns that an expression is made of."""
+    return {str(a.name()) for a in items(expression.references().toSeq())}
 
 
 def _take(groups: FileGroups, kept: list[int]) -> FileGroups:
@@ -270,28 +274,3 @@ def _take(groups: FileGroups, kept: list[int]) -> FileGroups:
         starts.append(ends[-1] if ends else 0)
         ends.append(starts[-1] + piece.num_rows)
     return FileGroups(files, starts, ends, groups.constants.take(pa.array(kept, pa.int64())))
-
-
-def ensure_readable(part: ScanPart) -> None:
-    """Refuses parts whose files Spark's own reader cannot read.
-
-    Raises:
-        UnsupportedFeature: Another format than Parquet, or types that Spark does not have.
-    """
-    if part.file_format != "parquet":
-        raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
-    # Spark's reader knows neither times of day nor nanoseconds.
-    for kind in (t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
-        if holds(part.read_schema, kind) or any(holds(c.type, kind) for c in part.output):
-            raise UnsupportedFeature(f"columns of type {kind} cannot be read by Spark here")
-
-
-def ensure_constants(part: ScanPart, constants: Struct) -> None:
-    """Refuses parts without the constants that their columns are made of.
-
-    Raises:
-        CorruptTable: One is missing from the files.
-    """
-    present = {f.name for f in part.files.schema.field("constants").type}
-    if missing := [name for name in constants.names if name not in present]:
-        raise CorruptTable(f"the files carry no value of {', '.join(missing)}", column=missing[0])

@@ -18,11 +18,12 @@ from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
-from alluvium.spark.scan.index import PlannedFiles, ensure_constants, ensure_readable
+from alluvium.spark.scan.index import PlannedFiles
 from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable, read_alike
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
 from alluvium.spark.types import to_spark
@@ -61,7 +62,8 @@ def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = Fals
     if not plan.parts:
         return _empty(spark, plan.schema if plan.is_strict else nullable_schema(plan.schema))
     ensure_mergeable(plan)
-    frames = [_read_part(spark, source, plan, part, is_even) for part in plan.parts if part.merge is None]
+    apart = read_alike(part for part in plan.parts if part.merge is None)
+    frames = [_read_parts(spark, source, plan, parts, is_even) for parts in apart]
     for parts in merging_parts(plan):
         frames += _read_merged(spark, source, plan, parts, is_even)
     return reduce(DataFrame.union, frames)
@@ -73,7 +75,7 @@ def _read_merged(
     """The rows of parts that merge with each other: in tasks that need no exchange, where there are such."""
     merge = parts[0].merge
     assert merge is not None
-    rows = reduce(DataFrame.union, [_read_part(spark, source, plan, part, is_even) for part in parts])
+    rows = reduce(DataFrame.union, [_read_parts(spark, source, plan, (part,), is_even) for part in parts])
     group = quote(merge.group)
     ranges = task_ranges(parts, merge, spark.sparkContext.defaultParallelism)
     # One partition is distributed by every key: Spark plans no exchange above it.
@@ -100,20 +102,24 @@ def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
     return DataFrame(spark._jsparkSession.createDataFrame(no_rows, java_schema(spark, to_spark(schema))), spark)
 
 
-def _read_part(spark: SparkSession, source: ScanSource, plan: ScanPlan, part: ScanPart, is_even: bool) -> DataFrame:
+def _read_parts(
+    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: tuple[ScanPart, ...], is_even: bool
+) -> DataFrame:
+    """The rows of parts that are read alike."""
+    part = parts[0]
     ensure_readable(part)
     data = data_schema(part, plan.schema, plan.is_strict)
     constants = constant_schema(part, plan.schema, plan.is_strict)
     ensure_constants(part, constants)
     java = java_of(spark)
     has_labels = any(LABEL in f.metadata for f in data.fields)
-    settings = {**(_labels_settings(data) if has_labels else {}), **(_even_settings(spark, part) if is_even else {})}
+    settings = {**(_labels_settings(data) if has_labels else {}), **(_even_settings(spark, parts) if is_even else {})}
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
-    deleted_rows = deleted_rows_field((*data.names, *constants.names)) if part.is_masked else None
+    deleted_rows = deleted_rows_field((*data.names, *constants.names)) if any(p.is_masked for p in parts) else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
     options = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
     relation = java.hadoop_relation(
-        PlannedFiles(spark, source, plan.root, part, data, constants, deleted_rows),
+        PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows),
         java_schema(spark, to_spark(all_constants)),
         java_schema(spark, to_spark(data)),
         java.option.empty(),
@@ -148,10 +154,10 @@ def _labels_settings(data: Struct) -> Mapping[str, str]:
     return _BATCHES
 
 
-def _even_settings(spark: SparkSession, part: ScanPart) -> Mapping[str, str]:
+def _even_settings(spark: SparkSession, parts: Sequence[ScanPart]) -> Mapping[str, str]:
     conf = spark._jsparkSession.sessionState().conf()
     largest, opening = int(conf.filesMaxPartitionBytes()), int(conf.filesOpenCostInBytes())
-    weight = int(pc.sum(part.files["size"]).as_py() or 0) + part.files.num_rows * opening
+    weight = sum(int(pc.sum(part.files["size"]).as_py() or 0) + part.files.num_rows * opening for part in parts)
     return {_SPLIT: f"{even_split(weight, spark.sparkContext.defaultParallelism, largest)}b"}
 
 
