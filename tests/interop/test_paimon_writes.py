@@ -221,7 +221,9 @@ def _spark_schema(spark) -> Any:
 def test_java_goes_on_and_so_do_we(spark, tmp_path: Path, options: dict[str, str]) -> None:
     url = str(tmp_path / "t.db" / "t")
     frame = spark.range(20).selectExpr("cast(id as int) as k", "concat('row ', id) as s", "id % 2 as p")
-    alluvium.write(frame.coalesce(1), url, format="paimon", partition_by="p", **options)
+    # Small manifests are merged, those of Java and its compaction too.
+    merged = {"manifest.merge-min-count": "2"}
+    alluvium.write(frame.coalesce(1), url, format="paimon", partition_by="p", **options, **merged)
     more = [{"k": 100 + n, "s": "java", "p": n % 2} for n in range(4)]
     run_jobs(tmp_path, [{"table": url, "steps": [{"write": {"rows": more}}, {"compact": {}}]}], {})
     expected = [*((n, f"row {n}", n % 2) for n in range(20)), *((100 + n, "java", n % 2) for n in range(4))]
@@ -237,6 +239,7 @@ def test_java_goes_on_and_so_do_we(spark, tmp_path: Path, options: dict[str, str
     )  # fmt: skip
     expected = [row for row in expected if row[2] == 1] + [(200, "we", 1), (300, "we", 0)]
     assert _rows(url) == sorted(expected)
+    assert alluvium.open(url).system("manifests").num_rows <= 3
     out = tmp_path / "rows.parquet"
     steps = [
         {"read": {"out": str(out)}},
