@@ -26,6 +26,7 @@ from alluvium.paimon.manifest_write import format_index_manifest
 from alluvium.paimon.schema import DataField, SchemaChange, TableSchema, parse_type
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.spec import INDEX_ENTRIES
+from alluvium.paimon.target import PaimonTarget
 from alluvium.plan.changes import Replace
 from alluvium.schema import types as t
 from alluvium.storage.open import open_store
@@ -199,6 +200,18 @@ def test_only_manifests_of_the_written_partitions_are_read(tmp_path: Path) -> No
     append(open_target(store), [{"k": 10, "day": None}])
     places = [(e["partition"], e["bucket"], e["min_sequence_number"]) for e in load_snapshot(store).entries.to_pylist()]
     assert len(set(places)) == 6
+
+
+def test_branches_have_their_own_snapshots(store: Store) -> None:
+    """ "a branch has its own schema/snapshot/tag files; its manifests and data lie in the main table's directories" """
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    for kind, name in (("schema", "schema-0"), ("snapshot", "snapshot-1")):
+        store.put(f"branch/branch-b/{kind}/{name}", store.get(f"{kind}/{name}"))
+    branch = load_snapshot(store, branch="b")
+    append(PaimonTarget(store, branch.schema, branch), [{"k": 2, "day": "a"}])
+    append(open_target(store), [{"k": 3, "day": "a"}])
+    assert (ks(store), ks(store, branch="b")) == ([1, 3], [1, 2])
+    assert store.get("branch/branch-b/snapshot/LATEST") == b"2"
 
 
 def test_another_number_of_buckets(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ def write(
         **options: `replaceWhere`, `partitionOverwriteMode`, `mergeSchema`, `overwriteSchema`, `userMetadata`,
             `txnAppId` and `txnVersion`, `dataChange`, `optimizeWrite`, `compression`, `maxRecordsPerFile`; `delta.*`
             properties of a table to create; options of Hadoop.
+            For Paimon tables besides options by Paimon's names (`bucket`, `file.compression`, ...), which a
+            table to create keeps, and `branch`.
 
     Returns:
         The version, the files added, metrics, and how many attempts the commit took.

@@ -20,6 +20,9 @@ from alluvium.paimon.spec import WHOLE_ENTRIES, WHOLE_MANIFESTS
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
+#: Entries by whose bytes those of the others are estimated.
+_SAMPLE = 100
+
 
 @dataclass(slots=True)
 class ManifestWriter:
@@ -45,12 +48,13 @@ class ManifestWriter:
         if not entries.num_rows:
             return WHOLE_MANIFESTS.empty_table()
         codec, target = codec_of(self.schema.options), MANIFEST_TARGET_SIZE.get(self.schema.options)
-        data = format_manifest(entries, codec)
-        pieces = max(1, min(round(len(data) / target), entries.num_rows))
-        if pieces == 1:
-            name = self.add("manifest", data)
-            return describe_manifest(name, len(data), entries, self.schema)
-        each = -(-entries.num_rows // pieces)
+        sample = entries.slice(0, _SAMPLE)
+        sampled = format_manifest(sample, codec)
+        if sample.num_rows == entries.num_rows and len(sampled) <= target:
+            return describe_manifest(self.add("manifest", sampled), len(sampled), entries, self.schema)
+        each = max(1, target * sample.num_rows // len(sampled))
+        # As many of them as need be, and all of about the same size.
+        each = -(-entries.num_rows // -(-entries.num_rows // each))
         lines = []
         for start in range(0, entries.num_rows, each):
             piece = entries.slice(start, each)
