@@ -13,8 +13,10 @@ from paimon_tables import HandWritten, write_readings
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
+from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource
+from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
 
@@ -210,3 +212,15 @@ def test_sections_keep_their_numbers(tmp_path: Path) -> None:
         found = groups(where)
         assert found
         assert found.items() <= everything.items()
+
+
+def test_sections_that_are_other_tasks_are_not_skipped(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", pa.schema([pa.field("k", pa.int64(), False)]), keys=("k",))
+    for start in (0, 0, 100, 100, 200):
+        table.commit([{"k": start + i} for i in range(3)])
+    source = PaimonSource(load_snapshot(open_store(str(tmp_path / "t"))))
+    section = Column(("_SECTION",), LONG)
+    for number, files in ((0, 2), (1, 2), (7, 0), (-1, 1)):
+        plan = source.plan_scan(Compare("=", section, Literal(number, LONG)))
+        assert sum(part.files.num_rows for part in plan.parts) == files
+        assert dict(plan.skipped) == {"partition": 0, "statistics": 0}
