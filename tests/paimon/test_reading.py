@@ -224,3 +224,17 @@ def test_sections_that_are_other_tasks_are_not_skipped(tmp_path: Path) -> None:
         plan = source.plan_scan(Compare("=", section, Literal(number, LONG)))
         assert sum(part.files.num_rows for part in plan.parts) == files
         assert dict(plan.skipped) == {"partition": 0, "statistics": 0}
+
+
+def test_watermarks(tmp_path: Path) -> None:
+    """The oldest snapshot whose watermark is at least the one asked for; snapshots without one are passed over."""
+    table = HandWritten(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    for number, watermark in enumerate((None, 100, None, 200, 200, None)):
+        table.commit([{"n": number}], watermark=watermark)
+    for asked, snapshot in ((5, 2), (100, 2), (101, 4), (200, 4)):
+        for options in ({"scan.watermark": asked}, {"scan.version": f"watermark-{asked}"}):
+            assert alluvium.open(str(tmp_path / "t"), options=options).version == snapshot, options
+    with pytest.raises(NotFound) as caught:
+        alluvium.open(str(tmp_path / "t"), options={"scan.watermark": 201})
+    assert caught.value.code == "snapshot-not-found"
+    assert "the latest watermark is 200" in str(caught.value)
