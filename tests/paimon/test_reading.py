@@ -13,8 +13,10 @@ from paimon_tables import HandWritten, write_readings
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
+from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource
+from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
 
@@ -210,3 +212,29 @@ def test_sections_keep_their_numbers(tmp_path: Path) -> None:
         found = groups(where)
         assert found
         assert found.items() <= everything.items()
+
+
+def test_sections_that_are_other_tasks_are_not_skipped(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", pa.schema([pa.field("k", pa.int64(), False)]), keys=("k",))
+    for start in (0, 0, 100, 100, 200):
+        table.commit([{"k": start + i} for i in range(3)])
+    source = PaimonSource(load_snapshot(open_store(str(tmp_path / "t"))))
+    section = Column(("_SECTION",), LONG)
+    for number, files in ((0, 2), (1, 2), (7, 0), (-1, 1)):
+        plan = source.plan_scan(Compare("=", section, Literal(number, LONG)))
+        assert sum(part.files.num_rows for part in plan.parts) == files
+        assert dict(plan.skipped) == {"partition": 0, "statistics": 0}
+
+
+def test_watermarks(tmp_path: Path) -> None:
+    """The oldest snapshot whose watermark is at least the one asked for; snapshots without one are passed over."""
+    table = HandWritten(tmp_path / "t", pa.schema([("n", pa.int64())]))
+    for number, watermark in enumerate((None, 100, None, 200, 200, None)):
+        table.commit([{"n": number}], watermark=watermark)
+    for asked, snapshot in ((5, 2), (100, 2), (101, 4), (200, 4)):
+        for options in ({"scan.watermark": asked}, {"scan.version": f"watermark-{asked}"}):
+            assert alluvium.open(str(tmp_path / "t"), options=options).version == snapshot, options
+    with pytest.raises(NotFound) as caught:
+        alluvium.open(str(tmp_path / "t"), options={"scan.watermark": 201})
+    assert caught.value.code == "snapshot-not-found"
+    assert "the latest watermark is 200" in str(caught.value)

@@ -70,7 +70,13 @@ class HandWritten:
         self._sequence = 0
         self._id = 0
 
-    def commit(self, rows: Sequence[Mapping[str, Any]], kinds: Sequence[str] | None = None, time_ms: int = 0) -> int:
+    def commit(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        kinds: Sequence[str] | None = None,
+        time_ms: int = 0,
+        watermark: int | None = None,
+    ) -> int:
         """A snapshot that adds one file of rows (sorted by key); its id."""
         self._id += 1
         new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)))
@@ -83,6 +89,7 @@ class HandWritten:
             "commitUser": "test", "commitIdentifier": self._id, "commitKind": "APPEND",
             "timeMillis": time_ms or 1_700_000_000_000 + self._id * 60_000,
             "totalRecordCount": sum(e["_FILE"]["_ROW_COUNT"] for e in self._entries), "deltaRecordCount": len(rows),
+            **({} if watermark is None else {"watermark": watermark}),
         }  # fmt: skip
         self._put(f"snapshot/snapshot-{self._id}", json.dumps(document).encode())
         return self._id

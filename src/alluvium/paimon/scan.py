@@ -195,11 +195,16 @@ def with_sections(snapshot: Snapshot, entries: pa.Table, first: int = 0) -> pa.T
 def _select(snapshot: Snapshot, entries: pa.Table, where: Expression | None) -> Selection:
     """What a predicate leaves of files, `with_sections` where rows merge."""
     schema = snapshot.schema
-    before = entries.num_rows
     merges = GROUP in entries.column_names
     has_retracts = merges and _has_retracts(entries)
     partitions = partitions_of(entries, schema)
-    on_partitions = _about(where, (*schema.partition_keys, *((GROUP,) if merges else ())))
+    if merges and entries.num_rows and (sections_asked := _about(where, (GROUP,))) is not None:
+        # An engine's tasks read some sections each: the files of the others are theirs, not skipped.
+        keep = prune(sections_asked, EntryStatistics(snapshot, entries, partitions), snapshot.time_zone)
+        entries = entries.filter(keep)
+        partitions = partitions_of(entries, schema)
+    before = entries.num_rows
+    on_partitions = _about(where, schema.partition_keys)
     if on_partitions is not None and before:
         keep = prune(on_partitions, EntryStatistics(snapshot, entries, partitions), snapshot.time_zone)
         entries = entries.filter(keep)

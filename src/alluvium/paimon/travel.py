@@ -206,10 +206,16 @@ def _at_time(store: Store, time_ms: int, numbers: list[int], branch: str) -> Sna
 
 
 def _at_watermark(store: Store, watermark: int, numbers: list[int], branch: str) -> SnapshotDocument:
+    known = []
     for document in map_parallel(lambda number: read_snapshot(store, number, branch), numbers):
         if document.watermark is not None and document.watermark >= watermark:
             return document
-    raise NotFound(f"no snapshot has a watermark of {watermark} or later", code="snapshot-not-found")
+        known += [] if document.watermark is None else [document.watermark]
+    raise NotFound(
+        f"no snapshot has a watermark of {watermark} or later",
+        code="snapshot-not-found",
+        hint=f"the latest watermark is {max(known)}" if known else "no snapshot has a watermark",
+    )
 
 
 def _no_snapshot(store: Store, snapshot_id: int, branch: str) -> NotFound:
