@@ -30,7 +30,6 @@ from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote, sql_type
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.text_lengths import within_length
 from alluvium.spark.types import from_spark
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
@@ -295,7 +294,7 @@ class MergeRows:
                 for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields):
                     if value is not found:
                         ensure_fits(source, value, ".".join(path), wanted)
-                    yield path, within_length(value, f) if len(path) == 1 else value
+                    yield path, value
             elif not self.evolves and f.name not in made:
                 raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",

@@ -64,7 +64,8 @@ def assignments(
         aliases: Names of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
         defaults: What the word `default` stands for, by column, as SQL; null for others.
-        by_name: See `fit`. Values of such lists may have subqueries where it is false, as in an UPDATE of SQL.
+        by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
+            padded (`within_length`); a MERGE does neither.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -87,8 +88,8 @@ def assignments(
         fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name)
         if fitted is not found.column:
             ensure_fits(rows, fitted, ".".join(path), wanted)
-        column = schema.find(path[0])
-        values[path] = within_length(fitted, column) if len(path) == 1 and column is not None else fitted
+        column = schema.find(path[0]) if len(path) == 1 and not by_name else None
+        values[path] = fitted if column is None else within_length(fitted, column)
     return Assignments(values)
 
 
