@@ -54,6 +54,7 @@ def assignments(
     what: str,
     defaults: Mapping[str, str] | None = None,
     by_name: bool = True,
+    fills: bool = True,
 ) -> Assignments:
     """Resolves a SET list against the rows that its values may name.
 
@@ -66,6 +67,7 @@ def assignments(
         defaults: What the word `default` stands for, by column, as SQL; null for others.
         by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
             padded (`within_length`); a MERGE does neither.
+        fills: See `fit`.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -85,7 +87,7 @@ def assignments(
         if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
             value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
         found = resolve(rows, value, shown, subqueries=not by_name)
-        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name)
+        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name, fills)
         if fitted is not found.column:
             ensure_fits(rows, fitted, ".".join(path), wanted)
         column = schema.find(path[0]) if len(path) == 1 and not by_name else None
