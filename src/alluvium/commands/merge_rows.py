@@ -30,7 +30,6 @@ from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote, sql_type
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.text_lengths import within_length
 from alluvium.spark.types import from_spark
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
@@ -278,7 +277,7 @@ class MergeRows:
         else:
             rows = self._visible(clause, table, joined)
             defaults = default_values(self.target)
-            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown, defaults)
+            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown, defaults, fills=self.evolves)
         return found if clause.action is Action.UPDATE else self._inserted(found)
 
     def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
@@ -292,10 +291,10 @@ class MergeRows:
             if found is not None:
                 data_type = types[f.name.casefold()]
                 keeps_fields = self.evolves and clause.action is Action.UPDATE
-                for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields):
+                for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields, self.evolves):
                     if value is not found:
                         ensure_fits(source, value, ".".join(path), wanted)
-                    yield path, within_length(value, f) if len(path) == 1 else value
+                    yield path, value
             elif not self.evolves and f.name not in made:
                 raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",
@@ -335,7 +334,7 @@ class MergeRows:
 
 
 def _parts(
-    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool
+    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool, fills: bool
 ) -> Iterator[tuple[Path, Column, DataType]]:
     """What a star sets: a column, or of a struct that lacks fields those that it has: the others keep their values
     where the schema evolves.
@@ -345,9 +344,9 @@ def _parts(
         for f in target.fields:
             known = own.get(f.name.casefold())
             if known is not None:
-                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields)
+                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields, fills)
         return
-    yield path, fit(value, source, target, ".".join(path)), target
+    yield path, fit(value, source, target, ".".join(path), fills=fills), target
 
 
 def _lacks(source: DataType, target: DataType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,6 +20,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot, locating
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
+from alluvium.expr.tree import column_paths
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assignments
@@ -88,7 +90,10 @@ def update_rows(
         mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
         update = _Update(spark, target, request)
         changes = RowChanges(update.rows, candidates, where)
-        return apply_changes(spark, target, changes, Verb(operation, _metrics, started), mode, dry_run=dry_run)
+        partitions = {(name,) for name in snapshot.config.partition_columns}
+        is_whole = where is None or column_paths(where) <= partitions
+        verb = Verb(operation, partial(_metrics, is_whole), started)
+        return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +127,7 @@ class _Update:
         return with_generated(rows, schema, anew)
 
 
-def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
+def _metrics(is_whole: bool, counts: Counts, figures: EditFigures) -> Mapping[str, int]:
     return {
         # To the reference's UPDATE a file that gets a mask is one removed and not added again.
         "numRemovedFiles": figures.files_removed + figures.masks_added,
@@ -131,8 +136,8 @@ def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
         "numUpdatedRows": counts.updated,
         "numDeletionVectorsAdded": figures.masks_added,
         "numDeletionVectorsUpdated": figures.masks_updated,
-        # Nor does it count masks of files that go as a whole.
-        "numDeletionVectorsRemoved": figures.masks_updated,
+        # Nor does it count masks of files that go as a whole, where it knows that without looking at rows.
+        "numDeletionVectorsRemoved": figures.masks_updated if is_whole else figures.masks_removed,
         "numAddedFiles": figures.files_added,
         "numAddedBytes": figures.bytes_added,
         "numAddedChangeFiles": figures.change_files,

@@ -54,6 +54,7 @@ def assignments(
     what: str,
     defaults: Mapping[str, str] | None = None,
     by_name: bool = True,
+    fills: bool = True,
 ) -> Assignments:
     """Resolves a SET list against the rows that its values may name.
 
@@ -64,7 +65,9 @@ def assignments(
         aliases: Names of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
         defaults: What the word `default` stands for, by column, as SQL; null for others.
-        by_name: See `fit`. Values of such lists may have subqueries where it is false, as in an UPDATE of SQL.
+        by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
+            padded (`within_length`); a MERGE does neither.
+        fills: See `fit`.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -84,11 +87,11 @@ def assignments(
         if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
             value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
         found = resolve(rows, value, shown, subqueries=not by_name)
-        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name)
+        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name, fills)
         if fitted is not found.column:
             ensure_fits(rows, fitted, ".".join(path), wanted)
-        column = schema.find(path[0])
-        values[path] = within_length(fitted, column) if len(path) == 1 and column is not None else fitted
+        column = schema.find(path[0]) if len(path) == 1 and not by_name else None
+        values[path] = fitted if column is None else within_length(fitted, column)
     return Assignments(values)
 
 

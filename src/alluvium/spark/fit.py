@@ -10,7 +10,9 @@ from alluvium.schema.types import Array, DataType, Map, Struct
 from alluvium.spark.scan.names import plain, sql_type
 
 
-def fit(value: Column, source: DataType, target: DataType, column: str, by_name: bool = True) -> Column:
+def fit(
+    value: Column, source: DataType, target: DataType, column: str, by_name: bool = True, fills: bool = True
+) -> Column:
     """The value as one of the target's type, with the session's rules for casts.
 
     Args:
@@ -19,26 +21,27 @@ def fit(value: Column, source: DataType, target: DataType, column: str, by_name:
         target: The type wanted.
         column: For errors.
         by_name: Whether fields of structs go by their names; otherwise by their places, as in Spark's own casts.
+        fills: Whether fields that a struct lacks are null; otherwise it is refused.
 
     Raises:
-        InvalidRequest: `"schema-mismatch"`: a struct has a field that the column has not.
+        InvalidRequest: `"schema-mismatch"`: a struct has a field that the column has not, or lacks one.
     """
     if plain(source) == plain(target):
         return value
     if not by_name:
         return value.cast(sql_type(target))
     if isinstance(source, Struct) and isinstance(target, Struct):
-        return _fit_struct(value, source, target, column)
+        return _fit_struct(value, source, target, column, fills)
     if isinstance(source, Array) and isinstance(target, Array):
         element, wanted = source.element, target.element
-        return sf.transform(value, lambda item: fit(item, element, wanted, f"{column}.element"))
+        return sf.transform(value, lambda item: fit(item, element, wanted, f"{column}.element", fills=fills))
     if isinstance(source, Map) and isinstance(target, Map) and plain(source.key) == plain(target.key):
         before, after = source.value, target.value
-        return sf.transform_values(value, lambda _, item: fit(item, before, after, f"{column}.value"))
+        return sf.transform_values(value, lambda _, item: fit(item, before, after, f"{column}.value", fills=fills))
     return value.cast(sql_type(target))
 
 
-def _fit_struct(value: Column, source: Struct, target: Struct, column: str) -> Column:
+def _fit_struct(value: Column, source: Struct, target: Struct, column: str, fills: bool) -> Column:
     known = {f.name.casefold() for f in target.fields}
     for f in source.fields:
         if f.name.casefold() not in known:
@@ -52,8 +55,15 @@ def _fit_struct(value: Column, source: Struct, target: Struct, column: str) -> C
     members = []
     for f in target.fields:
         found = by_name.get(f.name.casefold())
+        if found is None and not fills:
+            raise InvalidRequest(
+                f"the value for {column!r} lacks the field {f.name!r}",
+                code="schema-mismatch",
+                column=f"{column}.{f.name}",
+                hint="give all fields, or let the schema evolve: then those that are not given keep their values",
+            )
         member = sf.lit(None).cast(sql_type(f.type))
         if found is not None:
-            member = fit(value.getField(found.name), found.type, f.type, f"{column}.{f.name}")
+            member = fit(value.getField(found.name), found.type, f.type, f"{column}.{f.name}", fills=fills)
         members.append(member.alias(f.name))
     return sf.when(value.isNotNull(), sf.struct(*members))

@@ -2,7 +2,7 @@
 
 Spark keeps such columns as strings, and the type that was declared in the metadata of the column at the top level. Its
 readers pad char(n) with blanks; writers, like the reference, refuse what is longer and otherwise write the text of a
-DataFrame as it is. Row changes fit their values first (`within_length`).
+DataFrame, or of a merge, as it is. An update fits its values first (`within_length`).
 """
 
 from __future__ import annotations
