@@ -83,12 +83,6 @@ def test_partitions_change_with_an_overwritten_schema_and_grow_with_a_merged_one
         ("select 1 a, 2 c, 3 C", "append", {"mergeSchema": True}, "duplicate-column"),
         ("select timestamp_ntz'2024-01-01' t", "append", {"mergeSchema": True}, "feature-not-enabled"),
         ("select 1 a", "overwrite", {"overwriteSchema": True, "replaceWhere": "a = 1"}, "contradicting-options"),
-        (
-            "select 1 a",
-            "overwrite",
-            {"overwriteSchema": True, "partitionOverwriteMode": "dynamic"},
-            "contradicting-options",
-        ),
         ("select 1 a", "append", {"mergeSchema": "yes"}, "invalid-option"),
     ],
 )

@@ -149,7 +149,7 @@ def test_replace_where_and_dynamic_overwrite(spark, url: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(spark.sql("select 5L id, 2L p"), url, mode="overwrite", replaceWhere="p = 1")
     assert caught.value.code == "constraint-violated" and "replaceWhere" in str(caught.value)
-    with pytest.raises(UnsupportedFeature):
+    with pytest.raises(InvalidRequest):
         alluvium.write(df, url, mode="overwrite", replaceWhere="id = 1")
     assert (log_files(url), data_files(url)) == before
 
