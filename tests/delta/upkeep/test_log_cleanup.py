@@ -172,6 +172,10 @@ class CountingStore(LocalStore):
         self.requests.append(path)
         return super().open_input(path)
 
+    def head(self, path: str) -> ObjectInfo:
+        self.requests.append(path)
+        return super().head(path)
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         self.requests.append(directory)
         return super().list_from(directory, start)
@@ -185,7 +189,8 @@ def requests_of(table: Table, today: int = 20) -> list[str]:
     return [path.removeprefix("_delta_log/").lstrip("0") for path in store.requests]
 
 
-LISTINGS = ["_delta_log", "_sidecars"]
+FIRST = ".json"
+LISTINGS = [FIRST, "_delta_log", "_sidecars"]
 
 
 def test_where_nothing_has_expired_nothing_is_read(tmp_path: Path) -> None:
@@ -195,7 +200,17 @@ def test_where_nothing_has_expired_nothing_is_read(tmp_path: Path) -> None:
         table.checkpoint(version, v2=True, day=5)
     assert table.clean_up(today=13).first_version == 2
     assert requests_of(table, today=13) == LISTINGS
-    assert requests_of(table, today=10) == LISTINGS[:1]
+
+
+def test_a_young_log_is_not_even_listed(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.checkpoint(4)
+    assert requests_of(table, today=10) == [FIRST]
+    # Files whose times were changed are as old as they say.
+    for version in range(5):
+        table.date(commit_path(version), -1)
+    assert requests_of(table, today=10)[:3] == LISTINGS
+    assert table.commits() == {4}
 
 
 def test_only_the_checkpoint_that_stands_for_the_deleted_is_read(tmp_path: Path) -> None:
@@ -219,7 +234,7 @@ def test_all_parts_of_the_checkpoint_are_read(tmp_path: Path) -> None:
         clean_up_log(snapshot, NOW)
     assert table.commits() == {0, 1, 2, 3, 4}
     table.store.put(second, whole)
-    assert len(requests_of(table)) == 4
+    assert len(requests_of(table)) == len(LISTINGS) + 2
     assert table.commits() == {2, 3, 4}
 
 
@@ -233,7 +248,8 @@ def test_all_checkpoints_are_read_where_old_sidecars_may_go(tmp_path: Path) -> N
     assert len(before) == 2
     requests = requests_of(table, today=13)
     # Its own sidecar is known to be needed, the other old one is named by the later checkpoint.
-    assert [path.partition(".")[0] for path in requests] == [*LISTINGS, "2", "4"]
+    assert requests[:3] == LISTINGS
+    assert [path.partition(".")[0] for path in requests[3:]] == ["2", "4"]
     assert {path for path in table.paths() if path.startswith(SIDECAR_DIRECTORY)} == before
 
 

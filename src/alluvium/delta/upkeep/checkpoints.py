@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections import deque
 from collections.abc import Callable
 
 import msgspec
@@ -21,15 +20,13 @@ from alluvium.delta.properties import parse_properties
 from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import LastCheckpoint, parse_actions
 from alluvium.delta.upkeep.file_columns import checkpoint_files
-from alluvium.delta.upkeep.log_cleanup import clean_up_log, cutoff_ms
+from alluvium.delta.upkeep.log_cleanup import clean_up_log
 from alluvium.errors import AlluviumError
 from alluvium.storage.store import Store
 
 #: "writers should occasionally create a v2 Classic Checkpoint to maintain compatibility with older clients": each
 #: such one of v2 checkpoints.
 _CLASSIC_NAME_EVERY = 10
-#: Tables that this process has cleaned up lately, and up to what time, milliseconds since 1970 UTC.
-_CLEANED: deque[tuple[str, int]] = deque(maxlen=100)
 
 
 def keep_up(store: Store, entry: Entry, base: Snapshot | None) -> None:
@@ -84,13 +81,8 @@ def write_checkpoint_at(snapshot: Snapshot) -> LastCheckpoint:
 def _checkpoint_and_clean_up(base: Snapshot, version: int) -> None:
     snapshot = refresh_to(base, version)
     write_checkpoint_at(snapshot)
-    properties = parse_properties(snapshot.config.metadata.configuration)
-    now_ms = _now_ms()
-    # The listing of a log of a year, every ten commits: once for each midnight that entries expire at will do.
-    turn = (base.store.url, cutoff_ms(now_ms, properties.log_retention_ms))
-    if properties.expired_log_cleanup and turn not in _CLEANED:
-        clean_up_log(snapshot, now_ms)
-        _CLEANED.append(turn)
+    if parse_properties(snapshot.config.metadata.configuration).expired_log_cleanup:
+        clean_up_log(snapshot, _now_ms())
 
 
 def _warning(store: Store, entry: Entry, what: str, write: Callable[[], None]) -> None:

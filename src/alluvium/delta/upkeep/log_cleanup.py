@@ -16,6 +16,7 @@ from alluvium.delta.log.names import (
     ChecksumName,
     CommitName,
     CompactedName,
+    commit_path,
     parse_name,
 )
 from alluvium.delta.log.read_checkpoint import read_checkpoint_head
@@ -23,7 +24,7 @@ from alluvium.delta.log.segment import Listing, parse_listing
 from alluvium.delta.log.sidecar import sidecar_file
 from alluvium.delta.properties import parse_properties
 from alluvium.delta.snapshot import Snapshot, locating
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 
@@ -60,9 +61,11 @@ def clean_up_log(
     store, config = snapshot.store, snapshot.config
     with locating(store, snapshot.version):
         if retention_ms is None:
-            oldest_ms = cutoff_ms(now_ms, parse_properties(config.metadata.configuration).log_retention_ms)
+            oldest_ms = _midnight(now_ms - parse_properties(config.metadata.configuration).log_retention_ms)
         else:
             oldest_ms = (now_ms - retention_ms) // _MINUTE_MS * _MINUTE_MS
+        if _is_young(store, oldest_ms):
+            return LogCleanup(None, ())
         objects = store.list_from(LOG_DIRECTORY, "")
         listing = parse_listing(objects)
         checkpoint = cutoff_checkpoint(listing, oldest_ms)
@@ -87,14 +90,15 @@ def clean_up_log(
         return LogCleanup(checkpoint, (*expired, *sidecars))
 
 
-def cutoff_ms(now_ms: int, retention_ms: int) -> int:
-    """ "`cutOffTimestamp`": before it entries have expired; it moves on at midnight UTC.
+def _is_young(store: Store, oldest_ms: int) -> bool:
+    """Whether not even the first commit has expired: a commit counts as old only if all before it are.
 
-    Args:
-        now_ms: Current time, milliseconds since 1970 UTC.
-        retention_ms: `delta.logRetentionDuration`.
+    A log of some weeks is not listed for that, which would make every tenth commit slower than the one before.
     """
-    return _midnight(now_ms - retention_ms)
+    try:
+        return store.head(commit_path(0)).modified_ms > oldest_ms
+    except NotFound:
+        return False
 
 
 def cutoff_checkpoint(listing: Listing, oldest_ms: int) -> int | None:
