@@ -199,8 +199,7 @@ class PlannedFiles:
             # Masks are read only for files that the filters leave, and then stand in the rows of constants.
             visible = [f for f in partition_filters if hidden.name not in columns_of(f)]
             partition_filters = [f for f in partition_filters if hidden.name in columns_of(f)]
-            kept = (self._exact(group_files(p.files, self._constants), self._constants, visible)[0] for p in parts)
-            loaded = [part.load_masks(groups.files) for part, groups in zip(parts, kept, strict=True)]
+            loaded = [part.load_masks(self._left(part.files, visible)) for part in parts]
             files = add_deleted_rows(pa.concat_tables(loaded), hidden.name)
         groups, rows = self._exact(group_files(files, self._all_constants), self._all_constants, partition_filters)
         if not len(groups):
@@ -208,6 +207,12 @@ class PlannedFiles:
         watch_elsewhere(self._root, directories_elsewhere(self._root, groups.files["path"]))
         statuses = make_file_statuses(self._java, self._root, groups.files)
         return partition_directories(self._java, rows, statuses, groups.starts, groups.ends)
+
+    def _left(self, files: pa.Table, partition_filters: list[JavaObject]) -> pa.Table:
+        """The files that meet all of the filters."""
+        if not partition_filters:
+            return files
+        return self._exact(group_files(files, self._constants), self._constants, partition_filters)[0].files
 
     def _exact(
         self, groups: FileGroups, constants: Struct, partition_filters: list[JavaObject]
