@@ -10,7 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Published, commit
-from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import (
+    AlluviumError,
+    CommitConflict,
+    CorruptTable,
+    InvalidRequest,
+    NotFound,
+    UnsupportedFeature,
+)
 from alluvium.expr.tree import column_paths
 from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
@@ -97,7 +104,8 @@ class PaimonTarget:
         self._move(changes.files["path"].to_pylist(), paths)
         try:
             published = publish(self.store, draft, base, self.retry)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except (CommitConflict, InvalidRequest, UnsupportedFeature, CorruptTable, NotFound):
+            # Raised where it is certain that no snapshot names them: before the put, or after it was lost.
             self._delete(paths)
             raise
         return Committed(published.entry.version, files, metrics, published.attempts)
