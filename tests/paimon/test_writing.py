@@ -111,6 +111,14 @@ def load_snapshot_schema(store: Store) -> t.Struct:
     return open_target(store).schema
 
 
+def test_what_the_caller_is_told(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("d", pa.date32())]), ["d"])
+    done = append(open_target(open_store(url)), [{"k": 1, "d": dt.date(2024, 1, 2)}, {"k": 2, "d": None}])
+    listed = alluvium.open(url).files().select(done.files.column_names)
+    assert done.files.to_pylist() == listed.to_pylist()
+
+
 def test_overwriting_nothing_with_nothing(store: Store) -> None:
     assert append(open_target(store), []).attempts == 0
     assert append(open_target(store), [], Replace(dynamic=True)).attempts == 0
