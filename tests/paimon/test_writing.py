@@ -16,7 +16,7 @@ import alluvium
 from alluvium.codecs.avro_container import read_avro
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import CommitConflict, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.file_stats import value_stats
@@ -109,6 +109,14 @@ def test_overwrites(store: Store) -> None:
 
 def load_snapshot_schema(store: Store) -> t.Struct:
     return open_target(store).schema
+
+
+def test_what_the_caller_is_told(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("d", pa.date32())]), ["d"])
+    done = append(open_target(open_store(url)), [{"k": 1, "d": dt.date(2024, 1, 2)}, {"k": 2, "d": None}])
+    listed = alluvium.open(url).files().select(done.files.column_names)
+    assert done.files.to_pylist() == listed.to_pylist()
 
 
 def test_overwriting_nothing_with_nothing(store: Store) -> None:
@@ -386,6 +394,23 @@ def test_columns_that_spark_cannot_write_are_planned_in_arrow(tmp_path: Path, ki
     assert plan.files is not None
     assert [f.metadata[b"PARQUET:field_id"] for f in plan.files] == [b"0", b"1"]
     assert plan.schema.fields[1].type in (t.INTEGER, t.TIMESTAMP_NTZ, t.TIMESTAMP)
+
+
+def test_damaged_manifests_stop_a_write_that_leaves_nothing(store: Store) -> None:
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    name = f"manifest/{document(store, 1)['deltaManifestList']}"
+    data = store.get(name)
+    target = open_target(store)
+    changes = stage(target, [{"k": 2, "day": "a"}])
+    known = sorted(info.path for info in store.list_tree("") if not info.path.startswith("_staging"))
+    for broken in (data[:-9], None):
+        store.delete(name) if broken is None else store.put(name, broken)
+        with pytest.raises(NotFound if broken is None else CorruptTable):
+            target.commit(changes)
+        store.put(name, data)
+        assert sorted(info.path for info in store.list_tree("") if not info.path.startswith("_staging")) == known
+        changes = stage(target, [{"k": 2, "day": "a"}])
+    assert target.commit(changes).version == 2
 
 
 def test_many_files_are_fast(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ blocks are decompressed here, by pyarrow, since fastavro wants a package of its 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import secrets
@@ -94,9 +95,10 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
     Raises:
         UnsupportedFeature: Another codec.
     """
-    parsed = fastavro.parse_schema(_physical(schema))
+    text = json.dumps(schema)
+    parsed = _compiled(text)
     sync = secrets.token_bytes(_SYNC)
-    header = {"avro.schema": json.dumps(schema).encode(), "avro.codec": codec.encode()}
+    header = {"avro.schema": text.encode(), "avro.codec": codec.encode()}
     parts = [MAGIC, *_map(header), sync]
     for start in range(0, len(records), _BLOCK_RECORDS):
         out = io.BytesIO()
@@ -106,6 +108,12 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
         block = _compressed(out.getvalue(), codec)
         parts += [_format_long(len(chunk)), _format_long(len(block)), block, sync]
     return b"".join(parts)
+
+
+@functools.lru_cache(16)
+def _compiled(schema: str) -> Any:
+    """What fastavro makes of a schema; a writer has few of them."""
+    return fastavro.parse_schema(_physical(json.loads(schema)))
 
 
 def _map(entries: Mapping[str, bytes]) -> list[bytes]:

@@ -88,8 +88,10 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         raise
     try:
         committed = target.commit(changes)
-    except (CommitConflict, InvalidRequest, UnsupportedFeature):
-        target.store.delete_tree(plan.directory)
+    except BaseException as error:
+        # What has been moved is no longer here: whoever moved it knows whether it may be part of the table.
+        if plan.is_staged or isinstance(error, (CommitConflict, InvalidRequest, UnsupportedFeature)):
+            _clear(target.store, plan.directory)
         raise
     if committed.attempts == 0 or plan.is_staged:
         _clear(target.store, plan.directory)
@@ -97,7 +99,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
 
 
 def _clear(store: Store, directory: str) -> None:
-    """Removes what a job has left; the commit stands, so it is no reason to fail."""
+    """Removes what a job has left; what came of the commit is told, whether this succeeds or not."""
     try:
         store.delete_tree(directory)
     except AlluviumError as error:

@@ -50,7 +50,7 @@ def live_files(snapshot: Snapshot, where: Expression | None) -> pa.Table:
             "path": data_paths(entries, selection.partitions, snapshot.schema),
             "size": entries["file_size"],
             "num_rows": entries["row_count"],
-            "partition": _partition_maps(snapshot.schema, selection.partitions),
+            "partition": partition_maps(snapshot.schema, selection.partitions),
             "modification_time": entries["creation_time"].cast(pa.timestamp("ms", tz="UTC")),
             "bucket": entries["bucket"],
             "level": entries["level"],
@@ -59,7 +59,7 @@ def live_files(snapshot: Snapshot, where: Expression | None) -> pa.Table:
     )
 
 
-def _partition_maps(schema: TableSchema, partitions: Partitions) -> pa.Array:
+def partition_maps(schema: TableSchema, partitions: Partitions) -> pa.Array:
     keys = schema.partition_keys
     fields = [schema.find(name) for name in keys]
     texts = [

@@ -10,7 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Published, commit
-from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import (
+    AlluviumError,
+    CommitConflict,
+    CorruptTable,
+    InvalidRequest,
+    NotFound,
+    UnsupportedFeature,
+)
 from alluvium.expr.tree import column_paths
 from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
@@ -19,6 +26,7 @@ from alluvium.paimon.port import PaimonPort, point_to
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import publish_first_schema
 from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
+from alluvium.paimon.system import partition_maps
 from alluvium.paimon.write import added_entries, plan_write, written_schema
 from alluvium.plan.changes import Committed, FileChanges, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -87,17 +95,19 @@ class PaimonTarget:
     def commit(self, changes: FileChanges) -> Committed:
         with locating(self.store, self.version or None):
             added = added_entries(self.table, changes.files, changes.footers)
-            paths = data_paths(added, partitions_of(added, self.table), self.table).to_pylist()
+            partitions = partitions_of(added, self.table)
+            paths = data_paths(added, partitions, self.table).to_pylist()
+            files = _told(added, partition_maps(self.table, partitions), paths)
         draft = self._draft(added, changes)
         metrics = self._metrics(draft, changes)
-        files = _told(self.table, changes.files, paths)
         base = self._created() if self.snapshot is None else self.snapshot
         if self._is_idle(draft, changes):
             return Committed(self.version, files, metrics, 0)
         self._move(changes.files["path"].to_pylist(), paths)
         try:
             published = publish(self.store, draft, base, self.retry)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except (CommitConflict, InvalidRequest, UnsupportedFeature, CorruptTable, NotFound):
+            # Raised where it is certain that no snapshot names them: before the put, or after it was lost.
             self._delete(paths)
             raise
         return Committed(published.entry.version, files, metrics, published.attempts)
@@ -155,15 +165,14 @@ def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:
     return Replaced(where=replaces.where)
 
 
-def _told(schema: TableSchema, written: pa.Table, paths: Sequence[str]) -> pa.Table:
+def _told(added: pa.Table, partitions: pa.Array, paths: Sequence[str]) -> pa.Table:
     """What a caller is told of the files: `path`, `size`, `num_rows`, and `partition`, a map of column to text."""
-    maps = [list(zip(schema.partition_keys, row, strict=True)) for row in written["partition"].to_pylist()]
     return pa.table(
         {
             "path": pa.array(paths, pa.string()),
-            "size": written["size"],
-            "num_rows": written["num_rows"],
-            "partition": pa.array(maps, pa.map_(pa.string(), pa.string())),
+            "size": added["file_size"],
+            "num_rows": added["row_count"],
+            "partition": partitions,
         }
     )
 
