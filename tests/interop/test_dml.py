@@ -22,7 +22,7 @@ from dml_views import step_differences  # noqa: E402
 from row_texts import row_texts  # noqa: E402
 from run_dml import SCRIPTS, play  # noqa: E402
 
-pytestmark = [*NEEDS_REFERENCE, pytest.mark.timeout(1500)]
+pytestmark = [*NEEDS_REFERENCE, pytest.mark.timeout(3600)]
 
 #: Where the tables are, what our steps came to, and what delta-spark says: its steps, and what it reads of ours.
 Told: TypeAlias = tuple[Path, dict[str, Any], dict[str, Any]]
@@ -57,7 +57,7 @@ def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
         ours = play(spark, alluvium, root / "ours")
     finally:
         alluvium.disable(spark)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=1400)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2400)
     assert done.returncode == 0, done.stderr[-3000:]
     return root, ours, json.loads((root / "t.json").read_text())
 
