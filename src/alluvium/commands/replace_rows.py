@@ -116,7 +116,7 @@ class _FreshRows:
 
     def _completed(self, changes: FileChanges, counts: Counts) -> FileChanges:
         recorded = changes.change_files
-        # Readers of changes look at nothing but the change files of a version that has any: then they tell of new rows, too.
+        # Readers of changes look at nothing else in a version that has change files: then these tell of new rows, too.
         records = is_recorded(self._target) and recorded is not None and recorded.num_rows > 0
         df = self._rows.df.persist(StorageLevel.MEMORY_AND_DISK) if records else self._rows.df
         try:
