@@ -30,13 +30,15 @@ pytestmark = [
     *NEEDS_REFERENCE,
 ]
 
-#: What every run plays: one of each kind, in the minutes that it may take. ALLUVIUM_SCENARIOS=all plays all of them.
+#: What every run plays: one of each kind, in the minutes that it may take. ALLUVIUM_SCENARIOS names others: `all`, or
+#: some with commas between them.
 CORE = (
     "everything_at_once", "plain_appends", "merge_schema", "mapped_names", "daily_loads", "replaced_rows_by_vectors",
     "row_changes_by_vectors", "generated", "constraints", "required", "defaults", "identity_by_default", "row_tracking",
     "change_feed", "clustered", "in_commit_timestamps", "saving", "variants",
 )  # fmt: skip
-PLAYED = tuple(SCENARIOS) if os.environ.get("ALLUVIUM_SCENARIOS") == "all" else CORE
+ASKED = os.environ.get("ALLUVIUM_SCENARIOS", "")
+PLAYED = tuple(SCENARIOS) if ASKED == "all" else tuple(ASKED.split(",")) if ASKED else CORE
 
 #: Where we differ and mean to: in which scenario, at what, and why. Each must still be met somewhere.
 KNOWN = (
@@ -49,7 +51,7 @@ KNOWN = (
     ("replaced_rows|row_changes|generated", r"(\.cdc: false \| true|numAddedChangeFiles: \"0\" \| )", "what became of a file as a whole needs no record"),
     ("row_changes.*", r"[mM]etrics\.materializeSourceTimeMs: only theirs", "no source is materialised apart from the join"),
     ("row_changes.*", r"predicate: \"\[\\\"\(t\.a = s\.a\)", "names with the sides that they belong to"),
-    ("dropped_vectors", r"^drop\.log\[2\]\.(removed|info\.isBlindAppend)", "small vectors stand in the log: no file of them is left"),
+    ("dropped_vectors", r"^(drop\.log\[2\]\.(removed|info)|end\.history\[9\])", "small vectors stand in the log: no file of them is left"),
 )  # fmt: skip
 
 
@@ -140,8 +142,9 @@ def test_what_is_known_to_differ_still_does(told) -> None:
 def test_every_version_has_the_same_rows(told, root: Path, name: str) -> None:
     """Both tables by our own reader, and the row ids where there are any."""
     ours, theirs = (root / f"{who} 100%ü" / name for who in ("ours", "theirs"))
-    newest = len([p for p in (ours / "_delta_log").glob("*.json") if p.stem.isdigit()])
-    for version in range(0 if name == "row_tracking_later" else newest):
+    # Ours has one version more in the end: we have appended to what delta-spark had continued.
+    newest = len([p for p in (theirs / "_delta_log").glob("*.json") if p.stem.isdigit()])
+    for version in range(newest):
         assert rows(ours, version) == rows(theirs, version), version
 
 
@@ -182,9 +185,13 @@ NOT_READ = re.compile("not yet supported by the deltalake reader|[Vv]oid|null")
 
 
 @pytest.mark.parametrize("name", PLAYED)
-def test_deltalake_and_duckdb_read_what_they_support(elsewhere, root: Path, name: str) -> None:
+def test_deltalake_and_duckdb_read_what_they_support(told, elsewhere, root: Path, name: str) -> None:
     path, read = root / "ours 100%ü" / name, 0
+    # Versions behind these are delta-spark's, whose INT96 not everybody reads.
+    own = sum(step["versions"] for step in told["ours"]["play"][name]["steps"])
     for version, found in elsewhere[name].items():
+        if int(version) >= own:
+            continue
         ours = alluvium.open(str(path), version=int(version))
         # deltalake takes mapped columns of a legacy protocol for missing ones, whoever wrote them.
         is_mapped = ours.properties.get("delta.columnMapping.mode", "none") != "none"
