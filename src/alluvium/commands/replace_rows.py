@@ -65,7 +65,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
         try:
             done = apply_changes(spark, target, changes, verb, mode)
         except (CommitConflict, InvalidRequest, UnsupportedFeature):
-            # Certainly not committed: an outcome that is unknown may need the files.
+            # Certainly not committed. An outcome that is unknown may need the files.
             fresh.discard()
             raise
     assert isinstance(done, Committed)
@@ -107,9 +107,16 @@ class _FreshRows:
         self._rows = complete(df, target.schema, self._plan, request.assignment)
 
     def complete(self, changes: FileChanges, counts: Counts) -> FileChanges:
-        """The changes of the deletion, and the files of these rows."""
+        """The changes of the deletion, and the files of these rows; nothing of them is left where that fails."""
+        try:
+            return self._completed(changes, counts)
+        except BaseException:
+            self.discard()
+            raise
+
+    def _completed(self, changes: FileChanges, counts: Counts) -> FileChanges:
         recorded = changes.change_files
-        # "When change data files are there, readers must use only them": then they tell of new rows, too.
+        # Readers of changes look at nothing else in a version that has change files: then these tell of new rows, too.
         records = is_recorded(self._target) and recorded is not None and recorded.num_rows > 0
         df = self._rows.df.persist(StorageLevel.MEMORY_AND_DISK) if records else self._rows.df
         try:
