@@ -125,7 +125,6 @@ class TableMachine(RuleBasedStateMachine):
             builder = builder.property(key, value)
         self.table = builder.execute()
         self.versions: list[dict[int, Row]] = [{}]
-        self.steps: dict[int, Step] = {}
         self.ids: dict[int, tuple[int, int]] = {}
         self.used: set[int] = set()
         self._append({i: Row(i, f"v{i}") for i in range(0, KEYS, 2)})
