@@ -124,13 +124,15 @@ class CommitConflict(AlluviumError):
 
     Attributes:
         conflicts: One `Conflict` a rule that was broken; never empty.
+        attempts: Commits tried.
     """
 
     default_code = "commit-conflict"
 
-    def __init__(self, message: str, *, conflicts: Iterable[Conflict], **where: object) -> None:
+    def __init__(self, message: str, *, conflicts: Iterable[Conflict], attempts: int = 1, **where: object) -> None:
         super().__init__(message, **where)  # type: ignore[arg-type]
         self.conflicts = tuple(conflicts)
+        self.attempts = attempts
 
 
 class CommitUnknown(AlluviumError):

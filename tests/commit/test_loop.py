@@ -89,3 +89,26 @@ def test_attempts_are_bounded() -> None:
     log = CounterLog(script=["lose"] * 10)
     with pytest.raises(CommitConflict, match="gave up after 3 attempts"):
         commit(log, "a", 0, RetryPolicy(max_attempts=3), sleep=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "told"),
+    [
+        (
+            1_700_000_000_123,
+            "version 0 by MERGE of another engine at 2023-11-14 22:13:20.123Z was committed first: it did (a, b)",
+        ),
+        (None, "version 0 by MERGE of another engine was committed first: it did (a, b)"),
+        # The winner's word may be anything.
+        (10**17, "version 0 by MERGE of another engine was committed first: it did (a, b)"),
+    ],
+)
+def test_a_conflict_tells_who_won_when_and_on_what(timestamp_ms: int | None, told: str) -> None:
+    class Told(CounterLog):
+        def conflicts(self, draft: str, base: int, winner: bytes) -> tuple[Conflict, ...]:
+            return (Conflict("test", base, "MERGE", "it did", ("a", "b"), "another engine", timestamp_ms),)
+
+    with pytest.raises(CommitConflict) as caught:
+        commit(Told(script=["lose"]), "a", 0)
+    assert caught.value.message == told
+    assert caught.value.attempts == 1

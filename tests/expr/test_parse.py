@@ -77,6 +77,11 @@ ZONE = "America/New_York"
         ('s = "dq"', "(s = 'dq')"),
         ("s NOT LIKE 'a%'", "(NOT (s LIKE 'a%'))"),
         ("i NOT BETWEEN 1 AND 2 AND b", "((NOT ((i >= 1) AND (i <= 2))) AND b)"),
+        ("b AND NOT between(i, 1, 2) AND b", "((b AND (NOT ((i >= 1) AND (i <= 2)))) AND b)"),
+        (
+            "i NOT BETWEEN (1) AND (2) AND between(i, 1, 2)",
+            "((NOT ((i >= 1) AND (i <= 2))) AND ((i >= 1) AND (i <= 2)))",
+        ),
         ("NOT i = 1 AND b", "((NOT (i = 1)) AND b)"),
         ("b OR i = 1 AND s = 'x'", "(b OR ((i = 1) AND (s = 'x')))"),
         ("CASE WHEN b AND i = 1 THEN b END OR b", "(CASE WHEN (b AND (i = 1)) THEN b END OR b)"),

@@ -78,7 +78,7 @@ class DeltaMergeBuilder:
 
         Args:
             dry_run: Only tell how many rows, and which files, would be touched.
-            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
 
         Returns:
             One row: `num_affected_rows`, `num_updated_rows`, `num_deleted_rows`, `num_inserted_rows`. All figures
@@ -88,7 +88,7 @@ class DeltaMergeBuilder:
             InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
                 (`multiple-matches`), there are no clauses or unreachable ones, or new rows do not fit the table.
             UnsupportedFeature: The table needs a writer that we are not.
-            CommitConflict: Another writer touched what was read; the error names it.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
         request = replace(self._request, evolves=evolves)

@@ -212,7 +212,7 @@ class DeltaTable:
         Args:
             condition: SQL text or a column; it may name the table by its alias.
             dry_run: Only tell how many rows, and which files, would be touched.
-            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
 
         Returns:
             The version, and metrics under the history's names (`numDeletedRows`, ...); `attempts` is 0 where no row
@@ -221,7 +221,7 @@ class DeltaTable:
         Raises:
             InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
             UnsupportedFeature: The table needs a writer that we are not.
-            CommitConflict: Another writer touched what was read; the error names it.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         given = None if condition is None else expression_argument(condition, "'condition'")
         return delete_rows(
@@ -241,7 +241,7 @@ class DeltaTable:
             condition: SQL text or a column; it may name the table by its alias.
             set: Column, or dotted field of one, to its new value: SQL text or a column over the row's old values.
             dry_run: Only tell how many rows, and which files, would be touched.
-            retry: How often a commit that lost a race is tried again, where the winner touched nothing that was read.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
 
         Returns:
             As of `delete`, with `numUpdatedRows`.
@@ -250,7 +250,7 @@ class DeltaTable:
             InvalidRequest: The condition or a value does not resolve (`invalid-expression`), a column is unknown
                 (`unknown-column`) or set twice (`assigned-twice`), or new rows break a constraint.
             UnsupportedFeature: The table needs a writer that we are not.
-            CommitConflict: Another writer touched what was read; the error names it.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
         values = set_argument(set, "'set'")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.repeat import until_committed
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
@@ -35,7 +36,7 @@ from alluvium.plan.changes import (
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
 
 #: How a table is called in expressions where its owner gave no name.
@@ -56,16 +57,28 @@ def delete_rows(
     Raises:
         InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    started = time.monotonic()
-    name = alias or TABLE
+    attempt = partial(_attempt, spark, condition, engine, alias or TABLE, dry_run, time.monotonic())
+    return until_committed(spark, snapshot, retry, attempt)
+
+
+def _attempt(
+    spark: SparkSession,
+    condition: Column | str | None,
+    engine: str,
+    name: str,
+    dry_run: bool,
+    started: float,
+    snapshot: Snapshot,
+    retry: RetryPolicy,
+) -> Committed | Preview:
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
-        found = None if condition is None else resolve_condition(rows, condition, "the condition of DELETE")
+        found = None if condition is None else _resolved(rows, condition)
         where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
         shown = ["true"] if found is None else [shown_text(rows, found, name)]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
@@ -74,13 +87,12 @@ def delete_rows(
         if _goes_whole(candidates, certain):
             return _remove_whole(target, candidates, where, verb, dry_run)
         mode = mode_of(target, candidates)
-        goes = sf.lit(True) if condition is None else _column(condition)
-        changes = RowChanges(partial(_rows, spark, goes, name), candidates, where, writes=False)
+        changes = RowChanges(partial(_rows, spark, condition, name), candidates, where, writes=False)
         return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
-def _column(condition: Column | str) -> Column:
-    return sf.expr(condition) if isinstance(condition, str) else condition
+def _resolved(rows: DataFrame, condition: Column | str) -> Resolved:
+    return resolve_condition(rows, condition, "the condition of DELETE")
 
 
 def _goes_whole(candidates: Candidates, certain: pa.Array) -> bool:
@@ -114,10 +126,13 @@ def _remove_whole(
     return target.commit(FileChanges(nothing, (), verb.operation, read=read, touched=touched, describe=describe))
 
 
-def _rows(spark: SparkSession, condition: Column, alias: str, candidates: Candidates, copies: bool) -> DataFrame:
+def _rows(
+    spark: SparkSession, condition: Column | str | None, alias: str, candidates: Candidates, copies: bool
+) -> DataFrame:
     """The candidates' rows, and whether they go; `copies` come for free."""
     rows = read_native(spark, candidates, is_even=True).alias(alias)
-    kind = sf.when(condition, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
+    goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
+    kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
 
 

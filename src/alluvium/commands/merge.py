@@ -15,7 +15,8 @@ from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
-from alluvium.commands.merge_source import BROADCAST_BYTES, SourceFigures, keep_source
+from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
+from alluvium.commands.repeat import until_committed
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -76,10 +77,18 @@ def merge_rows(
         InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
             (`multiple-matches`), clauses are missing or never reached, or new rows do not fit the table.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    with _prepared(spark, snapshot, request, retry) as merge:
-        return merge.run(snapshot, engine, dry_run)
+    started = time.monotonic()
+
+    def attempt(base: Snapshot, policy: RetryPolicy) -> Committed | Preview:
+        with _merging(spark, base, request, source, policy, started) as merge:
+            return merge.run(base, engine, dry_run)
+
+    with _kept(snapshot, request) as source:
+        # Rows that were read from an older version would be merged into a newer one.
+        obstacle = "its source was read from the table itself" if source.is_own else None
+        return until_committed(spark, snapshot, retry, attempt, obstacle)
 
 
 def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> MergeExplanation:
@@ -89,29 +98,47 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
         InvalidRequest: Expressions do not resolve (`invalid-expression`), or clauses are missing or never reached.
         UnsupportedFeature: The table needs a writer that we are not.
     """
-    with _prepared(spark, snapshot, request, DEFAULT_RETRY) as merge:
+    started = time.monotonic()
+    with (
+        _kept(snapshot, request) as source,
+        _merging(spark, snapshot, request, source, DEFAULT_RETRY, started) as merge,
+    ):
         planned = merge.plan(snapshot)
         broadcasts = planned.rows.broadcasts
         return explain_merge(planned.candidates, planned.mode, planned.figures, request.clauses, broadcasts=broadcasts)
 
 
 @contextmanager
-def _prepared(spark: SparkSession, snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> Iterator[_Merge]:
-    started = time.monotonic()
+def _kept(snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
+    """The source, computed once however often the merge is carried out."""
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        source = keep_source(request.source)
-        request = replace(request, source=source.rows)
-        rows = None
+        source = keep_source(request.source, snapshot.store.url)
         try:
-            target = _target(snapshot, request, retry)
-            rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
+            yield source
+        finally:
+            source.release()
+
+
+@contextmanager
+def _merging(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    request: MergeRequest,
+    source: MergeSource,
+    retry: RetryPolicy,
+    started: float,
+) -> Iterator[_Merge]:
+    with locating(snapshot.store, snapshot.version):
+        ensure_writable(snapshot.config)
+        request = replace(request, source=source.rows)
+        target = _target(snapshot, request, retry)
+        rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
+        try:
             yield _Merge(spark, target, request, rows, started)
         finally:
-            if rows is not None:
-                rows.release()
-            source.release()
+            rows.release()
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
@@ -166,7 +193,8 @@ class _Merge:
         changes = RowChanges(
             partial(p.rows.rows, has_values=p.mode is RowChangeMode.MASK_ROWS),
             p.candidates,
-            p.where,
+            # Such a source depends on rows that the condition does not speak of.
+            None if p.rows.source.is_own else p.where,
             # Rows that met are kept anyway; numbers are made once.
             keeps=p.rows.only_inserts or bool(p.rows.numbered),
             inserts=bool(self.request.of(When.NOT_MATCHED)),

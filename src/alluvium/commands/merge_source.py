@@ -15,6 +15,7 @@ from alluvium.expr import tree
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve
+from alluvium.spark.statement import reads_table
 from alluvium.spark.types import from_spark
 
 #: By which a row of the source is known behind a join: a number of its own, never null.
@@ -65,10 +66,12 @@ class MergeSource:
     Attributes:
         rows: As they were given; expressions are resolved over them.
         numbered: With `NUMBER`.
+        is_own: Whether they come out of the table that they are merged into.
     """
 
     rows: DataFrame
     numbered: DataFrame
+    is_own: bool = False
 
     def measure(self, table: DataFrame, condition: Resolved | None, schema: Struct) -> SourceFigures:
         """Counts the rows, and finds the bounds of their keys: one job, the first that computes the source.
@@ -107,8 +110,13 @@ class MergeSource:
         self.numbered._jdf.queryExecution().analyzed().rdd().unpersist(False)
 
 
-def keep_source(source: DataFrame) -> MergeSource:
-    """Numbers a source, and sees to it that it is computed once, by the first job that asks for it."""
+def keep_source(source: DataFrame, url: str) -> MergeSource:
+    """Numbers a source, and sees to it that it is computed once, by the first job that asks for it.
+
+    Args:
+        source: The rows.
+        url: Of the table that they are merged into.
+    """
     number = sf.monotonically_increasing_id().alias(NUMBER)
     numbered = source.select("*", number).localCheckpoint(eager=False)
-    return MergeSource(numbered.drop(NUMBER), numbered)
+    return MergeSource(numbered.drop(NUMBER), numbered, reads_table(source, url))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
+from alluvium.commands.repeat import until_committed
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
@@ -25,7 +26,7 @@ from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation,
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assignments
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 
@@ -49,6 +50,10 @@ class UpdateRequest:
         """By which expressions are resolved."""
         return self.alias or TABLE
 
+    def resolved(self, rows: DataFrame) -> Resolved | None:
+        """The condition, over rows of the table under its name."""
+        return None if self.condition is None else resolve_condition(rows, self.condition, "the condition of UPDATE")
+
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
         defaults = default_values(target)
@@ -69,18 +74,28 @@ def update_rows(
         InvalidRequest: The condition or a value does not resolve (`invalid-expression`), columns are unknown or set
             twice, new rows do not fit the table, or it is append-only.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    started = time.monotonic()
+    attempt = partial(_attempt, spark, request, engine, dry_run, time.monotonic())
+    return until_committed(spark, snapshot, retry, attempt)
+
+
+def _attempt(
+    spark: SparkSession,
+    request: UpdateRequest,
+    engine: str,
+    dry_run: bool,
+    started: float,
+    snapshot: Snapshot,
+    retry: RetryPolicy,
+) -> Committed | Preview:
     name, schema = request.name, snapshot.config.schema
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
-        found = None
-        if request.condition is not None:
-            found = resolve_condition(rows, request.condition, "the condition of UPDATE")
+        found = request.resolved(rows)
         ensure_no_identities(target, request.assigned(target, rows).columns)
         where = None if found is None else condition_tree(rows, found, schema, name)
         shown = [] if found is None else [shown_text(rows, found, name)]
@@ -104,11 +119,11 @@ class _Update:
 
     def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
         """The candidates' rows with their new values; `copies` come for free."""
-        schema, given = self.target.schema, self.request.condition
+        schema = self.target.schema
         frame = read_native(self.spark, candidates, is_even=True).alias(self.request.name)
-        condition = sf.expr(given) if isinstance(given, str) else given
+        found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.
-        hit = sf.lit(True) if condition is None else sf.coalesce(condition, sf.lit(False))
+        hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))
         values = self.request.assigned(self.target, frame)
         after = []
         for f in schema.fields:

@@ -6,6 +6,7 @@ and the one hard question: whose entry is it, when the store's answer is lost or
 
 from __future__ import annotations
 
+import datetime
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ WinnerT = TypeVar("WinnerT")
 
 #: Publications of one and the same entry before an unanswering store is given up on.
 _MAX_UNKNOWN = 3
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +102,13 @@ def commit(
         entry = port.assemble(draft, base)
         if _publish(port, entry):
             return Published(entry, base, attempts)
-        base = _rebase(port, draft, base, entry)
+        base = _rebase(port, draft, base, entry, attempts)
         delay = next(delays, None)
         if delay is None:
             raise CommitConflict(
                 f"gave up after {attempts} attempts: other writers were faster each time",
                 conflicts=[Conflict("attempts-exhausted", entry.version, None, "lost every race")],
+                attempts=attempts,
                 code="attempts-exhausted",
                 url=port.url,
                 version=entry.version,
@@ -133,19 +136,37 @@ def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
     )
 
 
-def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, entry: Entry) -> BaseT:
+def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, entry: Entry, attempts: int) -> BaseT:
     newer, winners = port.refresh(base)
     found = [c for winner in winners for c in port.conflicts(draft, base, winner)]
     if found:
         first = found[0]
         more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        by = f" by {first.operation}" if first.operation else ""
         raise CommitConflict(
-            f"version {first.version}{by} was committed first: {first.message}{more}",
+            f"version {first.version}{_winner(first)} was committed first: {first.message}{_shown(first)}{more}",
             conflicts=found,
+            attempts=attempts,
             code=first.rule,
             url=port.url,
             version=entry.version,
             hint="read the table again and repeat the operation",
         )
     return newer
+
+
+def _winner(conflict: Conflict) -> str:
+    """Who won, as far as the commit says: operation, engine, time."""
+    by = f" by {conflict.operation}" if conflict.operation else ""
+    engine = f" of {conflict.engine}" if conflict.engine else ""
+    if conflict.timestamp_ms is None:
+        return by + engine
+    # The winner's word: a time that no calendar has says nothing.
+    try:
+        moment = _EPOCH + datetime.timedelta(milliseconds=conflict.timestamp_ms)
+    except OverflowError:
+        return by + engine
+    return f"{by}{engine} at {moment.isoformat(sep=' ', timespec='milliseconds')}Z"
+
+
+def _shown(conflict: Conflict) -> str:
+    return f" ({', '.join(conflict.paths)})" if conflict.paths else ""

@@ -105,7 +105,8 @@ class _Reader:
         if not tokens:
             raise _invalid("is empty", self.text)
         try:
-            return self._condition(tokens, _matching(tokens, self.text), 0, len(tokens), 0)
+            close = _matching(tokens, self.text)
+            return self._condition(_with_calls(tokens, close), close, 0, len(tokens), 0)
         except RecursionError:
             raise _invalid("is nested too deeply", self.text) from None
 
@@ -198,7 +199,11 @@ class _Reader:
             return self.binder.cast(self._expression(node.this), _data_type(node.args["to"]))
         if kind is exp.Anonymous and isinstance(node.this, str):
             _ensure_only(node, "this", "expressions")
-            return self.binder.call(node.this, tuple(self._expression(a) for a in node.expressions))
+            given = tuple(self._expression(a) for a in node.expressions)
+            # As Catalyst of Spark 4 prints a BETWEEN.
+            if node.this.casefold() == "between" and len(given) == 3:
+                return self._between(*given)
+            return self.binder.call(node.this, given)
         return self._boolean(node, kind)
 
     def _both(self, node: exp.Expression) -> tuple[tree.Expression, tree.Expression]:
@@ -225,11 +230,14 @@ class _Reader:
             _ensure_only(node, "this", "low", "high", "negate")
             child = self._expression(node.this)
             low, high = (self._expression(node.args[x]) for x in ("low", "high"))
-            return _negated(node, tree.And(binder.compare(">=", child, low), binder.compare("<=", child, high)))
+            return _negated(node, self._between(child, low, high))
         if kind is exp.Like:
             _ensure_only(node, "this", "expression", "negate")
             return _negated(node, binder.like(*self._both(node)))
         return self._branches(node, kind)
+
+    def _between(self, child: tree.Expression, low: tree.Expression, high: tree.Expression) -> tree.Expression:
+        return tree.And(self.binder.compare(">=", child, low), self.binder.compare("<=", child, high))
 
     def _is(self, node: exp.Expression) -> tree.Expression:
         _ensure_only(node, "this", "expression", "negate")
@@ -400,6 +408,20 @@ def _matching(tokens: Sequence[Token], text: str) -> list[int]:
     if any(tokens[i].token_type != TokenType.CASE for i in pending):
         raise _invalid("has unbalanced brackets", text)
     return close
+
+
+def _with_calls(tokens: Sequence[Token], close: list[int]) -> list[Token]:
+    """The tokens, `between` being a name where it is called with three arguments: so Catalyst of Spark 4 prints it."""
+    found = list(tokens)
+    for i, token in enumerate(tokens[:-1]):
+        if token.token_type == TokenType.BETWEEN and tokens[i + 1].token_type == TokenType.L_PAREN:
+            commas, at = 0, i + 2
+            while at < close[i + 1]:
+                commas += tokens[at].token_type == TokenType.COMMA
+                at = close[at] + 1
+            if commas == 2:
+                found[i] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
+    return found
 
 
 def _split(tokens: Sequence[Token], close: list[int], start: int, end: int, kind: TokenType) -> list[tuple[int, int]]:

@@ -15,11 +15,14 @@ class RetryPolicy:
         max_attempts: Publications tried in all; 1 never retries.
         first_delay_ms: Upper end of the first pause.
         max_delay_ms: Upper end of any pause.
+        max_repeats: How often a verb over rows is carried out anew because a winner touched rows that it had read, or
+            files that it changes; 0 never.
     """
 
     max_attempts: int = 100
     first_delay_ms: int = 10
     max_delay_ms: int = 2_000
+    max_repeats: int = 20
 
     def delays_s(self) -> Iterator[float]:
         """The pause before each further attempt, in seconds."""

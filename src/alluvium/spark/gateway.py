@@ -54,6 +54,7 @@ class Java:
     task_context_class: JavaObject
     expression_utils: JavaObject
     subquery_expression: JavaObject
+    compute_current_time: JavaObject
     folding_rules: tuple[JavaObject, ...]
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
@@ -124,6 +125,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
         expression_utils=sql.classic.ExpressionUtils,
         subquery_expression=catalyst.expressions.SubqueryExpression,
+        compute_current_time=catalyst.optimizer.ComputeCurrentTime,
         folding_rules=(
             catalyst.optimizer.NullPropagation,
             catalyst.optimizer.ConstantFolding,

@@ -20,6 +20,7 @@ from alluvium.spark.failures import Unresolvable, analysis_problem
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.names import to_logical
 from alluvium.spark.session import time_zone
+from alluvium.spark.statement import settled
 from alluvium.spark.types import from_spark
 
 
@@ -75,6 +76,7 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
     found = plan.expressions().head().child()
     if not subqueries and java.subquery_expression.hasSubquery(found):
         raise _invalid(what, "subqueries are not supported", "run the subquery first, or use a merge")
+    found = settled(found, plan)
     return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found, plan)
 
 

@@ -1,0 +1,82 @@
+"""A verb whose commit lost to one that touched its rows is carried out anew, on the version that the winner made."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import SparkSession
+
+from alluvium.delta.config import TableConfig
+from alluvium.delta.snapshot import Snapshot, refresh
+from alluvium.errors import CommitConflict
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import RetryPolicy
+from alluvium.spark.statement import one_statement
+
+log = logging.getLogger("alluvium")
+
+#: Where another attempt would say nothing new: it was our own commit, or there were attempts enough.
+_FINAL = frozenset({"concurrent-transaction", "attempts-exhausted"})
+
+
+def until_committed(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    retry: RetryPolicy,
+    attempt: Callable[[Snapshot, RetryPolicy], Committed | Preview],
+    obstacle: str | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+) -> Committed | Preview:
+    """Carries a verb out; again on the newest version where a winner's commit touched what was read.
+
+    A lost attempt leaves nothing, so that the repetition is an execution of its own after the winner: the outcome is
+    that of a serial order, whatever the winner did. It means the same only if the expressions do: they are
+    deterministic, the time stands still, and the columns are as they were.
+
+    Args:
+        spark: The session.
+        snapshot: The version to begin with.
+        retry: How often to commit, and to repeat.
+        attempt: Plans, locates, writes and commits on a version; what it wrote is gone where it raises a conflict.
+        obstacle: Why it may not be repeated, whatever its expressions are.
+        sleep: Waits between repetitions (seconds).
+
+    Raises:
+        CommitConflict: The verb may not be repeated, or lost every time; the hint says which.
+    """
+    spent = repeated = 0
+    delays = retry.delays_s()
+    with one_statement(spark) as statement:
+        while True:
+            try:
+                done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
+            except CommitConflict as error:
+                spent += error.attempts
+                if error.code in _FINAL:
+                    raise
+                newest = refresh(snapshot)
+                reason = obstacle
+                if not statement.is_repeatable:
+                    reason = "its values are not deterministic"
+                elif not _is_same_table(snapshot.config, newest.config):
+                    reason = "the table's columns are no longer what they were"
+                elif repeated >= retry.max_repeats or spent >= retry.max_attempts:
+                    reason = f"it was carried out {repeated + 1} times, as often as retry allows"
+                if reason is not None:
+                    error.hint = f"not repeated by itself, because {reason}: look at the table, then repeat it"
+                    raise
+                log.warning("carried out anew on version %d: %s", newest.version, error.message)
+                snapshot = newest
+            else:
+                return done if isinstance(done, Preview) else replace(done, attempts=done.attempts + spent)
+            repeated += 1
+            sleep(next(delays, 0.0))
+
+
+def _is_same_table(before: TableConfig, after: TableConfig) -> bool:
+    """Whether expressions over the table mean the same: it has every column that it had, as it was."""
+    fields = {f.name: f.type for f in after.schema.fields}
+    return before.metadata.id == after.metadata.id and all(fields.get(f.name) == f.type for f in before.schema.fields)
