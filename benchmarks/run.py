@@ -268,6 +268,9 @@ def main() -> int:
                 rounds = workload.quick_rounds if args.quick else workload.rounds
                 try:
                     all_results[workload] = measure(workload, bench, fleet, rounds, status.update)
+                    # A run of an hour that is ended before its table has told something, too.
+                    told = {engine: f"{s.median:.2f} s" for engine, s in all_results[workload].items()}
+                    console.print(f"{workload.name}: {told}", highlight=False)
                 except WorkerFailed as failure:
                     console.print(f"[red]{failure}[/]", markup=True)
                     fleet.stop()
