@@ -168,3 +168,9 @@ def test_lists_and_rows_are_collected() -> None:
 def test_many_keys_of_different_lengths() -> None:
     rows = [{"k": k, "s": 1} for n in range(7) for k in range(n, 50)]
     assert merged(rows, aggregation(rule("s", "sum"))) == sorted(((k, min(k + 1, 7)) for k in range(50)), key=repr)
+
+
+def test_texts_that_are_empty_add_nothing() -> None:
+    """`FieldListaggAgg`: neither the text nor a delimiter."""
+    rows = [{"k": 1, "s": text} for text in ("", "a", "", "b", None, "")] + [{"k": 2, "s": ""}, {"k": 2, "s": ""}]
+    assert merged(rows, aggregation(rule("s", "listagg"))) == [(1, "a,b"), (2, "")]

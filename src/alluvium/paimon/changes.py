@@ -15,7 +15,14 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon.manifest import read_entries
 from alluvium.paimon.partitions import partitions_of
-from alluvium.paimon.scan import Selection, is_data_evolution, plan_entries, plan_files, visible_entries
+from alluvium.paimon.scan import (
+    Selection,
+    is_data_evolution,
+    plan_entries,
+    plan_files,
+    seen_by_batches,
+    visible_entries,
+)
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, list_tags, read_changelog
@@ -86,6 +93,8 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
     lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
     entries = read_entries(snapshot.store, lists) if lists else ENTRIES.empty_table()
     entries = entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
+    if mode == "delta":
+        entries = entries.filter(seen_by_batches(snapshot, entries))
     if is_data_evolution(snapshot):
         raise UnsupportedFeature(
             "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)

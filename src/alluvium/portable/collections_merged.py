@@ -76,6 +76,9 @@ def _is_distinct(parameters: dict[str, str]) -> bool:
 def _listagg(state: str | None, value: str | None, parameters: dict[str, str]) -> str | None:
     if state is None or value is None:
         return value if state is None else state
+    if not state or not value:
+        # `FieldListaggAgg`: what is empty adds nothing, not even the delimiter.
+        return state or value
     delimiter = parameters.get("list-agg-delimiter", ",")
     if not _is_distinct(parameters):
         return f"{state}{delimiter}{value}"

@@ -115,7 +115,10 @@ def _folded(c: _Column, operator: str) -> str:
 
 
 def _listagg(c: _Column) -> str:
-    joined = f"array_join({c.in_order()}, {quote_text(c.parameters.get('list-agg-delimiter', ','))})"
+    # Texts that are empty add nothing, not even the delimiter.
+    joined = (
+        f"array_join(filter({c.in_order()}, x -> x <> ''), {quote_text(c.parameters.get('list-agg-delimiter', ','))})"
+    )
     return f"if(count({c.name}) = 0, cast(null as string), {joined})"
 
 
