@@ -35,7 +35,7 @@ from alluvium.plan.changes import TOUCHED_FILES, Committed, FileChanges, Operati
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 #: The verbs' version writes a checkpoint, so that the requests of one are among those that fail.
 PROPERTIES = {
@@ -201,7 +201,6 @@ def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Pat
                 shutil.rmtree(url)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("made", MODES, indirect=True)
 @pytest.mark.parametrize("when", list(When), ids=lambda when: when.value)
 def test_each_request_of_a_whole_merge_fails_once(spark, tmp_path: Path, made: Path, when: When) -> None:
