@@ -20,7 +20,6 @@ from alluvium.paimon.scan import (
     is_data_evolution,
     plan_entries,
     plan_files,
-    seen_by_batches,
     visible_entries,
 )
 from alluvium.paimon.snapshot import Snapshot
@@ -92,9 +91,8 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
     documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
     lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
     entries = read_entries(snapshot.store, lists) if lists else ENTRIES.empty_table()
+    # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
     entries = entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
-    if mode == "delta":
-        entries = entries.filter(seen_by_batches(snapshot, entries))
     if is_data_evolution(snapshot):
         raise UnsupportedFeature(
             "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)

@@ -137,15 +137,11 @@ def visible_entries(snapshot: Snapshot) -> pa.Table:
 
     Specification: "Deletion vectors on, or merge-engine first-row: batch reads use only level>0 files".
     """
-    return snapshot.entries.filter(seen_by_batches(snapshot, snapshot.entries))
-
-
-def seen_by_batches(snapshot: Snapshot, entries: pa.Table) -> pa.ChunkedArray:
-    """Which of some files batch readers see, be they of a state or of changes (`batchScanSkipLevel0`)."""
-    seen = pc.not_equal(entries["bucket"], _POSTPONED)
+    entries = snapshot.entries
+    entries = entries.filter(pc.not_equal(entries["bucket"], _POSTPONED))
     if snapshot.schema.primary_keys and not merges_on_read(snapshot):
-        seen = pc.and_(seen, pc.greater(entries["level"], 0))
-    return seen
+        entries = entries.filter(pc.greater(entries["level"], 0))
+    return entries
 
 
 def plan_read_optimized(snapshot: Snapshot) -> ScanPlan:
