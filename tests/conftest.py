@@ -24,6 +24,20 @@ collect_ignore_glob = [
 ]
 
 
+class _MarkByFixture:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Who asks for a session needs a JVM, whether or not the test says so: `-m "not spark"` has none."""
+        for item in items:
+            for name in ("spark", "connect"):
+                if name in getattr(item, "fixturenames", ()) and not item.get_closest_marker(name):
+                    item.add_marker(name)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_MarkByFixture())
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A process has a classic session or one of Connect; where both kinds were asked for, those of Connect wait."""

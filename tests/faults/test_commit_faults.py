@@ -39,6 +39,7 @@ def requests_of_one_commit(tmp_path: Path) -> int:
     return len(store.requests)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*its checkpoint is not")
 @pytest.mark.parametrize("crash", [False, True])
 @pytest.mark.parametrize("when", list(When))

@@ -98,6 +98,7 @@ def copy(made: Path, url: Path) -> None:
         shutil.copytree(made, url)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("crash", [False, True], ids=["soft", "crash"])
 @pytest.mark.parametrize("when", list(When), ids=lambda when: when.value)
 @pytest.mark.parametrize("name", KINDS)
