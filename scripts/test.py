@@ -1,8 +1,8 @@
 """The whole test suite in phases: test.py [PHASE ...] (`make test`). Runs inside `.venv`.
 
-Lint comes first; then two lanes side by side, each one phase after the other, for most of a phase is spent waiting for
-one thread of a JVM. Every phase runs even if an earlier one failed, so that one run tells everything; what a phase
-prints is shown when it ends, the summary and the totals of all stand at the end. The exit code is 1 if any failed.
+Lint comes first; then two phases at a time, for most of a phase is spent waiting for one thread of a JVM. Every phase
+runs even if an earlier one failed, so that one run tells everything; what a phase prints is shown when it ends, the
+summary and the totals of all stand at the end. The exit code is 1 if any failed.
 """
 
 from __future__ import annotations
@@ -81,11 +81,41 @@ PHASES = (
 )
 
 
-#: Run beside the others. The judges and the tables of others are read only; what else writes into the project's folder
-#: (a warehouse, caches) stays in one lane.
-SECOND_LANE = ("interop", "conformance", "connect")
+#: The long ones first, so that the two lanes end together; what is not named here follows.
+LONG_FIRST = ("interop", "spark", "connect", "conformance", "slow", "unit", "spark40")
+#: They write into the project's folder (a warehouse): never two of them side by side.
+IN_FOLDER = frozenset({"spark", "spark40", "cluster"})
+LANES = 2
 
 _printing = threading.Lock()
+
+
+class Queue:
+    """Phases that wait for a lane."""
+
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        order = {name: place for place, name in enumerate(LONG_FIRST)}
+        self._waiting = sorted(phases, key=lambda phase: order.get(phase.name, len(order)))
+        self._running: set[str] = set()
+        self._changed = threading.Condition()
+
+    def take(self) -> Phase | None:
+        """The next phase that may run beside those that do; waits where there is none; None at the end."""
+        with self._changed:
+            while self._waiting:
+                is_free = not self._running & IN_FOLDER
+                found = next((p for p in self._waiting if is_free or p.name not in IN_FOLDER), None)
+                if found is not None:
+                    self._waiting.remove(found)
+                    self._running.add(found.name)
+                    return found
+                self._changed.wait()
+            return None
+
+    def done(self, phase: Phase) -> None:
+        with self._changed:
+            self._running.discard(phase.name)
+            self._changed.notify_all()
 
 
 def count(report: Path) -> tuple[int, int, int]:
@@ -119,15 +149,21 @@ def run(phase: Phase, scratch: Path) -> Outcome:
 
 def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
     """The outcomes, in the order of the phases."""
-    first = [phase for phase in phases if phase.name == "lint"]
-    lanes = [
-        [phase for phase in phases if phase not in first and (phase.name in SECOND_LANE) is second]
-        for second in (False, True)
-    ]
-    outcomes = [run(phase, scratch) for phase in first]
-    with ThreadPoolExecutor(len(lanes)) as pool:
-        for lane in pool.map(lambda lane: [run(phase, scratch) for phase in lane], lanes):
-            outcomes += lane
+    outcomes = [run(phase, scratch) for phase in phases if phase.name == "lint"]
+    queue = Queue([phase for phase in phases if phase.name != "lint"])
+
+    def lane() -> list[Outcome]:
+        found = []
+        while (phase := queue.take()) is not None:
+            try:
+                found.append(run(phase, scratch))
+            finally:
+                queue.done(phase)
+        return found
+
+    with ThreadPoolExecutor(LANES) as pool:
+        for future in [pool.submit(lane) for _ in range(LANES)]:
+            outcomes += future.result()
     return sorted(outcomes, key=lambda outcome: phases.index(outcome.phase))
 
 
