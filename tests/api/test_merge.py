@@ -246,17 +246,22 @@ def test_a_preview_tells_rows_and_files(spark, tmp_path, mode):
     assert sorted(Path(path).rglob("*")) == files
 
 
-def _jobs(spark) -> dict[int, int]:
-    """How many rows each job, so far, has written for others to read."""
+def _jobs(spark) -> dict[int, list[int]]:
+    """The jobs so far, with their stages."""
     context = spark.sparkContext._jsc.sc()
     context.listenerBus().waitUntilEmpty()
-    store = context.statusStore()
-    jobs = store.jobsList(None)
+    jobs = context.statusStore().jobsList(None)
     found = {}
     for job in (jobs.apply(n) for n in range(jobs.size())):
-        stages = [store.lastStageAttempt(job.stageIds().apply(n)) for n in range(job.stageIds().size())]
-        found[job.jobId()] = sum(stage.shuffleWriteRecords() for stage in stages)
+        found[job.jobId()] = [job.stageIds().apply(n) for n in range(job.stageIds().size())]
     return found
+
+
+def _moved(spark, before: dict[int, list[int]]) -> int:
+    """How many rows the jobs since then have written for others to read."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    new = {stage for job, stages in _jobs(spark).items() if job not in before for stage in stages}
+    return sum(store.lastStageAttempt(stage).shuffleWriteRecords() for stage in new)
 
 
 @pytest.mark.parametrize("broadcast", [True, False])
@@ -268,9 +273,9 @@ def test_rows_of_the_table_are_not_moved(spark, tmp_path, mode, broadcast):
         source(spark, "(5, 1, 's5'), (6, 0, 's6'), (9999, 1, 'n')").alias("s"), "t.id = s.id"
     )
     merge = merge.whenMatchedUpdateAll().whenNotMatchedInsertAll()
-    before = set(_jobs(spark))
+    before = _jobs(spark)
     run = merge.execute if broadcast else lambda: _without_broadcasts(spark, merge.execute)
     assert tuple(run().first()) == (3, 2, 0, 1)
-    moved = sum(written for job, written in _jobs(spark).items() if job not in before)
+    moved = _moved(spark, before)
     assert moved < 100 if broadcast else moved > 2000
     assert len(rows_of(table)) == 5001

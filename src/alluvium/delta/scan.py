@@ -176,8 +176,6 @@ def plan_files(
         schema=config.schema,
         partition_columns=config.partition_columns,
         skipped=skipped,
-        # Writers must enforce NOT NULL, and columns that are added to a table are nullable.
-        is_strict=True,
     )
     context = ScanContext(
         config,

@@ -243,7 +243,6 @@ class ScanPlan:
         schema: Logical schema of the result.
         partition_columns: Logical names of the columns whose value is one per file.
         skipped: How many files were left out, by reason (`"partition"`, `"statistics"`).
-        is_strict: Whether every file has the columns that `schema` says are never null, and holds no null in them.
     """
 
     root: str
@@ -251,4 +250,3 @@ class ScanPlan:
     schema: Struct
     partition_columns: tuple[str, ...] = ()
     skipped: tuple[tuple[str, int], ...] = ()
-    is_strict: bool = False

@@ -50,11 +50,8 @@ def plain(data_type: DataType) -> DataType:
     return Map(plain(data_type.key), plain(data_type.value)) if isinstance(data_type, Map) else data_type
 
 
-def data_schema(part: ScanPart, logical: Struct, strict: bool = False) -> Struct:
-    """The columns to read from the files; those that are table columns as they stand carry the table's metadata.
-
-    With `strict` they are never null where the table's are not.
-    """
+def data_schema(part: ScanPart, logical: Struct) -> Struct:
+    """The columns to read from the files; those that are table columns as they stand carry the table's metadata."""
     shown = {c.value.path[0]: c for c in part.output if isinstance(c.value, Physical) and len(c.value.path) == 1}
     fields = []
     for f in part.read_schema.fields:
@@ -70,18 +67,17 @@ def data_schema(part: ScanPart, logical: Struct, strict: bool = False) -> Struct
         else:
             fields.append(replace(f, metadata=known.metadata))
     found = Struct(tuple(fields))
-    return found if strict else nullable_schema(found)
+    return nullable_schema(found)
 
 
-def constant_schema(part: ScanPart, logical: Struct, strict: bool = False) -> Struct:
+def constant_schema(part: ScanPart, logical: Struct) -> Struct:
     """The columns that are one value a file: the relation's partition columns."""
     found: dict[str, Field] = {}
     for column in part.output:
         for value in _leaves(column.value):
             if isinstance(value, FileConstant) and value.name not in found:
                 known = logical.find(column.name) if value is column.value else None
-                nullable = known is None or known.nullable or not strict
-                found[value.name] = Field(value.name, value.type, nullable, known.metadata if known else {})
+                found[value.name] = Field(value.name, value.type, True, known.metadata if known else {})
     return Struct(tuple(found.values()))
 
 

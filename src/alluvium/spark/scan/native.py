@@ -41,9 +41,8 @@ _BATCHES = {
 def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = False) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
-    Columns are those of the plan's schema, in order: as little nullable as it says where the plan is strict, else all
-    nullable as for any Parquet source. Errors of planning reach the caller of an action as they were raised (see
-    `spark.failures` for the limits).
+    Columns are those of the plan's schema, in order, all nullable as for any Parquet source. Errors of planning reach
+    the caller of an action as they were raised (see `spark.failures` for the limits).
 
     Args:
         spark: The session.
@@ -60,7 +59,7 @@ def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = Fals
     plan = source.plan_scan(None)
     failures.watch(plan.root)
     if not plan.parts:
-        return _empty(spark, plan.schema if plan.is_strict else nullable_schema(plan.schema))
+        return _empty(spark, nullable_schema(plan.schema))
     ensure_mergeable(plan)
     apart = read_alike(part for part in plan.parts if part.merge is None)
     frames = [_read_parts(spark, source, plan, parts, is_even) for parts in apart]
@@ -108,8 +107,8 @@ def _read_parts(
     """The rows of parts that are read alike."""
     part = parts[0]
     ensure_readable(part)
-    data = data_schema(part, plan.schema, plan.is_strict)
-    constants = constant_schema(part, plan.schema, plan.is_strict)
+    data = data_schema(part, plan.schema)
+    constants = constant_schema(part, plan.schema)
     ensure_constants(part, constants)
     java = java_of(spark)
     has_labels = any(LABEL in f.metadata for f in data.fields)
