@@ -33,9 +33,8 @@ pytestmark = [
 #: What every run plays: one of each kind, in the minutes that it may take. ALLUVIUM_SCENARIOS names others: `all`, or
 #: some with commas between them.
 CORE = (
-    "everything_at_once", "plain_appends", "merge_schema", "mapped_names", "daily_loads", "replaced_rows_by_vectors",
-    "row_changes_by_vectors", "generated", "constraints", "required", "defaults", "identity_by_default", "row_tracking",
-    "change_feed", "clustered", "in_commit_timestamps", "saving", "variants",
+    "everything_at_once", "merge_schema", "mapped_names", "replaced_rows_by_vectors", "constraints",
+    "identity_by_default", "row_tracking", "change_feed",
 )  # fmt: skip
 ASKED = os.environ.get("ALLUVIUM_SCENARIOS", "")
 PLAYED = tuple(SCENARIOS) if ASKED == "all" else tuple(ASKED.split(",")) if ASKED else CORE

@@ -78,7 +78,6 @@ def made_by_the_table(s: Stage) -> Iterator[Step]:
             .execute()
         ),
     )
-    yield "delete by the generated", lambda: s.t.delete("part = 1 and twice > 50")
 
 
 @script(mask=MASK | FEED, rewrite=REWRITE)
