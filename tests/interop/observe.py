@@ -21,8 +21,9 @@ class Eye:
         self._spark = spark
         self._delta = delta
         self._path = path
-        self._seen = self._versions()
         self._names: dict[str, str] = {}
+        self._seen = self._versions()
+        self._learn(self._seen)
 
     def _versions(self) -> list[str]:
         return sorted(p.name for p in (self._path / "_delta_log").glob("*.json") if p.stem.isdigit())
@@ -32,14 +33,18 @@ class Eye:
         versions = self._versions()
         new = [v for v in versions if v not in self._seen]
         self._seen = versions
-        for version in new:
-            for line in (self._path / "_delta_log" / version).read_text().splitlines():
-                described = json.loads(line).get("metaData")
-                self._names.update(mapped_names(json.loads(described["schemaString"])) if described else {})
+        self._learn(new)
         found: dict[str, Any] = {"versions": len(new)}
         if not new or error is not None:
             return found
         return {**found, "log": self._tidy([commit(self._path / "_delta_log" / v) for v in new])}
+
+    def _learn(self, versions: list[str]) -> None:
+        """The names that schemas of these versions made up."""
+        for version in versions:
+            for line in (self._path / "_delta_log" / version).read_text().splitlines():
+                described = json.loads(line).get("metaData")
+                self._names.update(mapped_names(json.loads(described["schemaString"])) if described else {})
 
     def end(self) -> dict[str, Any]:
         """What the engine itself says of the table: rows, schema, detail and the whole history."""

@@ -7,9 +7,10 @@ that the Python workers of a server can reach and its file systems cannot. This 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,6 +24,9 @@ from alluvium.schema.types import Struct
 from alluvium.spark.scan.merge_tasks import TASK_BYTES, group_sizes
 from alluvium.spark.scan.names import nullable_schema
 from alluvium.spark.types import to_spark
+
+#: PySpark 4.0 has no such argument: its timestamps are in UTC.
+_IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class TableReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a group as Spark's types in Arrow."""
         assert isinstance(partition, FileGroup)
-        wanted = to_arrow_schema(self._schema, timezone="UTC")
+        wanted = to_arrow_schema(self._schema, **_IN_UTC)
         for batch in self._read_group(self._options, partition.scan):
             yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
 
