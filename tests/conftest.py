@@ -14,6 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+#: Tests are over before the second compiler has paid for itself, and it would take one core of two.
+QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 # Modules of Spark tests import pyspark at their top: without it they cannot even be collected.
@@ -68,6 +71,7 @@ def connect() -> Iterator[SparkSession]:
     session = (
         sql.SparkSession.builder.remote("local[2]")
         .config("spark.connect.grpc.binding.port", str(port))
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -94,6 +98,7 @@ def spark() -> Iterator[SparkSession]:
         sql.SparkSession.builder.master("local[2]")
         .appName("alluvium-tests")
         .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
