@@ -15,7 +15,7 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.changes import KINDS as KIND_NAMES
 from alluvium.paimon.changes import ROW_KIND, change_mode
 from alluvium.paimon.merge import KIND
-from alluvium.paimon.snapshot import Snapshot, locating
+from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.source import (
     AUDIT,
     CHANGES,
@@ -35,6 +35,7 @@ from alluvium.spark.scan.names import nullable_schema, quote, quote_text
 from alluvium.spark.scan.native import unreadable
 from alluvium.spark.session import LaneChoice
 from alluvium.spark.types import to_spark
+from alluvium.storage.locating import locating
 
 #: System tables that are views of the table's rows.
 _VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}

@@ -29,11 +29,12 @@ from alluvium.paimon.merge import KIND, keep_deletes
 from alluvium.paimon.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
+from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.system import live_files, read_system_table
 from alluvium.paimon.travel import At
 from alluvium.plan.scan import ScanPlan
 from alluvium.portable.reader import read_batches
+from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

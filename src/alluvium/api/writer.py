@@ -27,7 +27,6 @@ from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.config import TableConfig
 from alluvium.delta.create import new_config, resolve_partition_columns
 from alluvium.delta.merge_schema import merged_config, overwritten_config
-from alluvium.delta.snapshot import locating
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.plan.changes import Committed, Operation
@@ -36,6 +35,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.columns import Assignment
 from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark
+from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

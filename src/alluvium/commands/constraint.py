@@ -9,12 +9,13 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.evolve import Change, add_constraint
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.referenced import columns_named
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.conditions import ensure_condition, ensure_holds
 from alluvium.spark.scan.native import read_native
+from alluvium.storage.locating import locating
 
 
 def add_checked_constraint(

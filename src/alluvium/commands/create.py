@@ -9,11 +9,12 @@ from alluvium.delta.create import NewTable, resolve_clustering_columns, table_co
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.clustering import DOMAIN, clustering_domain
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import DomainMetadata
 from alluvium.delta.target import DeltaTarget
 from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
 
 

@@ -19,7 +19,7 @@ from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.row_edits import live_counts
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import Expression
@@ -38,6 +38,7 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
+from alluvium.storage.locating import locating
 
 #: How a table is called in expressions where its owner gave no name.
 TABLE = "__alluvium_table"

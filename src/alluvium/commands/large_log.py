@@ -18,13 +18,14 @@ from alluvium.delta.features.deletion_vectors import DeletionVectors
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
 from alluvium.delta.scan import plan_files, plan_scan, select_among
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES
 from alluvium.delta.stats import AddStatistics
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
 from alluvium.spark.log_scan import choose_records
+from alluvium.storage.locating import locating
 from alluvium.storage.paths import resolve
 
 #: Checkpoints whose files are larger together are read by Spark; bytes. 0: all.

@@ -21,7 +21,7 @@ from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_change
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
@@ -33,6 +33,7 @@ from alluvium.spark.positions import Located
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.types import from_spark
+from alluvium.storage.locating import locating
 
 
 @dataclass(frozen=True, slots=True)

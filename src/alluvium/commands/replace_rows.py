@@ -19,7 +19,6 @@ from alluvium.delta.actions import total
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.scan import data_paths
-from alluvium.delta.snapshot import locating
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
@@ -33,6 +32,7 @@ from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.types import to_spark
 from alluvium.spark.write import write_files
+from alluvium.storage.locating import locating
 
 
 def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> Committed:

@@ -17,7 +17,7 @@ from alluvium.commands.write import written_files
 from alluvium.delta.candidates import candidates_of
 from alluvium.delta.config import TableConfig, parse_config
 from alluvium.delta.mapping import MODE
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkpoints import refresh_to
@@ -31,6 +31,7 @@ from alluvium.spark.positions import KIND
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.write import write_files
+from alluvium.storage.locating import locating
 
 
 def rewriter(spark: SparkSession, retry: RetryPolicy) -> Rewrite:

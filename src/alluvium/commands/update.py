@@ -18,7 +18,7 @@ from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, appl
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import column_paths
@@ -29,6 +29,7 @@ from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
+from alluvium.storage.locating import locating
 
 
 @dataclass(frozen=True, slots=True)

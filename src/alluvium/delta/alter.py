@@ -9,11 +9,12 @@ from dataclasses import replace
 from alluvium.delta.config import TableConfig
 from alluvium.delta.evolve import Change
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.snapshot import Snapshot, locating, refresh
+from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict
 from alluvium.plan.changes import Committed, FileChanges, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.storage.locating import locating
 
 #: A winner that changed the description is no reason to give up: the change is made anew on what the winner left.
 _REPEATABLE = frozenset(("metadata-changed", "protocol-changed"))

@@ -12,11 +12,12 @@ from alluvium.delta.actions import total
 from alluvium.delta.features.row_tracking import METADATA_COLUMNS, ROW_ID
 from alluvium.delta.row_ids import is_enabled
 from alluvium.delta.scan import data_paths, plan_files, select_among, select_files
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import RowColumns
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition, ScanPart, ScanPlan
 from alluvium.schema.types import LONG, Field, Struct
+from alluvium.storage.locating import locating
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ import pyarrow as pa
 from alluvium.delta.features.in_commit_timestamp import enablement
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, read_in_commit_timestamp
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import STRING_MAP, CommitInfo
+from alluvium.storage.locating import locating
 
 HISTORY = pa.schema(
     [

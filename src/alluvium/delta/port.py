@@ -13,10 +13,11 @@ from alluvium.delta.features import in_commit_timestamp
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.history import commit_time_ms
-from alluvium.delta.snapshot import Snapshot, load_snapshot, locating, refresh
+from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import FILES
 from alluvium.delta.winners import read_winners
 from alluvium.errors import AlluviumError, Conflict, NotFound
+from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
 

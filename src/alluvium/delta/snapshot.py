@@ -17,7 +17,7 @@ from alluvium.delta.log.state import LogState, advance, apply_commits, load_stat
 from alluvium.delta.log.timeline import version_at
 from alluvium.delta.recent import RecentSnapshots
 from alluvium.delta.stats import AddStatistics
-from alluvium.errors import AlluviumError
+from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -140,19 +140,3 @@ def _snapshot(store: Store, state: LogState, time_zone: str) -> Snapshot:
     config = parse_config(state.protocol, state.metadata)
     ensure_readable(config)
     return Snapshot(store, state, config, time_zone)
-
-
-class locating:
-    """Adds the table, and the version where known, to errors that pass."""
-
-    def __init__(self, store: Store, version: int | None) -> None:
-        self._url = store.url
-        self._version = version
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, AlluviumError):
-            error.url = error.url or self._url
-            error.version = self._version if error.version is None else error.version

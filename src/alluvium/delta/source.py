@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 from alluvium.delta.actions import total
 from alluvium.delta.scan import plan_scan
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
 from alluvium.schema.types import LONG, Field, Struct
+from alluvium.storage.locating import locating
 
 
 @dataclass(frozen=True, slots=True)

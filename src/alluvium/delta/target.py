@@ -22,7 +22,7 @@ from alluvium.delta.rearranged import ensure_rearranged
 from alluvium.delta.row_edits import edit_files
 from alluvium.delta.row_ids import preserving
 from alluvium.delta.scan import select_files
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
@@ -33,6 +33,7 @@ from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, Re
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
 from alluvium.schema.types import Struct
+from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
 
 

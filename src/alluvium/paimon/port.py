@@ -12,8 +12,9 @@ from alluvium.paimon.conflicts import Winner, conflicts
 from alluvium.paimon.draft import Draft
 from alluvium.paimon.manifest import read_entries
 from alluvium.paimon.names import directory
-from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
+from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.travel import read_snapshot
+from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 

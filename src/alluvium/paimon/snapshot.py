@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, parse_at
+from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -168,19 +169,3 @@ def _no_table(store: Store, branch: str) -> NotFound:
         code="branch-not-found",
         hint=f"branches: {', '.join(known[:12])}" if known else "the table has no branches",
     )
-
-
-class locating:
-    """Adds the table, and the snapshot where known, to errors that pass."""
-
-    def __init__(self, store: Store, version: int | None) -> None:
-        self._url = store.url
-        self._version = version
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, AlluviumError):
-            error.url = error.url or self._url
-            error.version = self._version if error.version is None else error.version

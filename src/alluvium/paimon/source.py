@@ -12,10 +12,11 @@ from alluvium.paimon.changes import plan_changes, plan_difference
 from alluvium.paimon.merge import KIND, SEQUENCE, is_true, keep_deletes
 from alluvium.paimon.scan import ROW_ID, plan_read_optimized, plan_scan, visible_entries
 from alluvium.paimon.schema.logical import logical_schema
-from alluvium.paimon.snapshot import Snapshot, locating
+from alluvium.paimon.snapshot import Snapshot
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
+from alluvium.storage.locating import locating
 
 #: Views: the rows; the rows with their kinds, deletions too; what needs no merge; rows with their ids; the changes of a
 #: range; and what only its first state, or its last, has.

@@ -25,13 +25,14 @@ from alluvium.paimon.partitions import data_paths, partitions_of
 from alluvium.paimon.port import PaimonPort, point_to
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import publish_first_schema
-from alluvium.paimon.snapshot import Snapshot, load_snapshot, locating
+from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.system import partition_maps
 from alluvium.paimon.write import added_entries, plan_write, written_schema
 from alluvium.plan.changes import Committed, FileChanges, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
+from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 

@@ -19,11 +19,12 @@ from alluvium.delta.features.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges, read_changes
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.snapshot import Snapshot, load_snapshot, locating
+from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.delta.spec import Metadata, Protocol
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
 from alluvium.schema.types import Struct
+from alluvium.storage.locating import locating
 
 #: Commits before the range whose times are looked at, since a file's time counts as later than those before it.
 _TIMES_BEFORE = 100

@@ -34,7 +34,7 @@ from alluvium.delta.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
 from alluvium.delta.properties import TRUNCATION_RETENTION, parse_properties
 from alluvium.delta.row_ids import DOMAIN as ROW_IDS
 from alluvium.delta.row_ids import ENABLED, MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, SUSPENDED
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata
 from alluvium.delta.target import publish, written_files
 from alluvium.delta.upgrade import find_droppable, protocol_of, supported_features, without_feature
@@ -49,6 +49,7 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.schema.walk import drop_metadata, fields_within
+from alluvium.storage.locating import locating
 from alluvium.storage.paths import encode_uri_paths
 
 #: Checkpoints between the last version with the feature and the first without: one reader may read from an older one

@@ -23,8 +23,9 @@ from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import Listing, parse_listing
 from alluvium.delta.log.sidecar import sidecar_file
 from alluvium.delta.properties import parse_properties
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import CorruptTable, NotFound
+from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 

@@ -18,7 +18,7 @@ from alluvium.delta.features.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.scan import data_paths
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES, DomainMetadata, Metadata
 from alluvium.delta.target import publish
 from alluvium.delta.upgrade import protocol_of, supported_features
@@ -27,6 +27,7 @@ from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue
+from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import split_file
 from alluvium.storage.store import Store

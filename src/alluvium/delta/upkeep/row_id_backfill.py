@@ -17,13 +17,14 @@ from alluvium.delta.draft import Draft
 from alluvium.delta.evolve import to_json
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.row_ids import ENABLED, FEATURE_NAME, is_enabled, is_supported, is_true
-from alluvium.delta.snapshot import Snapshot, locating
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES, Protocol
 from alluvium.delta.target import publish
 from alluvium.delta.upgrade import protocol_of, supported_features, with_required
 from alluvium.delta.upkeep.checkpoints import refresh_to
 from alluvium.plan.changes import Operation, ReadScope
 from alluvium.plan.retry import RetryPolicy
+from alluvium.storage.locating import locating
 
 
 def needs_row_ids(snapshot: Snapshot, properties: Mapping[str, str]) -> bool:
