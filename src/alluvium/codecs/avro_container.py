@@ -22,6 +22,7 @@ import fastavro
 import pyarrow as pa
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.storage.varint import read_signed, read_unsigned
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
@@ -106,7 +107,7 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
         for record in chunk:
             fastavro.schemaless_writer(out, parsed, record)
         block = _compressed(out.getvalue(), codec)
-        parts += [_format_long(len(chunk)), _format_long(len(block)), block, sync]
+        parts += [_formatread_signed(len(chunk)), _formatread_signed(len(block)), block, sync]
     return b"".join(parts)
 
 
@@ -117,10 +118,10 @@ def _compiled(schema: str) -> Any:
 
 
 def _map(entries: Mapping[str, bytes]) -> list[bytes]:
-    parts = [_format_long(len(entries))]
+    parts = [_formatread_signed(len(entries))]
     for key, value in entries.items():
-        parts += [_format_long(len(key.encode())), key.encode(), _format_long(len(value)), value]
-    return [*parts, _format_long(0)]
+        parts += [_formatread_signed(len(key.encode())), key.encode(), _formatread_signed(len(value)), value]
+    return [*parts, _formatread_signed(0)]
 
 
 def _compressed(block: bytes, codec: str) -> bytes:
@@ -148,11 +149,11 @@ def _header(data: bytes) -> tuple[dict[str, bytes], int]:
     position = 4
     entries: dict[str, bytes] = {}
     while True:
-        count, position = _long(data, position)
+        count, position = read_signed(data, position)
         if count == 0:
             return entries, position
         if count < 0:
-            _, position = _long(data, position)
+            _, position = read_signed(data, position)
             count = -count
         for _ in range(count):
             key, position = _piece(data, position)
@@ -174,14 +175,14 @@ def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]
     parts = [MAGIC, *_map(header), sync]
     for count, block in _blocks(data, position + _SYNC, sync):
         plain = _decompressed(block, codec)
-        parts += [_format_long(count), _format_long(len(plain)), plain, sync]
+        parts += [_formatread_signed(count), _formatread_signed(len(plain)), plain, sync]
     return b"".join(parts)
 
 
 def _blocks(data: bytes, position: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
     while position < len(data):
-        count, position = _long(data, position)
-        size, position = _long(data, position)
+        count, position = read_signed(data, position)
+        size, position = read_signed(data, position)
         block, position = data[position : position + size], position + size
         if size < 0 or len(block) != size or data[position : position + _SYNC] != sync:
             raise _damaged("a block is cut off")
@@ -196,38 +197,22 @@ def _decompressed(block: bytes, codec: str) -> bytes:
         return zlib.decompress(block, -15)
     if codec == "snappy":
         # "Each compressed block is followed by the 4-byte, big-endian CRC32 checksum of the uncompressed data".
-        size, _ = _unsigned(block, 0)
+        size, _ = read_unsigned(block, 0)
         return bytes(pa.decompress(block[:-4], size, "snappy", asbytes=True))
     if codec in _STREAM_CODECS:
         return bytes(pa.CompressedInputStream(pa.BufferReader(block), _STREAM_CODECS[codec]).read())
     raise UnsupportedFeature(f"Avro blocks compressed by {codec!r}", code="unsupported-codec", features=(codec,))
 
 
-def _unsigned(data: bytes, position: int) -> tuple[int, int]:
-    shift = value = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-
-
-def _long(data: bytes, position: int) -> tuple[int, int]:
-    value, position = _unsigned(data, position)
-    return (value >> 1) ^ -(value & 1), position
-
-
 def _piece(data: bytes, position: int) -> tuple[bytes, int]:
-    size, position = _long(data, position)
+    size, position = read_signed(data, position)
     piece = data[position : position + size]
     if size < 0 or len(piece) != size:
         raise _damaged("its header is cut off")
     return piece, position + size
 
 
-def _format_long(value: int) -> bytes:
+def _formatread_signed(value: int) -> bytes:
     rest, out = value << 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
 from alluvium.delta.assemble import assemble
 from alluvium.delta.config import TableConfig
@@ -16,7 +17,7 @@ from alluvium.delta.history import commit_time_ms
 from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import FILES
 from alluvium.delta.winners import read_winners
-from alluvium.errors import AlluviumError, Conflict, NotFound
+from alluvium.errors import Conflict
 from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
@@ -44,15 +45,7 @@ class DeltaPort:
         return self._store.put_if_absent(entry.path, entry.data)
 
     def landed(self, entry: Entry) -> bool | None:
-        try:
-            return self._store.get(entry.path) == entry.data
-        except NotFound:
-            return None
-        except AlluviumError as error:
-            if error.code != "storage":
-                raise
-            # The store does not even say what is there: as open as before, and the loop counts how often.
-            return None
+        return landed(self._store, entry.path, entry.data)
 
     def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:
         newer = load_snapshot(self._store) if base is None else refresh(base)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
-from alluvium.errors import AlluviumError, Conflict, NotFound
+from alluvium.errors import AlluviumError, Conflict
 from alluvium.paimon.assemble import assemble, in_scope
 from alluvium.paimon.conflicts import Winner, conflicts
 from alluvium.paimon.draft import Draft
@@ -49,16 +50,8 @@ class PaimonPort:
         return self._store.put_if_absent(entry.path, entry.data)
 
     def landed(self, entry: Entry) -> bool | None:
-        try:
-            # The names of the manifest lists are this attempt's alone.
-            return self._store.get(entry.path) == entry.data
-        except NotFound:
-            return None
-        except AlluviumError as error:
-            if error.code != "storage":
-                raise
-            # The store does not even say what is there: as open as before, and the loop counts how often.
-            return None
+        # The names of the manifest lists are this attempt's alone.
+        return landed(self._store, entry.path, entry.data)
 
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner, ...]]:
         # Only now it is certain that nobody will ever read these.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 
+from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry, commit
 from alluvium.errors import Conflict, CorruptTable, InvalidRequest, NotFound
 from alluvium.paimon.schema.table_schema import TableSchema, ensure_consistent
@@ -143,10 +144,7 @@ class _SchemaPort:
         return self._store.put_if_absent(entry.path, entry.data)
 
     def landed(self, entry: Entry) -> bool | None:
-        try:
-            return self._store.get(entry.path) == entry.data
-        except NotFound:
-            return None
+        return landed(self._store, entry.path, entry.data)
 
     def refresh(self, base: TableSchema | None) -> tuple[TableSchema | None, tuple[TableSchema, ...]]:
         newest = load_latest_schema(self._store, self._branch)

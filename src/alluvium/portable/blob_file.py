@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.file_names import damaged
+from alluvium.storage.varint import read_signed
 
 _MAGIC = (1_481_511_375).to_bytes(4, "little")
 _FOOTER, _HEAD, _TAIL = 5, 4, 12
@@ -105,16 +106,10 @@ def _lengths(data: bytes, path: str) -> tuple[int, ...]:
     found: list[int] = []
     position, before = 0, 0
     while position < len(data):
-        shift = value = 0
-        while True:
-            if position >= len(data):
-                raise damaged(path, "its index is cut short")
-            byte = data[position]
-            position += 1
-            value |= (byte & 0x7F) << shift
-            shift += 7
-            if byte < 0x80:
-                break
-        before += (value >> 1) ^ -(value & 1)
+        try:
+            step, position = read_signed(data, position)
+        except (IndexError, ValueError) as error:
+            raise damaged(path, f"its index is cut short: {error}") from None
+        before += step
         found.append(before)
     return tuple(found)

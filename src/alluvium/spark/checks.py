@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import msgspec
@@ -111,13 +111,10 @@ def _limited(df: DataFrame, seconds: float) -> Iterator[None]:
     before = {key: context.getLocalProperty(key) for key in keys}
     group = f"alluvium-{uuid.uuid4()}"
     context.setJobGroup(group, "rows that break a constraint", interruptOnCancel=True)
-    timer = threading.Timer(seconds, context.cancelJobGroup, (group,))
-    timer.daemon = True
-    timer.start()
     try:
-        yield
+        with _after(seconds, context.cancelJobGroup, group):
+            yield
     finally:
-        timer.cancel()
         for key, value in before.items():
             context.setLocalProperty(key, value)  # type: ignore[arg-type] # None removes it
 
@@ -126,14 +123,23 @@ def _limited(df: DataFrame, seconds: float) -> Iterator[None]:
 def _limited_on_server(spark: SparkSession, seconds: float) -> Iterator[None]:
     tag = f"alluvium-{uuid.uuid4()}"
     spark.addTag(tag)
-    timer = threading.Timer(seconds, spark.interruptTag, (tag,))
+    try:
+        with _after(seconds, spark.interruptTag, tag):
+            yield
+    finally:
+        spark.removeTag(tag)
+
+
+@contextmanager
+def _after(seconds: float, act: Callable[[str], object], name: str) -> Iterator[None]:
+    """Acts on a name from another thread, unless the work within is over by then."""
+    timer = threading.Timer(seconds, act, (name,))
     timer.daemon = True
     timer.start()
     try:
         yield
     finally:
         timer.cancel()
-        spark.removeTag(tag)
 
 
 def violation(check: Check, rows: Sequence[Row], url: str) -> InvalidRequest:

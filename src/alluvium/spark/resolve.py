@@ -129,9 +129,10 @@ def shown_text(rows: DataFrame, found: Resolved, hidden: str) -> str:
     for rule in java_of(rows.sparkSession).folding_rules:
         try:
             plan = rule.apply(plan)
-        except Py4JJavaError:
+        except Py4JJavaError as error:
             # Spark 4.0 does not pass over `now()` and its like, which only a query can compute: they stay as they are.
-            continue
+            if "annot evaluate expression" not in str(error.java_exception):
+                raise
     folded = plan.expressions().head().child()
     text = str(folded.toString())
     columns = folded.references().toSeq()

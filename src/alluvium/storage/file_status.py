@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from alluvium.storage.varint import read_unsigned
+
 #: Field numbers of `FileStatusProto` (hadoop-common, FSProtos.proto), and its `FT_DIR`.
 _FILE_TYPE, _PATH, _LENGTH, _MODIFICATION_TIME = 1, 2, 3, 7
 _FT_DIR = 1
@@ -53,25 +55,14 @@ def _parse_status(data: bytes, position: int, end: int) -> FileStatus:
 
 def _fields(data: bytes, position: int, end: int) -> Iterator[tuple[int, int | bytes]]:
     while position < end:
-        tag, position = _varint(data, position)
+        tag, position = read_unsigned(data, position)
         number, wire_type = tag >> 3, tag & 7
         if wire_type == _VARINT:
-            value, position = _varint(data, position)
+            value, position = read_unsigned(data, position)
             yield number, value
         elif wire_type == _BYTES:
-            size, position = _varint(data, position)
+            size, position = read_unsigned(data, position)
             yield number, data[position : position + size]
             position += size
         else:
             position += _FIXED_WIDTHS[wire_type]
-
-
-def _varint(data: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
