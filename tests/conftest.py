@@ -98,6 +98,8 @@ def spark() -> Iterator[SparkSession]:
         sql.SparkSession.builder.master("local[2]")
         .appName("alluvium-tests")
         .config("spark.ui.enabled", "false")
+        # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.
+        .config("spark.ui.retainedStages", "100000")
         .config("spark.driver.extraJavaOptions", QUICK_JVM)
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
