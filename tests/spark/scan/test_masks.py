@@ -263,6 +263,8 @@ def test_metadata_where_some_files_have_masks(spark: SparkSession, make_source: 
     found = df.where("_metadata.row_index = 2 and id < 1000").select(df.metadataColumn("_metadata")["row_index"], "id")
     assert sorted(tuple(r) for r in found.collect()) == [(2, 2), (2, 12)]
     assert sorted(r.n for r in df.groupBy("_metadata.file_name").agg(sf.count("*").alias("n")).collect()) == [8, 10]
+    if spark.version.startswith("4.0."):
+        return  # It forgets the column of any Parquet files behind a select and a join.
     joined = df.alias("a").join(df.alias("b"), sf.expr("a.id + 1 = b.id"))
     places = joined.select("a._metadata.row_index", "b._metadata.row_index")
     assert {tuple(r) for r in places.collect()} == {(n % 10, (n + 1) % 10) for n in (*range(10), *range(14, 19))}

@@ -109,9 +109,10 @@ def _product(c: _Column) -> str:
 
 
 def _folded(c: _Column, operator: str) -> str:
-    values = c.in_order()
-    step = f"(s, v) -> cast(s {operator} v as {sql_type(c.type)})"
-    return f"aggregate(slice({values}, 2, 2147483647), get({values}, 0), {step})"
+    kind = sql_type(c.type)
+    # Of an empty list, and before the first of its values, there is nothing.
+    step = f"(s, v) -> coalesce(cast(s {operator} v as {kind}), v)"
+    return f"aggregate({c.in_order()}, cast(null as {kind}), {step})"
 
 
 def _listagg(c: _Column) -> str:
