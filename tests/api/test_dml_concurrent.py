@@ -29,7 +29,7 @@ from alluvium.storage.open import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-ROUNDS = 4
+ROUNDS = 3
 PATIENT = RetryPolicy(max_repeats=100)
 Rows: TypeAlias = dict[int, tuple[str, int | None]]
 

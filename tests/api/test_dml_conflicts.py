@@ -17,7 +17,7 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict
 from alluvium.storage.open import open_store
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 NEVER = RetryPolicy(max_repeats=0)
 

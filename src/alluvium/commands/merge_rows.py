@@ -26,6 +26,7 @@ from alluvium.spark.assign import Assignments, Path, assigned_columns, assignmen
 from alluvium.spark.derive import with_numbers
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
+from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote, sql_type
@@ -46,12 +47,12 @@ class _Matches:
     rows: DataFrame | None = None
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        self.rows = rows.persist()
-        return rows
+        self.rows = keep_rows(rows)
+        return self.rows
 
     def release(self) -> None:
         if self.rows is not None:
-            self.rows.unpersist()
+            release_rows(self.rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from pyspark.sql import types as s
 from alluvium.expr import tree
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
+from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve
 from alluvium.spark.statement import reads_table
 from alluvium.spark.types import from_spark
@@ -107,7 +108,7 @@ class MergeSource:
 
     def release(self) -> None:
         """Frees what was kept."""
-        self.numbered._jdf.queryExecution().analyzed().rdd().unpersist(False)
+        release_rows(self.numbered)
 
 
 def keep_source(source: DataFrame, url: str) -> MergeSource:
@@ -118,5 +119,5 @@ def keep_source(source: DataFrame, url: str) -> MergeSource:
         url: Of the table that they are merged into.
     """
     number = sf.monotonically_increasing_id().alias(NUMBER)
-    numbered = source.select("*", number).localCheckpoint(eager=False)
+    numbered = keep_rows(source.select("*", number))
     return MergeSource(numbered.drop(NUMBER), numbered, reads_table(source, url))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -39,6 +40,7 @@ from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
+from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import KIND, Located, changed_rows, locate
 from alluvium.spark.scan.names import quote
 from alluvium.spark.write import data_error, write_files
@@ -160,29 +162,30 @@ def apply_changes(
         CommitConflict: Another writer touched what was read.
     """
     masks = mode is RowChangeMode.MASK_ROWS
-    rows = changes.rows_of(changes.candidates, False)
-    if masks and changes.writes and changes.keeps and not dry_run:
-        # Both the positions and the new rows come out of them: one pass over the files, one join, one set of values.
-        rows = changed_rows(rows).persist()
-    try:
-        begun = time.monotonic()
-        located = _locate(rows, changes, masks, target.url)
+    begun = time.monotonic()
+    with ExitStack() as kept:
+        with _data_errors(target.url):
+            rows = changes.rows_of(changes.candidates, False)
+            if masks and changes.writes and changes.keeps and not dry_run:
+                # Both the positions and the new rows come out of them: one pass over the files, one join, one set of
+                # values.
+                rows = keep_rows(changed_rows(rows))
+                kept.callback(release_rows, rows)
+            located = locate(rows, changes.candidates.columns, with_bits=masks, with_matches=changes.joins)
         changes.ensure_single(located)
-        scan_ms = _since(begun)
         touched = _touched(changes, located, masks)
-        work = _Work(spark, target, changes, verb, located, touched, masks, scan_ms)
+        work = _Work(spark, target, changes, verb, located, touched, masks, _since(begun))
         if dry_run:
             return work.preview()
         return work.mask(rows) if masks else work.rewrite()
-    finally:
-        rows.unpersist()
 
 
-def _locate(rows: DataFrame, changes: RowChanges, masks: bool, url: str) -> Located:
+@contextmanager
+def _data_errors(url: str) -> Iterator[None]:
+    """The first job may be the one that computes new values."""
     try:
-        return locate(rows, changes.candidates.columns, with_bits=masks)
+        yield
     except (PySparkException, Py4JJavaError) as error:
-        # The first job that computes new values, where they are kept.
         raise data_error(error, url) from error
 
 
@@ -284,17 +287,17 @@ class _Work:
         copied = whole - gone if whole is not None else None
         updated = self.located.total("updated")
         is_whole = copied == 0 and not updated and not inserted
-        rows = changes_rows = self._single(self.changes.rows_of(chosen, True))
+        rows = self._single(self.changes.rows_of(chosen, True))
         records = is_recorded(self.target) and not is_whole and bool(gone)
-        if records:
-            rows = changes_rows.persist()
+        # Rows of whole files, more than fit into memory: as compressed columns.
+        rows = rows.persist() if records else rows
         try:
             if copied is None:
                 copied = rows.where(sf.col(KIND) == sf.lit(int(ChangeKind.COPY))).count()
             fresh = copied + updated + inserted
             return self._commit(rows, touched, fresh, records, None, copied)
         finally:
-            changes_rows.unpersist()
+            rows.unpersist()
 
     def _single(self, rows: DataFrame) -> DataFrame:
         """Each of the table's rows once, where some have several matches that all come to the same."""

@@ -67,13 +67,14 @@ def changed_rows(rows: DataFrame) -> DataFrame:
     return rows.where((sf.col(KIND) != sf.lit(int(ChangeKind.COPY))) | sf.col(MATCHED))
 
 
-def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True) -> Located:
+def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with_matches: bool = True) -> Located:
     """Runs one aggregate over rows that have `KIND`, `MATCHED`, and the columns that say where they are.
 
     Args:
         rows: The rows.
         columns: Names of the columns that say where they are.
         with_bits: Whether anybody will ask for `bitmaps`: 4 KB for each block that loses rows.
+        with_matches: Whether rows can have matches at all.
     """
     kind, file, row = sf.col(KIND), sf.col(columns.file), sf.col(columns.row)
     block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
@@ -88,17 +89,18 @@ def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True) -> L
         sf.col(MATCHED).alias("is_matched"),
     )
     unmatched = ~sf.col("is_matched")
+    none = sf.lit(0).cast("long")
     grouped = placed.groupBy("file", _BLOCK).agg(
-        sf.bitmap_construct_agg(sf.col("bit")).alias(_BITS),
+        *([sf.bitmap_construct_agg(sf.col("bit")).alias(_BITS)] if with_bits else []),
         _count(sf.col("kind") == int(ChangeKind.UPDATE)).alias("updated"),
         _count((sf.col("kind") == int(ChangeKind.UPDATE)) & unmatched).alias("unmatched_updated"),
         _count((sf.col("kind") == int(ChangeKind.DELETE)) & unmatched).alias("unmatched_deleted"),
         _count(sf.col("kind") == int(ChangeKind.INSERT)).alias("inserted"),
-        sf.count(sf.col("match")).alias("matches"),
-        sf.bitmap_count(sf.bitmap_construct_agg(sf.col("match"))).alias("matched"),
+        (sf.count(sf.col("match")) if with_matches else none).alias("matches"),
+        (sf.bitmap_count(sf.bitmap_construct_agg(sf.col("match"))) if with_matches else none).alias("matched"),
         sf.bitmap_count(sf.bitmap_construct_agg(sf.col("bit"))).alias("gone"),
     )
-    return Located((grouped if with_bits else grouped.drop(_BITS)).toArrow())
+    return Located(grouped.toArrow())
 
 
 def _count(condition: Column) -> Column:

@@ -1,0 +1,23 @@
+"""Rows that several jobs need, computed once: by the first job that asks for them."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+
+def keep_rows(rows: DataFrame) -> DataFrame:
+    """The same rows, kept on the executors as they are; `release_rows` frees them.
+
+    `DataFrame.persist` would turn them into compressed columns, which costs more than what it saves for rows that are
+    read once or twice. And it would compute again what is lost with an executor: two jobs might then see different rows
+    of a query that says something else each time, where this fails.
+
+    Raises:
+        PySparkException: A part of the query had to run for its plan, and failed.
+    """
+    return rows.localCheckpoint(eager=False)
+
+
+def release_rows(rows: DataFrame) -> None:
+    """Frees what `keep_rows` has kept; rows that come from it count as lost."""
+    rows._jdf.queryExecution().analyzed().rdd().unpersist(False)
