@@ -9,7 +9,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 system
+.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 readers system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -25,6 +25,10 @@ install: system
 install-spark40: system
 	@PYTHON=$(PYTHON) scripts/install.sh venv $(VENV40) requirements/spark40.txt
 
+# Other readers of Delta tables get an environment of their own.
+readers: system
+	@PYTHON=$(PYTHON) scripts/install.sh readers
+
 demo: install
 	@$(RUN)/python scripts/demo.py $(ARGS)
 
@@ -36,7 +40,7 @@ format: install
 	$(RUN)/ruff format --quiet
 
 # All phases, quickest first; a summary of them and the totals stand at the end.
-test: install install-spark40
+test: install install-spark40 readers
 	@$(RUN)/python scripts/test.py $(ARGS)
 
 # Lint and the tests without a JVM: the feedback of seconds.
@@ -47,7 +51,7 @@ test-spark40: install install-spark40
 	@$(RUN)/python scripts/test.py spark40 $(ARGS)
 
 # The reference engines get an environment of their own, by ../shared/reference/setup where that exists.
-interop: install
+interop: install readers
 	@scripts/install.sh reference
 	@$(RUN)/python scripts/test.py interop
 

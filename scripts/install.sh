@@ -3,6 +3,7 @@
 #   install.sh system                       Java 17 and Python's venv module, by apt where they are missing
 #   install.sh venv DIR REQUIREMENTS.txt    a virtual environment with pinned packages and this project, editable
 #   install.sh reference                    the engines that judge us, by ../shared/reference/setup, outside the project
+#   install.sh readers                      other readers of Delta tables, outside the project
 # A stamp inside DIR, named by the hash of its inputs, tells that the environment is up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -84,9 +85,25 @@ install_reference() {
   "$setup" "$dir" </dev/null >/dev/null
 }
 
+# Where the tests look for them: READERS_DIR, by default below the home directory. Who has no network goes without.
+install_readers() {
+  local dir="${READERS_DIR:-$HOME/.cache/alluvium-readers}" requirements=requirements/readers.txt stamp
+  stamp="$dir/.installed-$(sha256sum <"$requirements" | cut -c1-16)"
+  [ -f "$stamp" ] && return 0
+  say "$dir: packages of $requirements"
+  rm -f "$dir"/.installed-*
+  if { [ -x "$dir/bin/python" ] || "$python" -m venv "$dir"; } &&
+    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" </dev/null; then
+    touch "$stamp"
+  else
+    say "no other readers: they could not be installed, so tests that need them skip"
+  fi
+}
+
 case "${1:-}" in
   system) install_system ;;
   venv) install_venv "${2:?directory}" "${3:?requirements}" ;;
   reference) install_reference ;;
-  *) fail "usage: install.sh system | venv DIR REQUIREMENTS | reference" ;;
+  readers) install_readers ;;
+  *) fail "usage: install.sh system | venv DIR REQUIREMENTS | reference | readers" ;;
 esac

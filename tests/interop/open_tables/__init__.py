@@ -1,0 +1,1 @@
+"""Tables as we write them, one for each feature of a writer, for other readers to read; with Spark and without."""

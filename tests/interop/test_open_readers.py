@@ -1,0 +1,157 @@
+"""deltalake and DuckDB read what we write, with Spark and without: the same rows as we, in every version."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from open_readers import NEEDS_READERS, ask_readers
+
+import alluvium
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+from open_tables import by_features, by_spark, without_spark  # noqa: E402, F401  # they register themselves
+from open_tables.maker import TABLES, Maker  # noqa: E402
+from open_tables.verdicts import REFUSED, WRONG, Verdict  # noqa: E402
+from row_texts import row_texts  # noqa: E402
+
+pytestmark = NEEDS_READERS
+
+READERS = ("dataset", "query", "duckdb")
+ASKED = [(name, reader) for name in TABLES for reader in READERS]
+
+
+class Read:
+    """Where the tables are, and what the readers told of them."""
+
+    def __init__(self, root: Path) -> None:
+        self.paths = {name: root / "tables" / (table.folder or name) for name, table in TABLES.items()}
+        self._told_root = root / "told"
+        self.told: dict[str, Any] = {}
+
+    def ask(self) -> None:
+        self.told = ask_readers(self._told_root, [t.job(name, str(self.paths[name])) for name, t in TABLES.items()])
+
+    def rows(self, name: str, reader: str, what: str) -> pa.Table:
+        return pa.ipc.open_file(self._told_root / name / reader / f"{what}.arrow").read_all()
+
+    def ours(self, name: str, what: str) -> pa.Table:
+        if what == "where":
+            return alluvium.open(str(self.paths[name])).to_arrow(where=condition(name))
+        return alluvium.open(str(self.paths[name]), version=int(what)).to_arrow()
+
+
+@pytest.fixture(scope="module")
+def read(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Read:
+    found = Read(tmp_path_factory.mktemp("open"))
+    for name, table in TABLES.items():
+        table.make(Maker(spark, str(found.paths[name])))
+    found.ask()
+    return found
+
+
+def condition(name: str) -> str:
+    def literal(value: object) -> str:
+        if isinstance(value, dict):
+            ((kind, text),) = value.items()
+            return f"{kind} '{text}'"
+        return f"'{value}'" if isinstance(value, str) else str(value)
+
+    return " and ".join(f"`{column}` {operator} {literal(value)}" for column, operator, value in TABLES[name].where)
+
+
+def plain(data_type: pa.DataType) -> str:
+    """A type as text, without the ways that engines have of holding the same values."""
+    if pa.types.is_dictionary(data_type):
+        return plain(data_type.value_type)
+    if pa.types.is_struct(data_type):
+        return f"struct<{', '.join(f'{f.name}: {plain(f.type)}' for f in data_type)}>"
+    if pa.types.is_map(data_type):
+        return f"map<{plain(data_type.key_type)}, {plain(data_type.item_type)}>"
+    if pa.types.is_nested(data_type):
+        return f"list<{plain(data_type.value_type)}>"
+    return re.sub("^large_|_view$", "", str(data_type))
+
+
+def difference(ours: pa.Table, theirs: pa.Table) -> str | None:
+    """What is not the same in the columns, their types, or the rows, whose order is nobody's."""
+    types = [[(f.name, plain(f.type)) for f in table.schema] for table in (ours, theirs)]
+    if types[0] != types[1]:
+        return "types: " + ", ".join(f"{a} | {b}" for a, b in zip(*types, strict=False) if a != b)
+    rows = [row_texts(table) for table in (ours, theirs)]
+    if rows[0] != rows[1]:
+        unlike = next((f"{a} | {b}" for a, b in zip(*rows, strict=False) if a != b), "")
+        return f"rows: {len(rows[0])} | {len(rows[1])}: {unlike}"
+    return None
+
+
+def findings(read: Read, name: str, reader: str) -> dict[str, str]:
+    """By version, and for `where`: what the reader said, or what it got otherwise than we."""
+    found = {}
+    for what, answer in read.told[name][reader].items():
+        if what in ("feed", "sql"):
+            continue
+        said = answer.get("refused") or difference(read.ours(name, what), read.rows(name, reader, what))
+        if said is not None:
+            found[what] = said
+    return found
+
+
+def known(name: str, reader: str) -> list[Verdict]:
+    return [v for v in (*REFUSED, *WRONG) if v.reader == reader and name in v.tables]
+
+
+@pytest.mark.parametrize(("name", "reader"), ASKED)
+def test_the_same_rows_in_every_version(read: Read, name: str, reader: str) -> None:
+    found = findings(read, name, reader)
+    patterns = [verdict.said for verdict in known(name, reader)]
+    unknown = {what: said for what, said in found.items() if not any(re.search(p, said) for p in patterns)}
+    assert unknown == {}
+    newest = str(alluvium.open(str(read.paths[name])).version)
+    idle = [p for p in patterns if not re.search(p, found.get(newest, ""))]
+    assert not idle, "it reads the newest version now: take the verdict back"
+
+
+def test_verdicts_are_of_tables_and_readers_that_there_are() -> None:
+    verdicts = (*REFUSED, *WRONG)
+    assert {v.reader for v in verdicts} <= set(READERS)
+    assert {name for v in verdicts for name in v.tables} <= set(TABLES)
+    # Everything is read by somebody, or not because of what nobody knows.
+    unread = [name for name in TABLES if all(known(name, reader) for reader in READERS)]
+    assert unread == []
+
+
+@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.feed is not None])
+def test_deltalake_reads_the_change_feed(read: Read, name: str) -> None:
+    answer = read.told[name]["query"]["feed"]
+    assert "refused" not in answer, answer
+    ours = alluvium.open(str(read.paths[name])).changes(TABLES[name].feed)
+    theirs = read.rows(name, "query", "feed").select(ours.column_names)
+    # It gives milliseconds of no zone.
+    at = ours.schema.get_field_index("_commit_timestamp")
+    times = ours.column(at).cast(theirs.schema.field(at).type)
+    assert row_texts(ours.set_column(at, "_commit_timestamp", times)) == row_texts(theirs)
+
+
+def test_duckdb_reads_variants(read: Read) -> None:
+    """Arrow has no type for what it reads, so it is asked for JSON."""
+    theirs = read.rows("variants", "duckdb", "sql").to_pylist()
+    expected = {1: {"a": 1, "b": [True, None, "ü"], "c": {"d": 1.5}}, 2: "text", 3: None, 5: [1, 2.25, 12345678901]}
+    found = {row["id"]: row["v"] for row in theirs}
+    assert found.pop(4) is None
+    assert {i: json.loads(text) for i, text in found.items()} == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "domains"),
+    [("transactions", 5, {}), ("domains_and_transactions", 17, {"some.app": '{"answer":42}'})],
+)
+def test_transactions_and_domains(read: Read, name: str, version: int, domains: dict[str, str]) -> None:
+    assert read.told[name]["said"] == {"deltalake": version, "duckdb": version, "domains": domains}
