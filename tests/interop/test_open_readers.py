@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from open_readers import NEEDS_READERS, ask_readers
 
 import alluvium
+from alluvium.errors import AlluviumError
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
@@ -35,14 +37,31 @@ class Read:
         self.paths = {name: root / "tables" / (table.folder or name) for name, table in TABLES.items()}
         self._told_root = root / "told"
         self.told: dict[str, Any] = {}
+        self.unmade: dict[str, str] = {}
+
+    def make(self, spark: Any) -> None:
+        for name, table in TABLES.items():
+            try:
+                table.make(Maker(spark, str(self.paths[name])))
+            except AlluviumError as error:  # one table that cannot be made is one test that fails
+                self.unmade[name] = str(error)
 
     def ask(self) -> None:
-        self.told = ask_readers(self._told_root, [t.job(name, str(self.paths[name])) for name, t in TABLES.items()])
+        self.told = ask_readers(
+            self._told_root,
+            [t.job(name, str(self.paths[name])) for name, t in TABLES.items() if name not in self.unmade],
+        )
 
-    def rows(self, name: str, reader: str, what: str) -> pa.Table:
-        return pa.ipc.open_file(self._told_root / name / reader / f"{what}.arrow").read_all()
+    def theirs(self, name: str, reader: str, what: str) -> pa.Table:
+        found = pa.ipc.open_file(self._told_root / name / reader / f"{what}.arrow").read_all()
+        return as_ours(found, alluvium.open(str(self.paths[name])).schema.names) if what == "feed" else found
 
     def ours(self, name: str, what: str) -> pa.Table:
+        if what == "feed":
+            # Its times are those of the commits' own words, ours (and delta-spark's) those of their files.
+            return (
+                alluvium.open(str(self.paths[name])).changes(TABLES[name].feed or 0).drop_columns("_commit_timestamp")
+            )
         if what == "where":
             return alluvium.open(str(self.paths[name])).to_arrow(where=condition(name))
         return alluvium.open(str(self.paths[name]), version=int(what)).to_arrow()
@@ -51,8 +70,7 @@ class Read:
 @pytest.fixture(scope="module")
 def read(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Read:
     found = Read(tmp_path_factory.mktemp("open"))
-    for name, table in TABLES.items():
-        table.make(Maker(spark, str(found.paths[name])))
+    found.make(spark)
     found.ask()
     return found
 
@@ -92,13 +110,20 @@ def difference(ours: pa.Table, theirs: pa.Table) -> str | None:
     return None
 
 
+def as_ours(feed: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Its change feed has partition columns behind the others, and versions without a sign."""
+    version = feed.column("_commit_version").cast(pa.int64())
+    return feed.select([*columns, "_change_type"]).append_column("_commit_version", version)
+
+
 def findings(read: Read, name: str, reader: str) -> dict[str, str]:
     """By version, and for `where`: what the reader said, or what it got otherwise than we."""
+    assert read.unmade.get(name) is None
     found = {}
     for what, answer in read.told[name][reader].items():
-        if what in ("feed", "sql"):
+        if what == "sql":
             continue
-        said = answer.get("refused") or difference(read.ours(name, what), read.rows(name, reader, what))
+        said = answer.get("refused") or difference(read.ours(name, what), read.theirs(name, reader, what))
         if said is not None:
             found[what] = said
     return found
@@ -114,9 +139,8 @@ def test_the_same_rows_in_every_version(read: Read, name: str, reader: str) -> N
     patterns = [verdict.said for verdict in known(name, reader)]
     unknown = {what: said for what, said in found.items() if not any(re.search(p, said) for p in patterns)}
     assert unknown == {}
-    newest = str(alluvium.open(str(read.paths[name])).version)
-    idle = [p for p in patterns if not re.search(p, found.get(newest, ""))]
-    assert not idle, "it reads the newest version now: take the verdict back"
+    idle = [p for p in patterns if not any(re.search(p, said) for said in found.values())]
+    assert not idle, "it reads them now: take the verdict back"
 
 
 def test_verdicts_are_of_tables_and_readers_that_there_are() -> None:
@@ -128,25 +152,19 @@ def test_verdicts_are_of_tables_and_readers_that_there_are() -> None:
     assert unread == []
 
 
-@pytest.mark.parametrize("name", [name for name, table in TABLES.items() if table.feed is not None])
-def test_deltalake_reads_the_change_feed(read: Read, name: str) -> None:
-    answer = read.told[name]["query"]["feed"]
-    assert "refused" not in answer, answer
-    ours = alluvium.open(str(read.paths[name])).changes(TABLES[name].feed)
-    theirs = read.rows(name, "query", "feed").select(ours.column_names)
-    # It gives milliseconds of no zone.
-    at = ours.schema.get_field_index("_commit_timestamp")
-    times = ours.column(at).cast(theirs.schema.field(at).type)
-    assert row_texts(ours.set_column(at, "_commit_timestamp", times)) == row_texts(theirs)
-
-
 def test_duckdb_reads_variants(read: Read) -> None:
     """Arrow has no type for what it reads, so it is asked for JSON."""
-    theirs = read.rows("variants", "duckdb", "sql").to_pylist()
-    expected = {1: {"a": 1, "b": [True, None, "ü"], "c": {"d": 1.5}}, 2: "text", 3: None, 5: [1, 2.25, 12345678901]}
-    found = {row["id"]: row["v"] for row in theirs}
-    assert found.pop(4) is None
-    assert {i: json.loads(text) for i, text in found.items()} == expected
+    theirs = read.theirs("variants", "duckdb", "sql").to_pylist()
+    found = {row["id"]: json.loads(row["v"]) for row in theirs}
+    # To it a variant that is null and no variant are the same.
+    expected = {
+        1: {"a": 1, "b": [True, None, "ü"], "c": {"d": 1.5}},
+        2: "text",
+        3: None,
+        4: None,
+        5: [1, 2.25, 12345678901],
+    }
+    assert found == expected
 
 
 @pytest.mark.parametrize(

@@ -86,11 +86,11 @@ def changed_rows(m: Maker) -> None:
     _changed(m, {})
 
 
-@table(("id", ">=", 5))
+@table(("id", ">=", 5), feed=0)
 def changed_rows_by_vectors(m: Maker) -> None:
     """Small vectors, which stand in the log; merged with those that were there; in the end a whole file goes."""
-    _changed(m, MASK)
-    m.t.delete("p = 0 and id > 0")
+    _changed(m, {"delta.enableChangeDataFeed": "true", **MASK})
+    m.t.delete("p = 0")
 
 
 @table(("id", ">=", 4990))
@@ -105,13 +105,10 @@ def vectors_in_files(m: Maker) -> None:
 
 @table(("id", ">=", 5), feed=0)
 def change_feed(m: Maker) -> None:
-    _changed(m, {"delta.enableChangeDataFeed": "true"})
+    m.write(ROWS, partition_by=("p",), properties={"delta.enableChangeDataFeed": "true"})
+    m.t.delete("id = 3")
+    m.t.update("id in (4, 5)", {"v": "concat(v, '!')"})
     m.write("select 7L id, 1 p, 'over' v", "overwrite")
-
-
-@table(("id", ">=", 5), feed=0)
-def change_feed_by_vectors(m: Maker) -> None:
-    _changed(m, {"delta.enableChangeDataFeed": "true", **MASK})
 
 
 # Features
@@ -138,7 +135,10 @@ def in_commit_timestamps(m: Maker) -> None:
 
 @table(("id", ">=", 5))
 def row_tracking(m: Maker) -> None:
-    _changed(m, {"delta.enableRowTracking": "true"})
+    """Rows that move into new files take their ids with them, in columns of their own."""
+    m.write(ROWS, properties={"delta.enableRowTracking": "true"})
+    m.t.update("id in (4, 5)", {"v": "concat(v, '!')"})
+    m.write(ROWS)
 
 
 @table(("id", ">=", 2))
@@ -154,7 +154,7 @@ def materialised_partitions(m: Maker) -> None:
 
 @table(("id", ">=", 2))
 def iceberg_compat(m: Maker) -> None:
-    m.write("select id, array(id) l from range(4)", properties={"delta.enableIcebergCompatV2": "true", **NAMED})
+    m.write(ROWS, partition_by=("p",), properties={"delta.enableIcebergCompatV2": "true", **NAMED})
 
 
 @table(("id", ">=", 2))
@@ -165,10 +165,15 @@ def random_prefixes(m: Maker) -> None:
 @table(("id", ">=", 2))
 def dropped_features(m: Maker) -> None:
     """What was dropped leaves `checkpointProtection` and checkpoints behind."""
-    m.write(ROWS, properties={**MASK, "delta.feature.vacuumProtocolCheck": "supported"})
+    m.write(ROWS, properties=MASK)
     m.t.delete("id = 3")
     m.t.dropFeatureSupport("deletionVectors")
     m.write("select 30L id, 1 p, 'x' v")
+
+
+@table(("id", ">=", 2))
+def vacuum_protocol_check(m: Maker) -> None:
+    m.write(ROWS, properties={"delta.feature.vacuumProtocolCheck": "supported"})
 
 
 @table(("id", ">=", 5))
@@ -181,10 +186,11 @@ def everything_at_once(m: Maker) -> None:
             "delta.checkpointInterval": "3",
         },
     )  # fmt: skip
-    m.t.addConstraint("small", "id < 100")
     m.alter.rename_column("v", "w")
+    m.t.addConstraint("texts", "w < 'x'")
     m.alter.alter_column("id", type="bigint")
     m.t.delete("id = 2")
+    m.alter.add_feature("timestampNtz")
     m.write("select 50L id, 'w' w, timestamp_ntz'2024-01-01 00:00:00' n", mergeSchema=True)
 
 

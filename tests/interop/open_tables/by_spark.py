@@ -84,13 +84,14 @@ def odd_partition_values(m: Maker) -> None:
 
 @table(("id", "=", 1))
 def typed_partitions(m: Maker) -> None:
+    columns = ("i", "ts", "dec", "b", "d", "f", "t", "da")
     m.write(
         """select id, cast(id as int) i, timestamp_micros(1700000000000000 + id * 500000) ts, cast(id / 2 as decimal(9,3)) dec,
         id % 2 = 0 b, cast(id * 1.5 as double) d, cast(1.25 as float) f, cast(id as tinyint) t,
         date_add(date'1582-10-01', cast(id as int)) da from range(3)""",
-        partition_by=("i", "ts", "dec", "b", "d", "f", "t", "da"),
+        partition_by=columns,
     )
-    m.write("select 9L id")
+    m.write(f"select 9L id, {', '.join(f'null {name}' for name in columns)}")
 
 
 @table(("id", ">=", 1))
@@ -147,7 +148,8 @@ def evolved(m: Maker) -> None:
     m.write("select 1 id, named_struct('x', 1) s, array(named_struct('e', 1)) l")
     m.write("select 2 id, named_struct('x', 1, 'y', 'z') s", mergeSchema=True)
     m.write("select 3 id, array(named_struct('e', 1, 'f', 2)) l, date'2024-01-01' d", mergeSchema=True)
-    m.alter.add_columns({"first": "int", "s.q": "int"}, position="first")
+    m.alter.add_columns({"first": "int"}, position="first")
+    m.alter.add_columns({"s.q": "int"}, position="first")
     m.write("select 4 id, 5 first, named_struct('q', 1, 'x', 2, 'y', 'w') s")
 
 
