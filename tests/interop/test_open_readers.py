@@ -27,6 +27,13 @@ from row_texts import row_texts  # noqa: E402
 pytestmark = NEEDS_READERS
 
 READERS = ("dataset", "query", "duckdb")
+#: Nothing of a few rows is worth compiling or spreading.
+QUICK = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 ASKED = [(name, reader) for name in TABLES for reader in READERS]
 
 
@@ -70,7 +77,14 @@ class Read:
 @pytest.fixture(scope="module")
 def read(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Read:
     found = Read(tmp_path_factory.mktemp("open"))
-    found.make(spark)
+    before = {key: spark.conf.get(key) for key in QUICK}
+    try:
+        for key, value in QUICK.items():
+            spark.conf.set(key, value)
+        found.make(spark)
+    finally:
+        for key, value in before.items():
+            spark.conf.set(key, value)
     found.ask()
     return found
 
