@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from connect_sessions import connect_session
 from pyspark import __version__
 from pyspark.sql import DataFrame
-from spark_queries import connect_session, verbs
+from spark_queries import verbs
 
 from protocol import serve
 

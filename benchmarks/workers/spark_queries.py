@@ -16,7 +16,8 @@ Changes = Callable[[str], DataFrame]
 Write = Callable[[DataFrame, str, str], None]
 
 
-def _builder() -> SparkSession.Builder:
+def session_builder() -> SparkSession.Builder:
+    """With the settings of the reference's `delta_session`, less Delta."""
     return (
         SparkSession.Builder()
         .config("spark.sql.session.timeZone", "UTC")
@@ -28,15 +29,10 @@ def _builder() -> SparkSession.Builder:
 
 
 def project_session() -> SparkSession:
-    """A session with the settings of the reference's `delta_session`, less Delta."""
-    spark = _builder().master("local[2]").getOrCreate()
+    """A classic session."""
+    spark = session_builder().master("local[2]").getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
-
-
-def connect_session() -> SparkSession:
-    """The same of Spark Connect; its server is a JVM of its own, which knows nothing but Spark."""
-    return _builder().remote("local[2]").config("spark.log.level", "OFF").getOrCreate()
 
 
 def verbs(spark: SparkSession, read: Read, write: Write, changes: Changes | None = None) -> dict[str, Verb]:
