@@ -22,8 +22,8 @@ _ENGINES = (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
 #: Every aggregate function that engines know, by Paimon's name.
 AGGREGATES = (
     "sum", "product", "min", "max", "last_value", "last_non_null_value", "first_value", "first_non_null_value",
-    "listagg", "bool_and", "bool_or", "collect", "merge_map", "nested_update", "rbm32", "rbm64", "primary-key",
-    "count",
+    "listagg", "bool_and", "bool_or", "collect", "merge_map", "merge_map_with_keytime", "nested_update",
+    "nested_partial_update", "rbm32", "rbm64", "hll_sketch", "theta_sketch", "primary-key",
 )  # fmt: skip
 _LEGACY = {"first_not_null_value": "first_non_null_value"}
 
