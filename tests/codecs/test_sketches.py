@@ -37,7 +37,9 @@ def theta_table(numbers: range, lg_size: int = 13, family: int = 2) -> bytes:
     slots[: compact.num_retained] = reversed(list(compact))
     empty = 4 if compact.is_empty() else 0
     head = bytes((3, 3, family, 12, lg_size, empty)) + compact.serialize()[6:8]
-    return head + struct.pack("<ifq", compact.num_retained, 1.0, compact.theta64) + struct.pack(f"<{len(slots)}q", *slots)
+    return (
+        head + struct.pack("<ifq", compact.num_retained, 1.0, compact.theta64) + struct.pack(f"<{len(slots)}q", *slots)
+    )
 
 
 def hll_estimate(image: bytes) -> float:

@@ -114,13 +114,15 @@ def test_snapshots(readings: Path, change: Callable[[str], str], code: str | Non
 @pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm32", "rbm64"])
 def test_sketches_that_are_none(tmp_path: Path, function: str) -> None:
     options = {**AGGREGATION, "fields.s.aggregate-function": function}
-    table = HandWritten(tmp_path / "t", pa.schema([pa.field("k", pa.int64(), False), ("s", pa.binary())]), ["k"], **options)
+    table = HandWritten(
+        tmp_path / "t", pa.schema([pa.field("k", pa.int64(), False), ("s", pa.binary())]), ["k"], **options
+    )
     table.commit([{"k": 1, "s": b"no sketch"}])
     table.commit([{"k": 1, "s": b"nor a bitmap"}])
     error = failure(tmp_path / "t")
     assert isinstance(error, CorruptTable)
     assert error.code == ("damaged-bitmap" if function.startswith("rbm") else "damaged-sketch")
-    assert (error.column, error.url) == ("s", (tmp_path / "t").as_uri())
+    assert error.column == "s" and str(error.url).endswith(str(tmp_path / "t"))
     # Who does not ask for the column is not held up.
     assert alluvium.open(str(tmp_path / "t")).to_arrow(columns=["k"]).to_pylist() == [{"k": 1}]
 

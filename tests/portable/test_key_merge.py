@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from pyroaring import BitMap
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.paimon.schema.merge_checks import AGGREGATORS
 from alluvium.plan.scan import KeyMerge, MergeRule, SortColumn
 from alluvium.portable.key_merge import PART, merge_rows
 
@@ -245,6 +247,20 @@ def test_older_rows_of_a_group_come_before_what_is_there_but_in_a_collection() -
     assert merged(rows, merge, {"c": pa.list_(pa.int64())}) == [(1, "old,new", [1, 2], 5)]
 
 
+@pytest.mark.parametrize("function", sorted(AGGREGATORS - {"first_not_null_value"}))
+def test_every_function_is_known(function: str) -> None:
+    """`first_not_null_value` is an old name, and another by the time that rows are merged."""
+    nested = pa.struct([("x", pa.int64()), ("t", pa.string())])
+    kinds = [pa.int64(), pa.bool_(), pa.string(), pa.binary(), pa.list_(nested), pa.map_(pa.string(), nested)]
+    parameters = {"nested-key": "x"} if function == "nested_partial_update" else {}
+    made = 0
+    for kind in kinds:
+        with contextlib.suppress(UnsupportedFeature):
+            merged([{"k": 1, "s": None}] * 2, aggregation(rule("s", function, **parameters)), {"s": kind})
+            made += 1
+    assert made
+
+
 @pytest.mark.parametrize(
     ("function", "kind"),
     [
@@ -256,6 +272,7 @@ def test_older_rows_of_a_group_come_before_what_is_there_but_in_a_collection() -
         ("merge_map_with_keytime", pa.map_(pa.string(), pa.struct([("t", pa.string())]))),
         ("merge_map_with_keytime", pa.map_(pa.string(), pa.string())),
         ("nested_update", pa.list_(pa.int64())),
+        ("max", pa.list_(pa.int64())),
         ("count", pa.int64()),
     ],
 )

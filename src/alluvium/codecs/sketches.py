@@ -1,7 +1,7 @@
 """Sketches of how many values differ: HyperLogLog and Theta, as Apache DataSketches writes them.
 
-The library `datasketches` unites them. It is written in C++ and trusts HyperLogLog's bytes: a wrong number in them makes
-it write outside of its memory. So the bytes are looked through before it gets them.
+The library `datasketches` unites them. It is written in C++ and trusts HyperLogLog's bytes: a wrong number in them
+makes it write outside of its memory. So the bytes are looked through before it gets them.
 
 Layout: https://datasketches.apache.org/docs/HLL/HllSketches.html, `org.apache.datasketches.hll.PreambleUtil`,
 `org.apache.datasketches.theta.PreambleUtil`.

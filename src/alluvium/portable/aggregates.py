@@ -58,9 +58,9 @@ def aggregate_of(rule: MergeRule, values: pa.Array) -> Aggregate | None:
     """
     if rule.function in ("last", "last_non_null"):
         return None
-    if rule.function in _CHOSEN:
-        return Chosen(rule, values)
     kind = values.type
+    if rule.function in _CHOSEN and not (rule.function in ("min", "max") and pa.types.is_nested(kind)):
+        return Chosen(rule, values)
     if rule.function in ("sum", "product") and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return Numbers(rule, values)
     if rule.function in ("sum", "product") and pa.types.is_decimal(kind):

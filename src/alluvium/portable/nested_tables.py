@@ -46,7 +46,7 @@ class NestedKey:
 
     @property
     def looks_at_first(self) -> bool:
-        """Whether the first value is looked at, too: the Java that knows these options does, the one before does not."""
+        """Whether the first value is looked at, too: the Java that knows these options does, 1.4 does not."""
         return bool(self._sequence) or self._null_keys != "merge"
 
     def of(self, row: Row) -> str | None:
