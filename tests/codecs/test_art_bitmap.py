@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -52,6 +54,14 @@ def test_the_smallest() -> None:
     assert bitmap({0}) == ZERO
     assert unite_64(EMPTY, EMPTY) == EMPTY
     assert unite_64(EMPTY, ZERO) == unite_64(ZERO, EMPTY) == unite_64(ZERO, ZERO) == ZERO
+
+
+def test_unions_are_those_of_java() -> None:
+    """`RoaringBitmap64` of Paimon Java 1.4.2: the same numbers, be containers in another order or form."""
+    java = json.loads((Path(__file__).parent / "java_unions.json").read_text())["rbm64"]
+    assert len(java) > 10
+    for older, newer, united in java:
+        assert numbers_of(unite_64(bytes.fromhex(older), bytes.fromhex(newer))) == numbers_of(bytes.fromhex(united))
 
 
 @pytest.mark.parametrize("span", [1 << 17, 1 << 21, 1 << 23, 1 << 40, 1 << 64])

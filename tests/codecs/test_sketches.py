@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import struct
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import datasketches
 import pytest
@@ -48,6 +51,17 @@ def hll_estimate(image: bytes) -> float:
 
 def theta_estimate(image: bytes) -> float:
     return float(datasketches.compact_theta_sketch.deserialize(image).get_estimate())
+
+
+#: Two sketches and what Paimon Java 1.4.2 makes of them (`HllSketchUtil.union`, `ThetaSketch.union`), in hexadecimal.
+JAVA = json.loads((Path(__file__).parent / "java_unions.json").read_text())
+
+
+@pytest.mark.parametrize(("kind", "unite"), [("hll", unite_hll), ("theta", unite_theta)])
+def test_unions_are_those_of_java(kind: str, unite: Callable[[bytes, bytes], bytes]) -> None:
+    assert len(JAVA[kind]) > 5
+    for older, newer, united in JAVA[kind]:
+        assert unite(bytes.fromhex(older), bytes.fromhex(newer)).hex() == united, (older[:16], newer[:16])
 
 
 @pytest.mark.parametrize("width", [HLL_4, HLL_6, HLL_8])

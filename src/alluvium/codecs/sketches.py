@@ -33,7 +33,7 @@ _MAX_VALUE = 63
 #: Families of Theta: hash tables of two kinds, and what is compact.
 _ALPHA, _QUICK_SELECT, _THETA = 1, 2, 3
 _THETA_VERSION = 3
-_EMPTY, _IMMUTABLE_COMPACT_ORDERED = 4, 2 | 8 | 16
+_EMPTY, _SINGLE, _IMMUTABLE_COMPACT_ORDERED = 4, 32, 2 | 8 | 16
 #: `SetOperationBuilder`: as many hashes as a union of Theta sketches keeps, as a power of two.
 _LG_THETA = 12
 
@@ -52,18 +52,32 @@ def unite_hll(older: bytes, newer: bytes) -> bytes:
         UnsupportedFeature: `"missing-dependency"`: the library is not installed.
     """
     library = _library("hll_sketch")
-    images = (newer, older)
-    for image in images:
+    for image in (older, newer):
         _ensure_hll(image)
 
     def united() -> bytes:
-        sketches = [library.hll_sketch.deserialize(image) for image in images]
-        union = library.hll_union(sketches[0].lg_config_k)
-        for sketch in sketches:
-            union.update(sketch)
+        first, then = library.hll_sketch.deserialize(newer), library.hll_sketch.deserialize(older)
+        lg_k = first.lg_config_k
+        if _mode(older) == _REGISTERS != _mode(newer):
+            # Java adds a list to registers, of which it makes fewer first if need be. The library does both at once,
+            # and then its estimate forgets the list, or, in this order, all but the list.
+            fewer = _union_of(library, lg_k, then).get_result(library.tgt_hll_type.HLL_8)
+            first, then = fewer, first
+        union = _union_of(library, lg_k, first, then)
         return bytes(union.get_result(library.tgt_hll_type.HLL_4).serialize_compact())
 
     return _asked("HyperLogLog", united)
+
+
+def _union_of(library: Any, lg_k: int, *sketches: Any) -> Any:
+    union = library.hll_union(lg_k)
+    for sketch in sketches:
+        union.update(sketch)
+    return union
+
+
+def _mode(image: bytes) -> int:
+    return image[7] & 3
 
 
 def unite_theta(older: bytes, newer: bytes) -> bytes:
@@ -84,9 +98,20 @@ def unite_theta(older: bytes, newer: bytes) -> bytes:
         union = library.theta_union(_LG_THETA)
         for image in images:
             union.update(library.compact_theta_sketch.deserialize(image))
-        return bytes(union.get_result(True).serialize())
+        result = union.get_result(True)
+        return _as_java_writes(result.serialize(), result.is_empty())
 
     return _asked("Theta", united)
+
+
+def _as_java_writes(theta: bytes, is_empty: bool) -> bytes:
+    """What the format leaves open, Java's way, so that equal sketches are equal bytes, whoever united them."""
+    if is_empty:
+        return theta[:6] + bytes(2)
+    if theta[0] == 1:
+        return theta[:5] + bytes((theta[5] | _SINGLE,)) + theta[6:]
+    # The sampling probability.
+    return theta[:12] + struct.pack("<f", 1.0) + theta[16:]
 
 
 @functools.cache
@@ -119,8 +144,8 @@ def _ensure_hll(image: bytes) -> None:
     """Every number that memory is addressed by lies in its range."""
     if len(image) < 8:
         raise _damaged("HyperLogLog", f"it has {len(image)} bytes")
-    preamble, version, family, lg_k, _, _, _, modes = image[:8]
-    mode, width = modes & 3, modes >> 2 & 3
+    preamble, version, family, lg_k = image[:4]
+    mode, width = _mode(image), image[7] >> 2 & 3
     if (version, family) != (_HLL_VERSION, _HLL):
         raise _damaged("HyperLogLog", f"it is of version {version} and family {family}")
     if mode > _REGISTERS or width > _HLL_8 or preamble != _HLL_PREAMBLES[mode] or not 4 <= lg_k <= 21:

@@ -97,6 +97,7 @@ class Collected:
         except (CorruptTable, UnsupportedFeature) as error:
             # Functions see values, and know not whose.
             error.column = self._rule.column
+            error.message = f"column {error.column!r}: {error.message}"
             raise
 
     def reset(self, flags: Flags) -> None:
