@@ -214,12 +214,12 @@ def _union(unite: Callable[[bytes, bytes], bytes]) -> Make:
 
 
 def _is_nested(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) and pa.types.is_struct(kind.value_type)
+    return bool(pa.types.is_list(kind) and pa.types.is_struct(kind.value_type))
 
 
 def _is_timed(kind: pa.DataType) -> bool:
     # "ROW type must have at least 2 fields"
-    return pa.types.is_map(kind) and pa.types.is_struct(kind.item_type) and kind.item_type.num_fields > 1
+    return bool(pa.types.is_map(kind) and pa.types.is_struct(kind.item_type) and kind.item_type.num_fields > 1)
 
 
 #: By Paimon's name.
