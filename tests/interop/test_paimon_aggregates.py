@@ -53,7 +53,10 @@ COLUMNS: dict[str, tuple[Any, str, dict[str, str]]] = {
     "set": ({"type": "ARRAY", "element": "INT"}, "collect", {"distinct": "true"}),
     "texts": ("STRING", "listagg", {"distinct": "true", "list-agg-delimiter": "; "}),
 }
+KEYS = 20
 RETRACTABLE = ("rows", "keyed", "map", "list")
+#: An older value comes before what is there, of which the limit then leaves what Java's hash table has first.
+ORDERED = tuple(name for name in COLUMNS if name != "fewkeyed")
 INSERTS, ANY = ("+I",), ("+I", "+I", "+U", "-U", "-D")
 AGGREGATION = {"merge-engine": "aggregation"}
 #: Options, columns, kinds of rows.
@@ -62,8 +65,8 @@ TABLES: dict[str, tuple[dict[str, str], tuple[str, ...], tuple[str, ...]]] = {
     "retracting": (AGGREGATION, RETRACTABLE, ANY),
     "ignoring": ({**AGGREGATION, **{f"fields.{n}.ignore-retract": "true" for n in COLUMNS}}, tuple(COLUMNS), ANY),
     "groups": (
-        {"merge-engine": "partial-update", "fields.g.sequence-group": ",".join(COLUMNS)},
-        tuple(COLUMNS),
+        {"merge-engine": "partial-update", "fields.g.sequence-group": ",".join(ORDERED)},
+        ORDERED,
         INSERTS,
     ),
 }
@@ -127,12 +130,18 @@ def script_of(root: Path, name: str) -> dict[str, Any]:
         pick = random.Random(commit)
         rows = [
             [k, pick.choice((1, 2, 3, None)), *(value_of(c, pick) for c in columns)]
-            for k in range(6)
+            for k in range(KEYS)
             if pick.random() < 0.7
         ]
         steps.append({"write": {"rows": rows, "kinds": [pick.choice(kinds) for _ in rows]}})
     steps.append({"read": {"out": str(root / f"{name}.parquet")}})
     return {"table": str(root / "db.db" / name), "steps": steps}
+
+
+def hll_in_use(data: bytes) -> bytes:
+    """All bytes but the estimator's that a sketch says not to use: it was merged, out of the order of its values."""
+    is_registers, is_out_of_order = data[7] & 3 == 2, data[5] & 16
+    return data[:8] + bytes(8) + data[16:] if is_registers and is_out_of_order else data
 
 
 def in_order(rows: list[Any]) -> list[str]:
@@ -141,7 +150,7 @@ def in_order(rows: list[Any]) -> list[str]:
 
 #: What is the same where the bytes, or the order, need not be.
 MEANINGS: dict[str, Callable[[Any], Any]] = {
-    "hll": lambda data: data,
+    "hll": hll_in_use,
     "theta": lambda data: data,
     "b32": lambda data: BitMap.deserialize(data).to_array().tolist(),
     "b64": numbers_64,
@@ -180,7 +189,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_aggregates_are_those_of_java(tables: Path, name: str) -> None:
     theirs = meanings(pq.ParquetFile(tables / f"{name}.parquet").read())
     ours = meanings(alluvium.open(str(tables / "db.db" / name)).to_arrow())
-    assert len(theirs) == 6
+    assert len(theirs) == KEYS
     assert ours.keys() == theirs.keys()
     for key, row in theirs.items():
         for column, value in row.items():

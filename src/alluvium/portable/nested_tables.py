@@ -116,8 +116,8 @@ def nested_partial_update(parameters: Mapping[str, str], kind: pa.DataType) -> t
         raise _invalid("nested_partial_update needs nested-key")
 
     def add(state: Rows | None, value: Rows | None) -> Rows | None:
-        if value is None:
-            return state
+        if value is None or (state is None and not key.looks_at_first):
+            return value if state is None else state
         merged: dict[str, Row] = {}
         for row in (*_present(state or []), *_present(value)):
             name = key.of(row)
