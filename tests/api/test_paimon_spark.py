@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from paimon_tables import HandWritten, write_readings
 from pyspark.sql import SparkSession
+from sketch_tables import write_visits
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound
@@ -40,6 +41,26 @@ def collected(tmp_path: Path) -> str:
     table.commit([{"k": 1, "v": [1]}, {"k": 2, "v": [2]}])
     table.commit([{"k": 2, "v": [3]}, {"k": 3, "v": None}])
     return str(tmp_path / "collected")
+
+
+def test_sketches_are_united_by_python_workers(spark: SparkSession, tmp_path: Path) -> None:
+    write_visits(tmp_path / "visits")
+    url = str(tmp_path / "visits")
+    frame = alluvium.read(spark, url)
+    assert shown(frame.toArrow()) == shown(alluvium.open(url).to_arrow())
+    # Other columns of the table need no sketches.
+    assert sorted(row.page for row in frame.select("page").collect()) == ["help", "home"]
+
+
+def test_a_damaged_sketch_names_its_column(spark: SparkSession, tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.binary())])
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "hll_sketch"}
+    table = HandWritten(tmp_path / "damaged", schema, keys=("k",), **options)
+    table.commit([{"k": 1, "v": b"no sketch"}])
+    table.commit([{"k": 1, "v": b"no sketch"}])
+    frame = alluvium.read(spark, str(tmp_path / "damaged"))
+    with pytest.raises(Exception, match=r"CorruptTable: column 'v': .*no HyperLogLog sketch.*table: .*/damaged"):
+        frame.collect()
 
 
 @pytest.mark.parametrize("mode", ["auto", "delta", "diff"])

@@ -22,6 +22,7 @@ import pytest
 from change_table import write_accounts
 from flights_table import write_flights
 from paimon_tables import write_readings
+from sketch_tables import write_visits
 
 import alluvium
 from alluvium.cli.app import main
@@ -122,6 +123,7 @@ def write_tables() -> None:
     write_flights("flights")
     write_accounts("accounts")
     write_readings("readings")
+    write_visits("visits")
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)

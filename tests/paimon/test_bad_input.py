@@ -51,12 +51,6 @@ def failure(root: Path, **given: Any) -> AlluviumError:
             "unsupported-aggregate",
             "value",
         ),
-        (
-            {**AGGREGATION, "fields.value.aggregate-function": "hll_sketch"},
-            UnsupportedFeature,
-            "unsupported-aggregate",
-            "value",
-        ),
         ({**AGGREGATION, "fields.value.aggregate-function": "max"}, UnsupportedFeature, "unsupported-retract", "value"),
         (PARTIAL, UnsupportedFeature, "unsupported-retract", None),
         ({"scan.mode": "incremental"}, UnsupportedFeature, "unsupported-scan", None),
@@ -115,6 +109,22 @@ def test_snapshots(readings: Path, change: Callable[[str], str], code: str | Non
     error = failure(readings)
     assert code is None or error.code == code
     assert error.path is not None
+
+
+@pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm32", "rbm64"])
+def test_sketches_that_are_none(tmp_path: Path, function: str) -> None:
+    options = {**AGGREGATION, "fields.s.aggregate-function": function}
+    table = HandWritten(
+        tmp_path / "t", pa.schema([pa.field("k", pa.int64(), False), ("s", pa.binary())]), ["k"], **options
+    )
+    table.commit([{"k": 1, "s": b"no sketch"}])
+    table.commit([{"k": 1, "s": b"nor a bitmap"}])
+    error = failure(tmp_path / "t")
+    assert isinstance(error, CorruptTable)
+    assert error.code == ("damaged-bitmap" if function.startswith("rbm") else "damaged-sketch")
+    assert error.column == "s" and str(error.url).endswith(str(tmp_path / "t"))
+    # Who does not ask for the column is not held up.
+    assert alluvium.open(str(tmp_path / "t")).to_arrow(columns=["k"]).to_pylist() == [{"k": 1}]
 
 
 def test_a_schema_that_files_need_is_gone(tmp_path: Path) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import datasketches
 import pyarrow as pa
 import pytest
+from pyroaring import BitMap
 
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.paimon.schema.merge_checks import AGGREGATORS
 from alluvium.plan.scan import KeyMerge, MergeRule, SortColumn
 from alluvium.portable.key_merge import PART, merge_rows
 
@@ -174,3 +178,105 @@ def test_texts_that_are_empty_add_nothing() -> None:
     """`FieldListaggAgg`: neither the text nor a delimiter."""
     rows = [{"k": 1, "s": text} for text in ("", "a", "", "b", None, "")] + [{"k": 2, "s": ""}, {"k": 2, "s": ""}]
     assert merged(rows, aggregation(rule("s", "listagg"))) == [(1, "a,b"), (2, "")]
+
+
+TIMED = pa.map_(pa.string(), pa.struct([("v", pa.int64()), ("t", pa.string())]))
+
+
+def timed(**rows: tuple[int | None, str | None] | None) -> list[tuple[str, dict[str, Any] | None]]:
+    return [(key, None if row is None else {"v": row[0], "t": row[1]}) for key, row in rows.items()]
+
+
+def test_maps_keep_the_newest_row_of_a_key() -> None:
+    """`FieldMergeMapWithKeyTimeAgg`: by a text in the rows, the last field unless `ts-field` says which."""
+    merge = aggregation(rule("m", "merge_map_with_keytime"))
+    rows = [
+        {"k": 1, "m": timed(a=(1, "2024-01-02"), b=(1, None), c=(1, "2024-01-01"), d=(1, "x"))},
+        {"k": 1, "m": timed(a=(2, "2024-01-01"), b=(2, "2023"), c=None, d=(2, None), e=(2, "x"), f=None)},
+        {"k": 1, "m": None},
+    ]
+    expected = timed(a=(1, "2024-01-02"), b=(2, "2023"), d=(1, "x"), e=(2, "x"))
+    assert merged(rows, merge, {"m": TIMED}) == [(1, expected)]
+    # Equal times: what is there stays. Texts are compared by UTF-16, where what is beyond U+FFFF comes earlier.
+    rows = [{"k": 1, "m": timed(a=(1, "t"), b=(1, "\U00010000"))}, {"k": 1, "m": timed(a=(2, "t"), b=(2, "\uff00"))}]
+    assert merged(rows, merge, {"m": TIMED}) == [(1, timed(a=(1, "t"), b=(2, "\uff00")))]
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([rows[0], {**rows[1], "kind": BEFORE}], merge, {"m": TIMED})
+    assert (caught.value.code, caught.value.column) == ("unsupported-retract", "m")
+    for field in ("v", "no"):
+        with pytest.raises(CorruptTable) as wrong:
+            merged(rows, aggregation(rule("m", "merge_map_with_keytime", **{"ts-field": field})), {"m": TIMED})
+        assert (wrong.value.code, wrong.value.column) == ("invalid-options", "m")
+
+
+def sketch_of(*numbers: int) -> bytes:
+    sketch = datasketches.update_theta_sketch()
+    for number in numbers:
+        sketch.update(number)
+    return bytes(sketch.compact().serialize())
+
+
+@pytest.mark.parametrize("function", ["hll_sketch", "theta_sketch", "rbm32", "rbm64"])
+def test_null_and_nothing_make_no_sketch_and_nobody_looks_at_a_single_one(function: str) -> None:
+    rows = [{"k": 1, "s": None}, {"k": 1, "s": b"any"}, {"k": 1, "s": None}, {"k": 2, "s": None}, {"k": 2, "s": None}]
+    assert merged(rows, aggregation(rule("s", function)), {"s": pa.binary()}) == [(1, b"any"), (2, None)]
+    with pytest.raises(CorruptTable) as damaged:
+        merged([{"k": 1, "s": b"any"}, {"k": 1, "s": b"any"}], aggregation(rule("s", function)), {"s": pa.binary()})
+    assert (damaged.value.code[:8], damaged.value.column) == ("damaged-", "s")
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([rows[1], {**rows[1], "kind": DELETE}], aggregation(rule("s", function)), {"s": pa.binary()})
+    assert (caught.value.code, caught.value.column) == ("unsupported-retract", "s")
+    ignoring = aggregation(rule("s", function, ignores=True))
+    assert merged([rows[1], {**rows[1], "kind": DELETE}], ignoring, {"s": pa.binary()}) == [(1, b"any")]
+
+
+def test_sketches_are_united() -> None:
+    rows = [{"k": 1, "s": sketch_of(1, 2)}, {"k": 1, "s": sketch_of(2, 3)}, {"k": 1, "s": sketch_of(3, 4)}]
+    ((_, united),) = merged(rows, aggregation(rule("s", "theta_sketch")), {"s": pa.binary()})
+    assert datasketches.compact_theta_sketch.deserialize(united).get_estimate() == 4
+    bitmaps = [{"k": 1, "s": BitMap(numbers).serialize()} for numbers in ([1, 2], range(2, 9000), [70_000])]
+    ((_, united),) = merged(bitmaps, aggregation(rule("s", "rbm32")), {"s": pa.binary()})
+    assert BitMap.deserialize(united) == BitMap([*range(1, 9000), 70_000])
+
+
+def test_older_rows_of_a_group_come_before_what_is_there_but_in_a_collection() -> None:
+    """`aggReversed`, which `FieldCollectAgg` overrides."""
+    functions = {"l": "listagg", "c": "collect"}
+    merge = partial(*(rule(name, function, "n") for name, function in functions.items()), rule("n", "last", "n"))
+    rows = [{"k": 1, "l": "new", "c": [1], "n": 5}, {"k": 1, "l": "old", "c": [2], "n": 3}]
+    assert merged(rows, merge, {"c": pa.list_(pa.int64())}) == [(1, "old,new", [1, 2], 5)]
+
+
+@pytest.mark.parametrize("function", sorted(AGGREGATORS - {"first_not_null_value"}))
+def test_every_function_is_known(function: str) -> None:
+    """`first_not_null_value` is an old name, and another by the time that rows are merged."""
+    nested = pa.struct([("x", pa.int64()), ("t", pa.string())])
+    kinds = [pa.int64(), pa.bool_(), pa.string(), pa.binary(), pa.list_(nested), pa.map_(pa.string(), nested)]
+    parameters = {"nested-key": "x"} if function == "nested_partial_update" else {}
+    made = 0
+    for kind in kinds:
+        with contextlib.suppress(UnsupportedFeature):
+            merged([{"k": 1, "s": None}] * 2, aggregation(rule("s", function, **parameters)), {"s": kind})
+            made += 1
+    assert made
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        ("hll_sketch", pa.string()),
+        ("rbm64", pa.int64()),
+        ("listagg", pa.binary()),
+        ("collect", pa.string()),
+        ("merge_map", pa.list_(pa.int64())),
+        ("merge_map_with_keytime", pa.map_(pa.string(), pa.struct([("t", pa.string())]))),
+        ("merge_map_with_keytime", pa.map_(pa.string(), pa.string())),
+        ("nested_update", pa.list_(pa.int64())),
+        ("max", pa.list_(pa.int64())),
+        ("count", pa.int64()),
+    ],
+)
+def test_functions_are_for_columns_of_their_types(function: str, kind: pa.DataType) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        merged([{"k": 1, "s": None}, {"k": 1, "s": None}], aggregation(rule("s", function)), {"s": kind})
+    assert (caught.value.code, caught.value.column) == ("unsupported-aggregate", "s")

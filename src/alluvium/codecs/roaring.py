@@ -16,7 +16,7 @@ from operator import ge
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyroaring import BitMap64
+from pyroaring import BitMap, BitMap64
 
 from alluvium.errors import CorruptTable
 
@@ -117,6 +117,20 @@ def subtract(left: bytes, right: bytes) -> bytes | None:
     except (ValueError, RuntimeError) as error:
         raise _damaged(str(error)) from None
     return difference.serialize() if difference else None
+
+
+def unite_32(older: bytes, newer: bytes) -> bytes:
+    """The union of two bitmaps of 32-bit numbers, in the portable format.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    for data in (older, newer):
+        # The only bucket of a bitmap of 64-bit numbers.
+        parse_bitmap((1).to_bytes(8, "little") + bytes(4) + data)
+    both = BitMap.deserialize(older) | BitMap.deserialize(newer)
+    both.run_optimize()
+    return bytes(both.serialize())
 
 
 def bits_of(data: bytes) -> bytes:

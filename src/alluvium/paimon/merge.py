@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.paimon.schema.merge_checks import AGGREGATORS
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
@@ -19,12 +20,7 @@ SEQUENCE, KIND, GROUP = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION"
 DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
 _ENGINES = (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
 
-#: Every aggregate function that engines know, by Paimon's name.
-AGGREGATES = (
-    "sum", "product", "min", "max", "last_value", "last_non_null_value", "first_value", "first_non_null_value",
-    "listagg", "bool_and", "bool_or", "collect", "merge_map", "nested_update", "rbm32", "rbm64", "primary-key",
-    "count",
-)  # fmt: skip
+#: The name that a function had once.
 _LEGACY = {"first_not_null_value": "first_non_null_value"}
 
 
@@ -120,7 +116,7 @@ def _rule(
     if function is None:
         return MergeRule(column.name, "last" if sequence else "last_non_null", sequence=sequence)
     function = _LEGACY.get(function, function)
-    if function not in AGGREGATES:
+    if function not in AGGREGATORS:
         raise UnsupportedFeature(
             f"the aggregate function {function!r}",
             code="unsupported-aggregate",

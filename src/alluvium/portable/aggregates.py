@@ -54,19 +54,20 @@ def aggregate_of(rule: MergeRule, values: pa.Array) -> Aggregate | None:
 
     Raises:
         UnsupportedFeature: There is no such function, or not for this type.
+        CorruptTable: `"invalid-options"`: the options of the function make no sense.
     """
     if rule.function in ("last", "last_non_null"):
         return None
-    if rule.function in _CHOSEN:
-        return Chosen(rule, values)
     kind = values.type
-    if rule.function in ("sum", "product", "count") and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+    if rule.function in _CHOSEN and not (rule.function in ("min", "max") and pa.types.is_nested(kind)):
+        return Chosen(rule, values)
+    if rule.function in ("sum", "product") and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
         return Numbers(rule, values)
     if rule.function in ("sum", "product") and pa.types.is_decimal(kind):
         return Decimals(rule, values)
     if rule.function in ("bool_and", "bool_or") and pa.types.is_boolean(kind):
         return Numbers(rule, values)
-    if rule.function in COLLECTORS:
+    if rule.function in COLLECTORS and COLLECTORS[rule.function].takes(kind):
         return Collected(rule, values)
     raise UnsupportedFeature(
         f"the aggregate function {rule.function!r} of values of type {kind}",
@@ -188,7 +189,6 @@ class Numbers:
                 "product": lambda: total * new,
                 "bool_and": lambda: total & new,
                 "bool_or": lambda: total | new,
-                "count": lambda: total + new,
             }[self._rule.function]()
         total[both] = joined[both]
         only = taken & ~have

@@ -1,33 +1,69 @@
-"""Aggregates whose accumulators are texts, lists, maps and bitmaps: Python values, touched only where a row adds.
+"""Aggregates whose accumulators are texts, lists, maps, bitmaps and sketches: Python values, touched only where a row
+adds.
 
 No kernel of Arrow joins lists or maps of many keys, so these go value by value; only columns with such a function pay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyroaring import BitMap, BitMap64
 
+from alluvium.codecs.art_bitmap import unite_64
+from alluvium.codecs.roaring import unite_32
+from alluvium.codecs.sketches import unite_hll, unite_theta
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.plan.scan import MergeRule
+from alluvium.portable.nested_tables import nested_partial_update, nested_update
 
 Indices = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+#: From an accumulator and a row's value to the accumulator; either may be null.
+Combine: TypeAlias = "Callable[[Any, Any], Any]"
+#: What adds, and what takes back if anything does, made once of a column's options and type.
+Make: TypeAlias = "Callable[[Mapping[str, str], pa.DataType], tuple[Combine, Combine | None]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Collector:
+    """An aggregate function.
+
+    Attributes:
+        takes: Whether it is for columns of a type.
+        make: It itself.
+        turns: Older rows come before what is there; False: they are added like newer ones.
+    """
+
+    takes: Callable[[pa.DataType], bool]
+    make: Make
+    turns: bool = True
 
 
 class Collected:
-    """Accumulators in Python."""
+    """Accumulators in Python.
+
+    Args:
+        rule: Of the column.
+        values: The column, all rows, of a type that the function takes.
+
+    Raises:
+        CorruptTable: `"invalid-options"`: the options of the function make no sense.
+    """
 
     def __init__(self, rule: MergeRule, values: pa.Array) -> None:
         self._rule = rule
         self._values = values
-        self._parameters = dict(rule.parameters)
-        self._add, self._retract = COLLECTORS[rule.function]
+        self._turns = COLLECTORS[rule.function].turns
+        try:
+            self._add, self._retract = COLLECTORS[rule.function].make(dict(rule.parameters), values.type)
+        except CorruptTable as error:
+            error.column = rule.column
+            raise
 
     def begin(self, count: int) -> None:
         self._state: list[Any] = [None] * count
@@ -36,7 +72,7 @@ class Collected:
         self._apply(self._add, rows, flags, False)
 
     def add_reversed(self, rows: Indices, flags: Flags) -> None:
-        self._apply(self._add, rows, flags, True)
+        self._apply(self._add, rows, flags, self._turns)
 
     def retract(self, rows: Indices, flags: Flags) -> None:
         if self._rule.ignores_retract:
@@ -51,15 +87,18 @@ class Collected:
             )
         self._apply(self._retract, rows, flags, False)
 
-    def _apply(
-        self, function: Callable[[Any, Any, dict[str, str]], Any], rows: Indices, flags: Flags, swap: bool
-    ) -> None:
+    def _apply(self, function: Combine, rows: Indices, flags: Flags, swap: bool) -> None:
         places = np.flatnonzero(flags)
         taken = self._values.take(pa.array(rows[places])).to_pylist()
-        for place, value in zip(places.tolist(), taken, strict=True):
-            state = self._state[place]
-            left, right = (value, state) if swap else (state, value)
-            self._state[place] = function(left, right, self._parameters)
+        try:
+            for place, value in zip(places.tolist(), taken, strict=True):
+                state = self._state[place]
+                self._state[place] = function(value, state) if swap else function(state, value)
+        except (CorruptTable, UnsupportedFeature) as error:
+            # Functions see values, and know not whose.
+            error.column = self._rule.column
+            error.message = f"column {error.column!r}: {error.message}"
+            raise
 
     def reset(self, flags: Flags) -> None:
         for place in np.flatnonzero(flags).tolist():
@@ -69,46 +108,44 @@ class Collected:
         return pa.array(self._state, self._values.type)
 
 
-def _is_distinct(parameters: dict[str, str]) -> bool:
+def _is_distinct(parameters: Mapping[str, str]) -> bool:
     return parameters.get("distinct", "false").lower() == "true"
 
 
-def _listagg(state: str | None, value: str | None, parameters: dict[str, str]) -> str | None:
-    if state is None or value is None:
-        return value if state is None else state
-    if not state or not value:
-        # `FieldListaggAgg`: what is empty adds nothing, not even the delimiter.
-        return state or value
-    delimiter = parameters.get("list-agg-delimiter", ",")
-    if not _is_distinct(parameters):
-        return f"{state}{delimiter}{value}"
-    known = state.split(delimiter)
-    for token in value.split(delimiter):
-        if token and token not in known:
-            known.append(token)
-            state = f"{state}{delimiter}{token}"
-    return state
+def _listagg(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, None]:
+    delimiter, distinct = parameters.get("list-agg-delimiter", ","), _is_distinct(parameters)
+
+    def add(state: str | None, value: str | None) -> str | None:
+        if state is None or value is None:
+            return value if state is None else state
+        if not state or not value:
+            # `FieldListaggAgg`: what is empty adds nothing, not even the delimiter.
+            return state or value
+        if not distinct:
+            return f"{state}{delimiter}{value}"
+        known = state.split(delimiter)
+        for token in value.split(delimiter):
+            if token and token not in known:
+                known.append(token)
+                state = f"{state}{delimiter}{token}"
+        return state
+
+    return add, None
 
 
-def _collect(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
-    if state is None and value is None:
-        return None
-    joined = [*(state or ()), *(value or ())]
-    return _unique(joined) if _is_distinct(parameters) else joined
+def _collect(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, Combine]:
+    distinct = _is_distinct(parameters)
+
+    def add(state: list[Any] | None, value: list[Any] | None) -> list[Any] | None:
+        if state is None and value is None:
+            return None
+        joined = [*(state or ()), *(value or ())]
+        return list({repr(one): one for one in joined}.values()) if distinct else joined
+
+    return add, _uncollect
 
 
-def _unique(values: list[Any]) -> list[Any]:
-    seen: set[str] = set()
-    kept = []
-    for value in values:
-        key = repr(value)
-        if key not in seen:
-            seen.add(key)
-            kept.append(value)
-    return kept
-
-
-def _uncollect(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
+def _uncollect(state: list[Any] | None, value: list[Any] | None) -> list[Any] | None:
     """Each value taken back removes one that is equal."""
     if state is None or value is None:
         return state
@@ -119,73 +156,83 @@ def _uncollect(state: list[Any] | None, value: list[Any] | None, parameters: dic
     return left
 
 
-def _merge_map(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
-    if state is None or value is None:
-        return value if state is None else state
-    merged = {repr(key): (key, item) for key, item in state}
-    merged.update({repr(key): (key, item) for key, item in value})
-    return list(merged.values())
-
-
-def _unmerge_map(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
-    if state is None or value is None:
-        return state
-    gone = {repr(key) for key, _ in value}
-    return [(key, item) for key, item in state if repr(key) not in gone]
-
-
-def _nested_key(row: dict[str, Any], parameters: dict[str, str]) -> str:
-    names = [name.strip() for name in parameters.get("nested-key", "").split(",") if name.strip()]
-    return repr([row[name] for name in names] if names else row)
-
-
-def _nested_update(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
-    """Rows of a list by their key, later ones instead of earlier; without a key all are kept."""
-    unknown = set(parameters) - {"nested-key", "count-limit"}
-    if unknown or "count-limit" in parameters:
-        raise UnsupportedFeature(
-            "a limit or a sequence of nested updates", code="unsupported-aggregate", features=("nested_update",)
-        )
-    if state is None or value is None:
-        # Nothing to join: what is there is not looked at.
-        return value if state is None else state
-    joined = [row for row in (*state, *value) if row is not None]
-    if not parameters.get("nested-key"):
-        return joined
-    return list({_nested_key(row, parameters): row for row in joined}.values())
-
-
-def _un_nested(state: list[Any] | None, value: list[Any] | None, parameters: dict[str, str]) -> list[Any] | None:
-    if state is None or value is None:
-        return state
-    if parameters.get("nested-key"):
-        gone = {_nested_key(row, parameters) for row in value if row is not None}
-        return [row for row in state if _nested_key(row, parameters) not in gone]
-    return _uncollect(state, value, parameters)
-
-
-def _bitmap_union(kind: Any) -> Callable[[Any, Any, dict[str, str]], Any]:
-    def union(state: bytes | None, value: bytes | None, parameters: dict[str, str]) -> bytes | None:
+def _merge_map(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, Combine]:
+    def add(state: list[Any] | None, value: list[Any] | None) -> list[Any] | None:
         if state is None or value is None:
             return value if state is None else state
-        try:
-            joined = kind.deserialize(state) | kind.deserialize(value)
-        except (ValueError, RuntimeError) as error:
-            raise CorruptTable(f"a value is no bitmap: {error}", code="damaged-bitmap") from None
-        joined.run_optimize()
-        return bytes(joined.serialize())
+        return list({repr(key): (key, item) for key, item in (*state, *value)}.values())
 
-    return union
+    def retract(state: list[Any] | None, value: list[Any] | None) -> list[Any] | None:
+        if state is None or value is None:
+            return state
+        gone = {repr(key) for key, _ in value}
+        return [(key, item) for key, item in state if repr(key) not in gone]
+
+    return add, retract
 
 
-#: What adds, and what takes back, by Paimon's name of the function.
-COLLECTORS: dict[
-    str, tuple[Callable[[Any, Any, dict[str, str]], Any], Callable[[Any, Any, dict[str, str]], Any] | None]
-] = {
-    "listagg": (_listagg, None),
-    "collect": (_collect, _uncollect),
-    "merge_map": (_merge_map, _unmerge_map),
-    "nested_update": (_nested_update, _un_nested),
-    "rbm32": (_bitmap_union(BitMap), None),
-    "rbm64": (_bitmap_union(BitMap64), None),
+def _merge_map_with_keytime(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, None]:
+    """Of each key the row with the largest time, which is a text; a key whose row is null goes away."""
+    names = [field.name for field in kind.item_type]
+    # "default to the last field"
+    field = parameters.get("ts-field", names[-1])
+    if field not in names or not pa.types.is_string(kind.item_type.field(names.index(field)).type):
+        raise CorruptTable(
+            f"{field!r} is no text in the rows of the map, which have {', '.join(names)}", code="invalid-options"
+        )
+
+    def time_of(row: dict[str, Any] | None) -> bytes | None:
+        # Java compares texts by their UTF-16.
+        return None if row is None or row[field] is None else row[field].encode("utf-16-be")
+
+    def add(state: list[Any] | None, value: list[Any] | None) -> list[Any] | None:
+        if state is None or value is None:
+            return value if state is None else state
+        merged = {repr(key): (key, row) for key, row in state}
+        for key, row in value:
+            name, time = repr(key), time_of(row)
+            if row is None:
+                merged.pop(name, None)
+            elif time is not None:
+                known = time_of(merged[name][1]) if name in merged else None
+                if known is None or time > known:
+                    merged[name] = (key, row)
+        return list(merged.values())
+
+    return add, None
+
+
+def _union(unite: Callable[[bytes, bytes], bytes]) -> Make:
+    """Bytes that are united two at a time; where there is nothing to unite nobody looks at them."""
+
+    def add(state: bytes | None, value: bytes | None) -> bytes | None:
+        if state is None or value is None:
+            return value if state is None else state
+        return unite(state, value)
+
+    return lambda parameters, kind: (add, None)
+
+
+def _is_nested(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) and pa.types.is_struct(kind.value_type))
+
+
+def _is_timed(kind: pa.DataType) -> bool:
+    # "ROW type must have at least 2 fields"
+    return bool(pa.types.is_map(kind) and pa.types.is_struct(kind.item_type) and kind.item_type.num_fields > 1)
+
+
+#: By Paimon's name.
+COLLECTORS: Mapping[str, Collector] = {
+    "listagg": Collector(pa.types.is_string, _listagg),
+    # `FieldCollectAgg` overrides `aggReversed`.
+    "collect": Collector(pa.types.is_list, _collect, turns=False),
+    "merge_map": Collector(pa.types.is_map, _merge_map),
+    "merge_map_with_keytime": Collector(_is_timed, _merge_map_with_keytime),
+    "nested_update": Collector(_is_nested, nested_update),
+    "nested_partial_update": Collector(_is_nested, nested_partial_update),
+    "rbm32": Collector(pa.types.is_binary, _union(unite_32)),
+    "rbm64": Collector(pa.types.is_binary, _union(unite_64)),
+    "hll_sketch": Collector(pa.types.is_binary, _union(unite_hll)),
+    "theta_sketch": Collector(pa.types.is_binary, _union(unite_theta)),
 }

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.plan.scan import KeyMerge, ScanPart
 from alluvium.portable.data_file import Files, open_data_file
 from alluvium.portable.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
@@ -37,6 +38,7 @@ def merged_tables(
 
     Raises:
         UnsupportedFeature: A row is taken back in a column that cannot take it back.
+        CorruptTable: What a column merges by makes no sense, or a value of it.
     """
     wanted = set(needed) | _merged_by(merge)
     schema = _schema(parts, wanted, needed)
@@ -54,10 +56,25 @@ def merged_tables(
             gathered.append(table)
             count += table.num_rows
         if count >= _ROWS_AT_ONCE:
-            yield merge_rows(pa.concat_tables(gathered), merge, needed, supplied)
+            yield _merged(gathered, merge, needed, supplied, files)
             gathered, count = [], 0
     if gathered:
-        yield merge_rows(pa.concat_tables(gathered), merge, needed, supplied)
+        yield _merged(gathered, merge, needed, supplied, files)
+
+
+def _merged(
+    gathered: Sequence[pa.Table],
+    merge: KeyMerge,
+    needed: Collection[str],
+    supplied: Mapping[str, Sequence[bool]],
+    files: Files,
+) -> pa.Table:
+    try:
+        return merge_rows(pa.concat_tables(gathered), merge, needed, supplied)
+    except (CorruptTable, UnsupportedFeature) as error:
+        # A merge sees rows, and knows not whose.
+        error.url = error.url or files.store.url
+        raise
 
 
 def _merged_by(merge: KeyMerge) -> set[str]:

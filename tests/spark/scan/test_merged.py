@@ -138,6 +138,8 @@ def test_only_columns_asked_are_read(spark: SparkSession, tmp_path: Path) -> Non
     ("options", "kinds", "why"),
     [
         ({**AGGREGATION, **functions(m="collect")}, INSERTS, "collect"),
+        ({**AGGREGATION, **functions(s="theta_sketch")}, INSERTS, "theta_sketch"),
+        ({**AGGREGATION, **functions(m="max")}, INSERTS, "max"),
         ({**AGGREGATION, **functions(i="sum")}, ANY, "take others back"),
         ({**PARTIAL, "partial-update.remove-record-on-delete": "true"}, ANY, "take others back"),
         ({**PARTIAL, "sequence.field": "g", "sequence.field.sort-order": "descending"}, INSERTS, "descending"),

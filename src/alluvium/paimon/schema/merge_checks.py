@@ -17,7 +17,8 @@ Found: TypeAlias = "tuple[str, str | None]"
 _GROUP = ".sequence-group"
 #: In partial updates these need no order.
 _WITHOUT_GROUP = frozenset({"last_non_null_value"})
-#: Whether a column has a type that its aggregator takes shows when rows are merged, as in Paimon.
+#: Every aggregate function, by Paimon's name; engines know all of them. Whether a column has a type that its aggregator
+#: takes shows when rows are merged, as in Paimon.
 AGGREGATORS = frozenset({
     "sum", "product", "max", "min", "last_value",
     "last_non_null_value", "first_value", "first_non_null_value", "first_not_null_value", "listagg",

@@ -17,7 +17,7 @@ from pyspark.sql.functions import expr
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPart, ScanPlan
 from alluvium.schema import types as t
-from alluvium.schema.types import DataType, Decimal, Map, Struct
+from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 from alluvium.schema.walk import holds
 from alluvium.spark.scan.names import quote, quote_text, sql_type
 
@@ -195,6 +195,9 @@ def _rule_problem(rule: MergeRule, kind: DataType) -> str | None:
     function = rule.function
     if function not in _FUNCTIONS or (rule.sequence and function not in _IN_GROUPS):
         return f"columns that merge by {function}"
+    if function in ("min", "max") and isinstance(kind, (Array, Map, Struct)):
+        # Spark would compare some of them, and nobody else does.
+        return f"columns of type {kind} that merge by {function}"
     if function == "sum" and kind not in t.INTEGRAL and (kind not in _FLOATING or rule.sequence):
         return f"sums of {kind}"
     if function == "product" and kind not in _FLOATING:

@@ -1,0 +1,161 @@
+"""Aggregates whose accumulators are tables in a row: lists of rows, which have a key of their own or none.
+
+Specification: `FieldNestedUpdateAgg` and `FieldNestedPartialUpdateAgg`. Java keeps keyed rows in a hash table, so that
+their order says nothing; here they stand in the order in which their keys came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import pyarrow as pa
+
+from alluvium.errors import CorruptTable
+
+Row: TypeAlias = "dict[str, Any]"
+Rows: TypeAlias = "list[Row | None]"
+#: What joins, or takes away: the accumulator and a row's value, either of which may be null.
+Combine: TypeAlias = "Callable[[Rows | None, Rows | None], Rows | None]"
+
+_NULL_KEYS = ("merge", "ignore", "error")
+
+
+class NestedKey:
+    """How rows of a nested table are told apart.
+
+    Args:
+        parameters: `nested-key`, `nested-sequence-field` and `nested-key-null-strategy`, of the column's options.
+        kind: Of the column, a list of structs.
+
+    Raises:
+        CorruptTable: `"invalid-options"`: they name what is no field, or contradict each other.
+    """
+
+    def __init__(self, parameters: Mapping[str, str], kind: pa.DataType) -> None:
+        self._fields = _fields_of(parameters.get("nested-key", ""), kind)
+        self._sequence = _fields_of(parameters.get("nested-sequence-field", ""), kind)
+        self._null_keys = parameters.get("nested-key-null-strategy", "merge").lower()
+        if self._null_keys not in _NULL_KEYS:
+            raise _invalid(f"nested-key-null-strategy is {self._null_keys!r}, and not one of {', '.join(_NULL_KEYS)}")
+        if not self._fields and (self._sequence or "nested-key-null-strategy" in parameters):
+            raise _invalid("a nested table without nested-key has neither a sequence nor keys that are null")
+
+    def __bool__(self) -> bool:
+        return bool(self._fields)
+
+    @property
+    def looks_at_first(self) -> bool:
+        """Whether the first value is looked at, too: the Java that knows these options does, 1.4 does not."""
+        return bool(self._sequence) or self._null_keys != "merge"
+
+    def of(self, row: Row) -> str | None:
+        """A text that is the same for rows of one key; None: the row is left out."""
+        values = [row[name] for name in self._fields]
+        if self._null_keys != "merge" and any(value is None for value in values):
+            if self._null_keys == "ignore":
+                return None
+            raise CorruptTable(
+                "a nested key is null, which nested-key-null-strategy = error forbids", code="null-nested-key"
+            )
+        return repr(values)
+
+    def is_older(self, row: Row, known: Row) -> bool:
+        """Whether a row comes before the one that is there: "null is smallest"."""
+        return self._age(row) < self._age(known)
+
+    def _age(self, row: Row) -> list[tuple[Any, ...]]:
+        return [(False,) if row[name] is None else (True, row[name]) for name in self._sequence]
+
+
+def nested_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, Combine]:
+    """Rows by their key, later ones instead of earlier; without a key all are kept.
+
+    Args:
+        parameters: Those of `NestedKey`, and `count-limit`.
+        kind: Of the column, a list of structs.
+
+    Returns:
+        What joins, and what takes away.
+
+    Raises:
+        CorruptTable: `"invalid-options"`.
+    """
+    key, limit = NestedKey(parameters, kind), _limit(parameters)
+
+    def add(state: Rows | None, value: Rows | None) -> Rows | None:
+        if value is None or (state is None and not key.looks_at_first):
+            # Nothing to join: what is there is not looked at.
+            return value if state is None else state
+        state = state or []
+        if len(state) >= limit:
+            return state
+        joined = [*_present(state), *_present(value)[: limit - len(state)]]
+        return _last_of_key(joined, key) if key else list(joined)
+
+    def retract(state: Rows | None, value: Rows | None) -> Rows | None:
+        if state is None or value is None:
+            return state
+        if key:
+            gone = {key.of(row) for row in _present(value)}
+            return [row for row in _last_of_key(_present(state), key) if row is None or key.of(row) not in gone]
+        equal = {repr(row) for row in _present(value)}
+        return [row for row in _present(state) if repr(row) not in equal]
+
+    return add, retract
+
+
+def nested_partial_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Combine, None]:
+    """Rows by their key, of which each field is the last that is not null; a row cannot be taken away.
+
+    Raises:
+        CorruptTable: `"invalid-options"`.
+    """
+    key = NestedKey(parameters, kind)
+    if not key:
+        raise _invalid("nested_partial_update needs nested-key")
+
+    def add(state: Rows | None, value: Rows | None) -> Rows | None:
+        if value is None or (state is None and not key.looks_at_first):
+            return value if state is None else state
+        merged: dict[str, Row] = {}
+        for row in (*_present(state or []), *_present(value)):
+            name = key.of(row)
+            if name is not None:
+                merged.setdefault(name, dict.fromkeys(row)).update({n: v for n, v in row.items() if v is not None})
+        return list(merged.values())
+
+    return add, None
+
+
+def _last_of_key(rows: list[Row], key: NestedKey) -> Rows:
+    kept: dict[str, Row] = {}
+    for row in rows:
+        name = key.of(row)
+        if name is not None and not (name in kept and key.is_older(row, kept[name])):
+            kept[name] = row
+    return list(kept.values())
+
+
+def _present(rows: Rows) -> list[Row]:
+    return [row for row in rows if row is not None]
+
+
+def _fields_of(text: str, kind: pa.DataType) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    known = [field.name for field in kind.value_type]
+    for name in names:
+        if name not in known:
+            raise _invalid(f"{name!r} is no field of the nested table, which has {', '.join(known)}")
+    return names
+
+
+def _limit(parameters: Mapping[str, str]) -> int:
+    text = parameters.get("count-limit", str(2**31 - 1))
+    if not text.strip().isdecimal():
+        raise _invalid(f"count-limit is {text!r}, which is no number")
+    return int(text)
+
+
+def _invalid(what: str) -> CorruptTable:
+    return CorruptTable(what, code="invalid-options")
