@@ -25,6 +25,7 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
 from alluvium.paimon.source import PaimonSource
 from alluvium.portable.reader import read_batches
+from alluvium.spark.scan.describe import ABOUT, About, describe_plan
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.source import OpenedScan, make_source
 from alluvium.spark.session import is_connect
@@ -151,12 +152,13 @@ def read_by_workers(
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     if request.storage_options:
         options[_SECRETS] = msgspec.json.encode(dict(request.storage_options)).decode()
+    about = About(request.source.identity, request.why)
+    options[ABOUT] = msgspec.json.encode(about).decode()
     frame = _load(spark, options, snapshot.store.url)
     if is_connect(spark):
-        describe = importlib.import_module("alluvium.spark.scan.connect_describe")
         plan = request.source.plan_scan(predicate if understood else None)
-        filters = (str(where),) if understood else ()
-        describe.note(frame, describe.describe_plan(request.source, plan, "python", request.why, filters))
+        description = describe_plan(plan, about, "python", (str(where),) if understood else ())
+        importlib.import_module("alluvium.spark.scan.connect_describe").note(frame, description)
     if where is not None and not understood:
         frame = frame.where(where)
         frame = frame if columns is None else frame.select(*(quote(name) for name in columns))

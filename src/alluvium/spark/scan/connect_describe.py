@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary
 
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql.connect.plan import LogicalPlan
 
-from alluvium.plan.ports import ScanSource
-from alluvium.plan.scan import ScanPlan
 from alluvium.spark.scan.connect_frame import PlannedScan, plan_nodes
-from alluvium.spark.scan.describe import ScanDescription
-from alluvium.spark.session import Lane
+from alluvium.spark.scan.describe import About, ScanDescription, describe_plan
 
 _NOTED: WeakKeyDictionary[LogicalPlan, ScanDescription] = WeakKeyDictionary()
 
@@ -28,23 +24,8 @@ def note(df: DataFrame, description: ScanDescription) -> None:
     _NOTED[next(plan_nodes(df))] = description
 
 
-def describe_plan(
-    source: ScanSource, plan: ScanPlan, lane: Lane, why: str, filters: tuple[str, ...]
-) -> ScanDescription:
-    """What reading a plan of a source comes to."""
-    return ScanDescription(
-        identity=source.identity,
-        files=sum(part.files.num_rows for part in plan.parts),
-        size_bytes=sum(pc.sum(part.files["size"]).as_py() or 0 for part in plan.parts),
-        skipped=plan.skipped,
-        filters=filters,
-        lane=lane,
-        why=why,
-    )
-
-
 def _describe(scan: PlannedScan) -> ScanDescription:
     why = scan.table.why
     if scan.unknown:
         why += f"; no file is skipped by {', '.join(scan.unknown)}, which only Spark understands"
-    return describe_plan(scan.table.source, scan.choose(), "connect", why, scan.filters)
+    return describe_plan(scan.choose(), About(scan.table.source.identity, why), "connect", scan.filters)

@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from alluvium.plan.scan import ScanPlan
 from alluvium.spark.gateway import JavaObject
 from alluvium.spark.scan.index import PlannedFiles, columns_of, items, planned_files
+from alluvium.spark.scan.source import opener_of
 from alluvium.spark.session import NATIVE, Lane
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
+_WORKERS_TABLE = "org.apache.spark.sql.execution.datasources.v2.python.PythonTable"
+_WORKERS_RELATION = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation"
+#: An option by which a scan of Python workers tells whoever asks what it is: JSON of an `About`.
+ABOUT = "about"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +45,19 @@ class ScanDescription:
     why: str = NATIVE
 
 
+class About(msgspec.Struct, frozen=True):
+    """What a scan of Python workers cannot tell by its files: the source's identity, and why it is for workers."""
+
+    identity: tuple[str, ...]
+    why: str
+
+
 def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:
-    """The scans of our tables in the physical plan of a DataFrame; its jobs are not run."""
-    plan = df._jdf.queryExecution().sparkPlan()
-    leaves = plan.collectLeaves()
-    nodes = (leaves.apply(i) for i in range(leaves.size()))
-    return tuple(found for node in nodes for found in _describe(node))
+    """The scans of our tables in the plans of a DataFrame; its jobs are not run."""
+    execution = df._jdf.queryExecution()
+    native = (found for node in items(execution.sparkPlan().collectLeaves()) for found in _describe(node))
+    workers = (found for node in items(execution.analyzed().collectLeaves()) for found in _describe_workers(node))
+    return (*native, *workers)
 
 
 def _describe(node: JavaObject) -> Iterator[ScanDescription]:
@@ -60,3 +75,27 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
         files = sum(part.files.num_rows for part in own)
         size_bytes = sum(sum(column.to_pylist()) for column in sizes)
         yield ScanDescription(index.identity, files, size_bytes, plan.skipped, filters)
+
+
+def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
+    if node.getClass().getName() != _WORKERS_RELATION or node.table().getClass().getName() != _WORKERS_TABLE:
+        return
+    options = dict(node.options().asCaseSensitiveMap())
+    open_scan = opener_of(str(node.table().name()))
+    if open_scan is not None and ABOUT in options:
+        about = msgspec.json.decode(options[ABOUT], type=About)
+        filters = (options["where"],) if options.get("where") else ()
+        yield describe_plan(open_scan(options).plan, about, "python", filters)
+
+
+def describe_plan(plan: ScanPlan, about: About, lane: Lane, filters: tuple[str, ...]) -> ScanDescription:
+    """What reading a plan comes to."""
+    return ScanDescription(
+        identity=about.identity,
+        files=sum(part.files.num_rows for part in plan.parts),
+        size_bytes=sum(pc.sum(part.files["size"]).as_py() or 0 for part in plan.parts),
+        skipped=plan.skipped,
+        filters=filters,
+        lane=lane,
+        why=about.why,
+    )

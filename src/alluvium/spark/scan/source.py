@@ -58,6 +58,9 @@ class FileGroup(InputPartition):
         self.scan = scan
 
 
+#: What this process has made, by the name behind `format`.
+_OPENERS: dict[str, OpenScan] = {}
+
 #: From options and a group to its rows.
 ReadGroup: TypeAlias = Callable[[Mapping[str, str], OpenedScan], Iterator[pa.RecordBatch]]
 
@@ -91,7 +94,13 @@ def make_source(name: str, open_scan: OpenScan, read_group: ReadGroup) -> type[T
         "read_group": staticmethod(read_group),
         "__module__": "__main__",  # so that it travels by value
     }
+    _OPENERS[name] = open_scan
     return type("TableSource_" + name, (TableSource,), members)
+
+
+def opener_of(name: str) -> OpenScan | None:
+    """How a source of ours opens what options name; None: it is none of ours."""
+    return _OPENERS.get(name)
 
 
 def _result_schema(scan: OpenedScan) -> Struct:
