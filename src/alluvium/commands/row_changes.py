@@ -48,7 +48,7 @@ from alluvium.spark.write import data_error, write_files
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
-_ROWS_A_TASK = 250_000
+_ROWS_A_TASK = 50_000
 
 _NEW = "__alluvium_new"
 #: Files, their footers, the furthest numbers that were made.
@@ -350,11 +350,10 @@ class _Work:
         live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
         columns = [sf.col(quote(name)) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *id_columns(self.changes.candidates, plan)), plan.schema, plan)
-        tasks = max(1, -(-fresh // _ROWS_A_TASK))
         # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
         is_spread = self.masks or self.changes.joins
-        few = is_spread and tasks < self.spark.sparkContext.defaultParallelism
-        write_files(self.spark, completed.df.coalesce(tasks) if few else completed.df, completed.plan)
+        df = completed.df.coalesce(max(1, -(-fresh // _ROWS_A_TASK))) if is_spread else completed.df
+        write_files(self.spark, df, completed.plan)
         return numbered_files(self.target.store, plan, self.changes.numbered)
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:

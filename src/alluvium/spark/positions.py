@@ -24,9 +24,9 @@ class Located:
     """Where rows change.
 
     Attributes:
-        blocks: For each file and block of rows: `file`, `block`, `bits`, and counts `updated`, `inserted`,
-            `unmatched_updated`, `unmatched_deleted`, `gone` (rows that go), `matches`, `matched` (rows that have any);
-            inserted rows have no file.
+        blocks: For each file and block of rows, or for each file where nobody asks for more: `file`, `block`, `bits`,
+            and counts `updated`, `inserted`, `unmatched_updated`, `unmatched_deleted`, `gone` (rows that go),
+            `matches`, `matched` (rows that have any); inserted rows have no file.
     """
 
     blocks: pa.Table
@@ -76,30 +76,28 @@ def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with
         with_bits: Whether anybody will ask for `bitmaps`: 4 KB for each block that loses rows.
         with_matches: Whether rows can have matches at all.
     """
-    kind, file, row = sf.col(KIND), sf.col(columns.file), sf.col(columns.row)
-    block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
-    goes = kind.isin(int(ChangeKind.UPDATE), int(ChangeKind.DELETE))
-    placed = changed_rows(rows).select(
-        file.alias("file"),
-        block,
-        # Of bits that are null the aggregate takes no notice.
-        sf.when(goes, row % sf.lit(BLOCK_BITS)).alias("bit"),
-        sf.when(sf.col(MATCHED), row % sf.lit(BLOCK_BITS)).alias("match"),
-        kind.alias("kind"),
-        sf.col(MATCHED).alias("is_matched"),
-    )
-    unmatched = ~sf.col("is_matched")
-    none = sf.lit(0).cast("long")
-    grouped = placed.groupBy("file", _BLOCK).agg(
-        *([sf.bitmap_construct_agg(sf.col("bit")).alias(_BITS)] if with_bits else []),
-        _count(sf.col("kind") == int(ChangeKind.UPDATE)).alias("updated"),
-        _count((sf.col("kind") == int(ChangeKind.UPDATE)) & unmatched).alias("unmatched_updated"),
-        _count((sf.col("kind") == int(ChangeKind.DELETE)) & unmatched).alias("unmatched_deleted"),
-        _count(sf.col("kind") == int(ChangeKind.INSERT)).alias("inserted"),
-        (sf.count(sf.col("match")) if with_matches else none).alias("matches"),
-        (sf.bitmap_count(sf.bitmap_construct_agg(sf.col("match"))) if with_matches else none).alias("matched"),
-        sf.bitmap_count(sf.bitmap_construct_agg(sf.col("bit"))).alias("gone"),
-    )
+    kind, row = sf.col(KIND), sf.col(columns.row)
+    changed, none = changed_rows(rows), sf.lit(0).cast("long")
+    updated, goes = kind == int(ChangeKind.UPDATE), kind.isin(int(ChangeKind.UPDATE), int(ChangeKind.DELETE))
+    # Of bits that are null the aggregate takes no notice.
+    bits = sf.bitmap_construct_agg(sf.when(goes, row % sf.lit(BLOCK_BITS)))
+    matches = sf.bitmap_construct_agg(sf.when(sf.col(MATCHED), row % sf.lit(BLOCK_BITS)))
+    counts = [
+        _count(updated).alias("updated"),
+        _count(updated & ~sf.col(MATCHED)).alias("unmatched_updated"),
+        _count((kind == int(ChangeKind.DELETE)) & ~sf.col(MATCHED)).alias("unmatched_deleted"),
+        _count(kind == int(ChangeKind.INSERT)).alias("inserted"),
+        (_count(sf.col(MATCHED)) if with_matches else none).alias("matches"),
+        (sf.bitmap_count(matches) if with_matches else none).alias("matched"),
+        (sf.bitmap_count(bits) if with_matches else _count(goes)).alias("gone"),
+    ]
+    file = sf.col(columns.file).alias("file")
+    if with_bits or with_matches:
+        block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
+        grouped = changed.groupBy(file, block).agg(*([bits.alias(_BITS)] if with_bits else []), *counts)
+    else:
+        # Nobody asks where in its file a row is: to number the rows is what Spark's reader is slowest at.
+        grouped = changed.groupBy(file).agg(*counts)
     return Located(grouped.toArrow())
 
 
