@@ -7,8 +7,9 @@ from pyspark.sql import SparkSession
 
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
+from alluvium.schema.ddl import CHAR_VARCHAR as KEY
 from alluvium.schema.types import Array, Field, Map, Struct
-from alluvium.spark.text_lengths import KEY, length_checks, within_length
+from alluvium.spark.text_lengths import length_checks, within_length
 
 pytestmark = pytest.mark.spark
 

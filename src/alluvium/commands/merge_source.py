@@ -13,10 +13,12 @@ from pyspark.sql import types as s
 
 from alluvium.expr import tree
 from alluvium.schema import types as t
+from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve
 from alluvium.spark.statement import reads_table
+from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
 
 #: By which a row of the source is known behind a join: a number of its own, never null.
@@ -49,7 +51,7 @@ class SourceFigures:
     def bounds(self) -> Iterator[tree.Expression]:
         """What the keys say of the table's rows that the source can meet."""
         for f, low, high in self.ranges:
-            column = tree.Column((f.name,), f.type)
+            column = tree.Column((f.name,), f.type, char_lengths(f).get(()))
             if low is None:
                 yield tree.Literal(False, t.BOOLEAN)
             elif isinstance(low, (int, str, Decimal, datetime.date)):
@@ -96,7 +98,9 @@ class MergeSource:
         keys = []
         for name, value in equal_keys(condition, table):
             f = schema.find(name)
-            if f is not None and (f.type in _ORDERED or isinstance(f.type, t.Decimal)):
+            if f is None or (char_lengths(f) and not pads_when_reading(self.rows.sparkSession)):
+                continue
+            if f.type in _ORDERED or isinstance(f.type, t.Decimal):
                 found = resolve(self.rows, value, "a key of MERGE")
                 if from_spark(found.type, name) == f.type:
                     keys.append((f, value))

@@ -17,6 +17,7 @@ from alluvium.delta.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.tree import Expression
 from alluvium.schema import types as t
+from alluvium.schema.text_lengths import char_length, pad_texts, pad_upper_bounds
 from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 
 
@@ -78,19 +79,21 @@ def bounds_from_log(snapshot: Snapshot, name: str) -> LogBounds:
         InvalidRequest: There is no such column (`unknown-column`), or its values have no order (`unordered-column`).
     """
     path, data_type = _resolve(snapshot.config.schema, name)
+    length = char_length(snapshot.config.schema, path)
     files = snapshot.files
     statistics = snapshot.statistics(files)
     statistics.prepare([path])
     live = _flat(live_row_counts(files, statistics.num_rows()))
     constants = statistics.exact(path)
     if constants is not None:
-        low = high = constants
+        low = high = constants if length is None else pad_texts(constants, length)
         valueless = constants.is_null()
         attained = holds_values = pc.fill_null(pc.greater(live, 0), False)
     else:
         low, high, nulls = statistics.lower(path), statistics.upper(path), statistics.null_count(path)
         if low is None or high is None or nulls is None or pa.types.is_null(low.type):
             raise _unordered(name, data_type)
+        high = high if length is None else pad_upper_bounds(high, length)
         rows = _flat(statistics.num_rows())
         valueless = pc.fill_null(pc.greater_equal(nulls, rows), False)
         tight = pc.and_(statistics.tight(), pc.fill_null(pc.greater(live, 0), False))

@@ -27,6 +27,7 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.expr.prune import FileStatistics
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import DataType, Decimal, Struct
 
 Path = tuple[str, ...]
@@ -83,7 +84,8 @@ def generated_origins(config: TableConfig) -> tuple[Origin, ...]:
         found = config.schema.find(name)
         text = None if found is None else found.metadata.get(_EXPRESSION)
         node = _parsed(text, config.schema) if isinstance(text, str) else None
-        if found is None or node is None:
+        # A text of type char(n) may have been padded after it was computed.
+        if found is None or node is None or char_lengths(found):
             continue
         column = _clock_column(node)
         if column is not None and isinstance(node, tree.Call):

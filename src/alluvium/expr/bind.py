@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
+from alluvium.expr.char_padding import as_text, padded_in, padded_sides
 from alluvium.expr.functions import ALIASES, FUNCTIONS, branch_type, wider_number
 from alluvium.expr.literals import MIN_INTEGRAL, NotUnderstood, cast_value, format_sql, to_float32
 from alluvium.expr.patterns import like_regex
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 
+#: Beyond it a text is left for the engine.
+_MAX_BLANKS = 1 << 16
 _TIMES = (t.DATE, t.TIMESTAMP_NTZ, t.TIMESTAMP)  # in Spark's order of precedence
 
 #: Functions that are casts, by their names.
@@ -83,6 +86,7 @@ class Binder:
         Raises:
             InvalidRequest: Types that cannot be compared, or a constant that is no value of the type.
         """
+        left, right = padded_sides(left, right)
         common = self._shared_type(left, right)
         return tree.Compare(op, self.coerce(left, common), self.coerce(right, common))
 
@@ -119,6 +123,7 @@ class Binder:
 
     def is_in(self, child: tree.Expression, values: Sequence[tree.Expression]) -> tree.Expression:
         """`child IN (values)`; values that are not constants become comparisons."""
+        child, values = padded_in(child, values)
         if not all(isinstance(v, tree.Literal) for v in values):
             result = self.compare("=", child, values[0])
             for value in values[1:]:
@@ -191,11 +196,14 @@ class Binder:
         if name == "if" and len(args) == 3:
             return self.call("case", args)
         if name == "nullif" and len(args) == 2:
-            return self.call("case", (self.compare("=", *args), tree.Literal(None, type_of(args[0])), args[0]))
+            same = self.compare("=", *(as_text(arg) for arg in args))
+            return self.call("case", (same, tree.Literal(None, type_of(args[0])), args[0]))
         if name == "startswith" and len(args) == 2 and type_of(args[0]) == t.STRING:
             prefix = args[1]
             if isinstance(prefix, tree.Literal) and isinstance(prefix.value, str):
                 return tree.StartsWith(args[0], prefix.value)
+        if name == "rpad" and len(args) == 3 and all(isinstance(arg, tree.Literal) for arg in args):
+            return _padded_constant(args)
         if name == "left" and len(args) == 2:
             return self.call("substring", (args[0], tree.Literal(1, t.INTEGER), args[1]))
         if name in ("+", "-") and len(args) == 2 and type_of(args[0]) == t.DATE and type_of(args[1]) in t.INTEGRAL[:3]:
@@ -207,6 +215,8 @@ class Binder:
     def cast(self, node: tree.Expression, target: DataType) -> tree.Expression:
         """An explicit cast; of a constant it is carried out."""
         source = type_of(node)
+        if source == target:
+            return as_text(node)
         if t.VARIANT in (source, target):
             raise NotUnderstood(f"cast of {source} to {target}")
         allowed = branch_type((source, target)) is not None or target == t.STRING or source == t.STRING
@@ -230,6 +240,14 @@ def _negated(node: tree.Expression) -> tree.Expression | None:
     if isinstance(node.value, (float, decimal.Decimal)):
         return tree.Literal(-node.value, node.type)
     return None
+
+
+def _padded_constant(args: tuple[tree.Expression, ...]) -> tree.Expression | None:
+    """A text with blanks, as Catalyst prints what it compares with a char(n) column."""
+    text, length, blank = (arg.value for arg in args if isinstance(arg, tree.Literal))
+    if not isinstance(text, str) or not isinstance(length, int) or not 0 <= length <= _MAX_BLANKS or blank != " ":
+        return None
+    return tree.Literal(text[:length].ljust(length), t.STRING)
 
 
 def number_literal(text: str) -> tree.Literal:

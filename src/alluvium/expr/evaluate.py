@@ -18,6 +18,7 @@ from alluvium.expr.literals import format_sql, parse_time_zone
 from alluvium.expr.patterns import like_regex
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.text_lengths import pad_texts
 from alluvium.schema.types import DataType
 
 
@@ -110,7 +111,8 @@ def _column(node: tree.Column, rows: Rows) -> pa.Array:
     values = rows.column(node.path)
     if isinstance(node.type, (t.Struct, t.Array, t.Map)) or node.type == t.VARIANT:
         return values  # only `IS NULL` looks at these
-    return conform(values, node.type)
+    values = conform(values, node.type)
+    return values if node.char_length is None else pad_texts(values, node.char_length)
 
 
 def conform(values: pa.Array, data_type: DataType) -> pa.Array:

@@ -28,6 +28,7 @@ from alluvium.expr.monotone import after, before, keeps_order, monotone
 from alluvium.expr.patterns import like_prefix
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.text_lengths import pad_upper_bounds
 from alluvium.schema.types import DataType
 
 #: The ranges that a long IN list is gathered into.
@@ -330,11 +331,15 @@ class _Pruner:
         lower, upper = self.files.lower(node.path), self.files.upper(node.path)
         low = unknown if lower is None else conform(lower, node.type)
         high = unknown if upper is None else conform(upper, node.type)
+        if node.char_length is not None and isinstance(high, pa.Array):
+            high = pad_upper_bounds(high, node.char_length)
         tight = node.type not in (t.STRING, t.BINARY, t.TIMESTAMP, t.TIMESTAMP_NTZ)
         return _Interval(low, high, may_be_null, all_null, tight)
 
     def cast(self, child: _Interval, source: DataType, target: DataType) -> _Interval | None:
         """The interval of a cast that keeps the order; None for other casts."""
+        if source == target:
+            return child
         if not keeps_order(source, target, self.zone):
             return None
         low, high = child.lower, child.upper

@@ -8,7 +8,7 @@ nesting need no deep recursion, and the cost is linear.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
 import sqlglot.errors
@@ -18,8 +18,10 @@ from sqlglot.dialects.spark import Spark
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
+from alluvium.expr.char_padding import as_text
 from alluvium.expr.literals import BARE_NAME, NotUnderstood, parse_time_zone
 from alluvium.schema import types as t
+from alluvium.schema.text_lengths import char_length
 from alluvium.schema.types import DataType, Decimal, Struct
 
 # Bounds on untrusted text. sqlglot reads about 10 us a token, so the longest text takes about a second.
@@ -199,6 +201,8 @@ class _Reader:
             return self.binder.cast(self._expression(node.this), _data_type(node.args["to"]))
         if kind is exp.Anonymous and isinstance(node.this, str):
             _ensure_only(node, "this", "expressions")
+            if self.binder.engine and node.this.casefold() == "static_invoke":
+                return as_text(self._padded_column(node))
             given = tuple(self._expression(a) for a in node.expressions)
             # As Catalyst of Spark 4 prints a BETWEEN.
             if node.this.casefold() == "between" and len(given) == 3:
@@ -237,6 +241,7 @@ class _Reader:
         return self._branches(node, kind)
 
     def _between(self, child: tree.Expression, low: tree.Expression, high: tree.Expression) -> tree.Expression:
+        child, low, high = (as_text(x) for x in (child, low, high))
         return tree.And(self.binder.compare(">=", child, low), self.binder.compare("<=", child, high))
 
     def _is(self, node: exp.Expression) -> tree.Expression:
@@ -314,6 +319,16 @@ class _Reader:
             hint=suggest(missing, known.names),
         )
 
+    def _padded_column(self, node: exp.Anonymous) -> tree.Column:
+        """The column of `static_invoke(CharVarcharCodegenUtils.readSidePadding(c, 5))`: so Spark reads char(5)."""
+        call = node.expressions[0].args.get("expression") if node.expressions else None
+        if not isinstance(call, exp.Anonymous) or call.this != "readSidePadding" or len(call.expressions) != 2:
+            raise NotUnderstood("static_invoke")
+        text, length = (self._expression(argument) for argument in call.expressions)
+        if not isinstance(text, tree.Column) or not isinstance(length, tree.Literal):
+            raise NotUnderstood("readSidePadding")
+        return replace(text, char_length=length.value)
+
     def _resolve(self, names: tuple[str, ...]) -> tree.Column | None:
         current: DataType = self.schema
         path: list[str] = []
@@ -325,7 +340,9 @@ class _Reader:
                 raise NotUnderstood("a collation")  # such text compares by other rules than its bytes
             path.append(found.name)
             current = found.type
-        return tree.Column(tuple(path), current)
+        # An engine has padded already what it compares; its columns are those of the files.
+        length = None if self.binder.engine or current != t.STRING else char_length(self.schema, tuple(path))
+        return tree.Column(tuple(path), current, length)
 
 
 def _suffixes(names: tuple[str, ...], engine: bool) -> list[tuple[str, ...]]:

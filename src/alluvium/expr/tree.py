@@ -14,10 +14,14 @@ from alluvium.schema.types import DataType
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column by its path through structs, in the spelling of the schema."""
+    """A column by its path through structs, in the spelling of the schema.
+
+    With a `char_length` its values are the texts that are there, padded with blanks to so many characters.
+    """
 
     path: tuple[str, ...]
     type: DataType
+    char_length: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

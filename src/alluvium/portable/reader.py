@@ -19,6 +19,8 @@ from alluvium.portable.data_file import FORMATS, Files, RowFile, open_data_file
 from alluvium.portable.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
 from alluvium.portable.merged import merged_tables
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.text_lengths import CharLengths, char_lengths, pad_column
+from alluvium.schema.types import Field
 from alluvium.storage.store import Store
 
 #: Files whose footers are read ahead: hides the latency of object stores, costs no data in memory.
@@ -32,6 +34,7 @@ class _Request:
     Attributes:
         names: The result's columns.
         needed: These, and what the filter reads, with their types.
+        padded: Those of them with texts of type char(n), which are shown at their full length.
         schema: The result's schema.
         where: Rows to keep: those for which it is true.
         time_zone: The session's.
@@ -40,6 +43,7 @@ class _Request:
 
     names: tuple[str, ...]
     needed: Mapping[str, pa.DataType]
+    padded: tuple[tuple[Field, CharLengths], ...]
     schema: pa.Schema
     where: Expression | None
     time_zone: str
@@ -105,7 +109,9 @@ def _plan_request(
         names.append(name)
     read_by_filter = sorted({path[0] for path in column_paths(where)} if where is not None else ())
     needed = {name: known[name].type for name in (*names, *read_by_filter)}
-    return _Request(tuple(names), needed, pa.schema([known[name] for name in names]), where, time_zone, batch_size)
+    padded = tuple((f, lengths) for f in plan.schema.fields if f.name in needed and (lengths := char_lengths(f)))
+    shown = pa.schema([known[name] for name in names])
+    return _Request(tuple(names), needed, padded, shown, where, time_zone, batch_size)
 
 
 def _read(plan: ScanPlan, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
@@ -113,7 +119,8 @@ def _read(plan: ScanPlan, request: _Request, files: Files) -> Iterator[pa.Record
     for merge in dict.fromkeys(part.merge for part in plan.parts if part.merge is not None):
         parts = [part for part in plan.parts if part.merge == merge]
         for table in merged_tables(parts, merge, request.needed, files, request.batch_size, request.time_zone):
-            for batch in table.combine_chunks().to_batches(request.batch_size):
+            for merged in table.combine_chunks().to_batches(request.batch_size):
+                batch = _padded(merged, request)
                 keep = _kept(batch.num_rows, batch, None, request)
                 left = batch if keep is None else batch.filter(keep)
                 if left.num_rows:
@@ -153,6 +160,7 @@ def _next_file(
 def _file_batches(rows: FileRows, data: RowFile, request: _Request, files: Files) -> Iterator[pa.RecordBatch]:
     uri = files.uri(rows.path)
     for num_rows, table, left in made_batches(rows, data, request.needed, request.batch_size, uri, request.time_zone):
+        table = None if table is None else _padded(table, request)
         keep = _kept(num_rows, table, left, request)
         if keep is not None:
             num_rows = pc.sum(keep).as_py() or 0
@@ -160,6 +168,13 @@ def _file_batches(rows: FileRows, data: RowFile, request: _Request, files: Files
                 continue
             table = None if table is None else table.filter(keep)
         yield _projected(table, num_rows, request)
+
+
+def _padded(table: pa.RecordBatch, request: _Request) -> pa.RecordBatch:
+    for f, lengths in request.padded:
+        place = table.schema.get_field_index(f.name)
+        table = table.set_column(place, f.name, pad_column(table.column(place), f.type, lengths))
+    return table
 
 
 def _projected(table: pa.RecordBatch | None, num_rows: int, request: _Request) -> pa.RecordBatch:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema import types as t
-from alluvium.schema.types import Array, DataType, Decimal, Field, JsonValue, Map, Struct
+from alluvium.schema.types import Array, DataType, Decimal, Field, JsonValue, Map, Primitive, Struct
 
 #: Where Spark keeps the declared type of a column that is a string with a length.
 CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
@@ -23,6 +23,8 @@ _NAMES: Mapping[str, DataType] = {
 _DECIMALS = ("decimal", "dec", "numeric")
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)*`)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(\w+)|(.))", re.DOTALL)
 _MAX_DEPTH = 100
+#: Lengths and precisions are 32-bit numbers.
+_MAX_DIGITS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,25 @@ def parse_column_path(text: str) -> tuple[str, ...]:
     return tuple(quoted.replace("``", "`") or plain for quoted, plain in parts)
 
 
+def parse_declared_type(text: str) -> DataType:
+    """A type as a field's metadata declares it, lengths kept: `char(3)` is a primitive of that name.
+
+    A word that no table's type has is a primitive, too: engines have more types than we, and the metadata tells of
+    lengths alone.
+
+    Raises:
+        InvalidRequest: `"invalid-type"`.
+    """
+    parser = _Parser(text, declares=True)
+    data_type = parser.type(0)
+    parser.end()
+    return data_type
+
+
 class _Parser:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, declares: bool = False) -> None:
         self._text = text
+        self._declares = declares
         self._tokens = [match.group(0).strip() for match in _TOKEN.finditer(text.strip())]
         self._at = 0
         self.has_length = False
@@ -78,6 +96,8 @@ class _Parser:
         if depth > _MAX_DEPTH:
             raise self._error("too deeply nested")
         if word in _NAMES:
+            if self._declares and self._peek().casefold() == "collate":
+                self._at += 2
             return _NAMES[word]
         if word in _DECIMALS:
             numbers = self._numbers() if self._peek() == "(" else [10, 0]
@@ -90,9 +110,13 @@ class _Parser:
             if len(numbers) != 1 or numbers[0] < 1:
                 raise self._error(f"{word} needs one length")
             self.has_length = True
-            return t.STRING
+            kind = "varchar" if word == "varchar" else "char"
+            return Primitive(f"{kind}({numbers[0]})") if self._declares else t.STRING
         if word in ("array", "map", "struct"):
             return self._nested(word, depth)
+        if self._declares and word.isidentifier():
+            self._skip_parameters()
+            return Primitive(word)
         raise self._error(f"unknown type {word!r}; {suggest(word, [*_NAMES, 'decimal', 'array', 'map', 'struct'])}")
 
     def _nested(self, word: str, depth: int) -> DataType:
@@ -129,12 +153,17 @@ class _Parser:
             metadata["comment"] = re.sub(r"\\(.)", r"\1", self._next()[1:-1])
         return Field(name, data_type, nullable, metadata)
 
+    def _skip_parameters(self) -> None:
+        if self._peek() == "(":
+            while self._next() != ")":
+                pass
+
     def _numbers(self) -> list[int]:
         self._expect("(")
         numbers = []
         while True:
             word = self._next()
-            if not word.isdigit():
+            if not word.isdecimal() or len(word) > _MAX_DIGITS:
                 raise self._error(f"expected a number, found {word!r}")
             numbers.append(int(word))
             if self._next() != ",":

@@ -13,8 +13,10 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
+from alluvium.expr import tree
 from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression
+from alluvium.schema.text_lengths import char_paths
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.schema.walk import fields_within
 from alluvium.spark.failures import Unresolvable, analysis_problem
@@ -22,6 +24,7 @@ from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.names import to_logical
 from alluvium.spark.session import time_zone
 from alluvium.spark.statement import settled
+from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
 
 
@@ -170,7 +173,13 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, alias: 
     """
     wrapped = Struct((Field(alias, schema),))
     parsed = parse_engine_filter(condition.sql, wrapped, time_zone(rows.sparkSession))
-    paths = {(alias, *path): (path, f.type) for path, f in fields_within(schema)}
+    chars = char_paths(schema)
+    pads = not chars or pads_when_reading(rows.sparkSession)
+    paths = {
+        (alias, *path): tree.Column(path, f.type, chars.get(path))
+        for path, f in fields_within(schema)
+        if pads or path not in chars
+    }
     return to_logical(parsed, paths)
 
 

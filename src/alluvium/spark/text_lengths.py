@@ -7,19 +7,23 @@ DataFrame, or of a merge, as it is. An update fits its values first (`within_len
 
 from __future__ import annotations
 
-from pyspark.errors import PySparkException
-from pyspark.sql import Column
+from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql import types as s
-from pyspark.sql.types import DataType, _parse_datatype_string
 
-from alluvium.errors import CorruptTable
 from alluvium.plan.write import Check
-from alluvium.schema.types import Field, Struct
+from alluvium.schema.ddl import CHAR_VARCHAR
+from alluvium.schema.text_lengths import char_lengths, declared_type, text_limit
+from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.scan.names import quote
 
-KEY = "__CHAR_VARCHAR_TYPE_STRING"
 _MAX_LENGTH = (1 << 31) - 1
+_PADDING = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
+
+
+def pads_when_reading(spark: SparkSession) -> bool:
+    """Whether Spark itself pads the texts of char(n) that it reads, as it does unless it is told not to."""
+    padding, as_string = (str(spark.conf.get(name)).casefold() for name in _PADDING)
+    return padding == "true" and as_string != "true"
 
 
 def length_checks(schema: Struct) -> tuple[Check, ...]:
@@ -30,11 +34,17 @@ def length_checks(schema: Struct) -> tuple[Check, ...]:
     """
     found = []
     for f in schema.fields:
-        if KEY in f.metadata:
-            condition = _condition(_declared(f), quote(f.name), 0)
-            if condition is not None:
-                found.append(Check(f"{f.name} {f.metadata[KEY]}", condition, (f.name,), "text-too-long"))
+        declared = declared_type(f)
+        condition = None if declared is None else _condition(declared, quote(f.name), 0)
+        if condition is not None:
+            found.append(Check(f"{f.name} {f.metadata[CHAR_VARCHAR]}", condition, (f.name,), "text-too-long"))
     return tuple(found)
+
+
+def padded_char(value: Column, f: Field) -> Column:
+    """A text of type char(n) as Spark pads those that it reads itself; any other value as it is."""
+    length = char_lengths(f).get(())
+    return value if length is None else sf.when(sf.length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
 def within_length(value: Column, f: Field) -> Column:
@@ -44,46 +54,35 @@ def within_length(value: Column, f: Field) -> Column:
         value: Text, where the column is text of limited length; members of nested columns stay as they are.
         f: The column.
     """
-    declared = _declared(f) if KEY in f.metadata else None
-    if not isinstance(declared, (s.CharType, s.VarcharType)):
+    declared = declared_type(f)
+    found = None if declared is None else text_limit(declared)
+    if found is None:
         return value
-    limit, length = declared.length, sf.length(value)
+    (kind, limit), length = found, sf.length(value)
     surplus = sf.substring(value, limit + 1, _MAX_LENGTH)
     fitted = sf.when((length > limit) & (sf.trim(surplus) == ""), sf.substring(value, 1, limit))
-    if isinstance(declared, s.CharType):
+    if kind == "char":
         fitted = fitted.when(length < limit, sf.rpad(value, limit, " "))
     return fitted.otherwise(value)
-
-
-def _declared(f: Field) -> DataType:
-    try:
-        return _parse_datatype_string(str(f.metadata[KEY]))
-    except PySparkException as error:
-        raise CorruptTable(
-            f"the declared type of the column is none: {str(f.metadata[KEY])[:200]!r}",
-            code="invalid-text-type",
-            column=f.name,
-            hint=f"the field's metadata {KEY} must hold a type such as varchar(10)",
-        ) from error
 
 
 def _condition(declared: DataType, value: str, depth: int) -> str | None:
     """True where no text in the value is too long, and where the value is null; None where nothing is limited."""
     element = f"e{depth}"
-    if isinstance(declared, (s.CharType, s.VarcharType)):
-        return f"({value} is null or length({value}) <= {declared.length})"
-    if isinstance(declared, s.ArrayType):
-        inner = _condition(declared.elementType, element, depth + 1)
+    if (limit := text_limit(declared)) is not None:
+        return f"({value} is null or length({value}) <= {limit[1]})"
+    if isinstance(declared, Array):
+        inner = _condition(declared.element, element, depth + 1)
         return None if inner is None else f"({value} is null or forall({value}, {element} -> {inner}))"
-    if isinstance(declared, s.MapType):
+    if isinstance(declared, Map):
         parts = [
             f"forall({function}({value}), {element} -> {inner})"
-            for function, of in (("map_keys", declared.keyType), ("map_values", declared.valueType))
+            for function, of in (("map_keys", declared.key), ("map_values", declared.value))
             if (inner := _condition(of, element, depth + 1)) is not None
         ]
         return f"({value} is null or ({' and '.join(parts)}))" if parts else None
-    if isinstance(declared, s.StructType):
-        members = [_condition(f.dataType, f"{value}.{quote(f.name)}", depth) for f in declared.fields]
+    if isinstance(declared, Struct):
+        members = [_condition(f.type, f"{value}.{quote(f.name)}", depth) for f in declared.fields]
         parts = [member for member in members if member is not None]
         return f"({value} is null or ({' and '.join(parts)}))" if parts else None
     return None

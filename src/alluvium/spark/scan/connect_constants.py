@@ -18,6 +18,7 @@ from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.rows import FileGroups
+from alluvium.spark.text_lengths import padded_char
 from alluvium.spark.types import to_spark
 from alluvium.storage.paths import encode_uri_paths
 
@@ -55,7 +56,9 @@ def with_literal_constants(relation: DataFrame, row: pa.Table, constants: Struct
     """
     if not constants.fields:
         return relation
-    return relation.select("*", *(_named(_literal(row[f.name][0].as_py(), f.type), f) for f in constants.fields))
+    return relation.select(
+        "*", *(_named(padded_char(_literal(row[f.name][0].as_py(), f.type), f), f) for f in constants.fields)
+    )
 
 
 def _literal(value: object, data_type: DataType) -> Column:
@@ -103,7 +106,7 @@ def with_joined_constants(
     if deleted_rows is not None:
         deleted = _is_deleted(sf.col(quote(deleted_rows)), sf.col(quote(row)))
         joined = joined.where(deleted if keeps_deleted else ~deleted)
-    shown = (_named(sf.col(quote(f.name)), f) for f in constants.fields)
+    shown = (_named(padded_char(sf.col(quote(f.name)), f), f) for f in constants.fields)
     return joined.select(*(quote(name) for name in data.names), *shown)
 
 

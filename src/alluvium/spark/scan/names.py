@@ -24,7 +24,7 @@ from alluvium.plan.scan import (
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
-LogicalPaths = Mapping[tuple[str, ...], tuple[tuple[str, ...], DataType]]
+LogicalPaths = Mapping[tuple[str, ...], tree.Column]
 
 
 def as_nullable(data_type: DataType) -> DataType:
@@ -182,7 +182,7 @@ def sql_type(data_type: DataType) -> str:
 
 def logical_paths(part: ScanPart) -> LogicalPaths:
     """Paths in the relation -> paths and types in the table, for the columns that are passed on as they are."""
-    found: dict[tuple[str, ...], tuple[tuple[str, ...], DataType]] = {}
+    found: dict[tuple[str, ...], tree.Column] = {}
     for column in part.output:
         if isinstance(column.value, (Physical, FileConstant)):
             path = _relation_path(column.value)
@@ -192,8 +192,8 @@ def logical_paths(part: ScanPart) -> LogicalPaths:
 
 def _pairs(
     path: tuple[str, ...], data_type: DataType, logical_path: tuple[str, ...], logical_type: DataType
-) -> Iterator[tuple[tuple[str, ...], tuple[tuple[str, ...], DataType]]]:
-    yield path, (logical_path, logical_type)
+) -> Iterator[tuple[tuple[str, ...], tree.Column]]:
+    yield path, tree.Column(logical_path, logical_type)
     if isinstance(data_type, Struct) and isinstance(logical_type, Struct):
         for f, logical in zip(data_type.fields, logical_type.fields, strict=False):
             yield from _pairs((*path, f.name), f.type, (*logical_path, logical.name), logical.type)
@@ -203,7 +203,9 @@ def to_logical(node: Expression, paths: LogicalPaths) -> Expression:
     """The filter over the table's columns; what stands on other columns becomes `Unknown`."""
     if isinstance(node, tree.Column):
         known = paths.get(node.path)
-        return tree.Column(*known) if known else tree.Unknown(".".join(node.path))
+        if known is None:
+            return tree.Unknown(".".join(node.path))
+        return known if node.char_length is None else replace(known, char_length=node.char_length)
     if isinstance(node, (tree.Compare, tree.And, tree.Or)):
         return replace(node, left=to_logical(node.left, paths), right=to_logical(node.right, paths))
     if isinstance(node, (tree.Not, tree.IsNull, tree.StartsWith, tree.Like, tree.Cast, tree.In)):
