@@ -1,0 +1,97 @@
+"""Declared lengths, and blanks."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema import text_lengths
+from alluvium.schema import types as t
+from alluvium.schema.ddl import CHAR_VARCHAR
+from alluvium.schema.text_lengths import (
+    char_length,
+    char_lengths,
+    char_paths,
+    declared_type,
+    pad_column,
+    pad_texts,
+    pad_upper_bounds,
+    text_limit,
+)
+from alluvium.schema.types import Array, Field, Map, Primitive, Struct
+
+DEEP = Struct((Field("C", t.STRING), Field("l", Array(Map(t.STRING, t.STRING))), Field("n", t.LONG)))
+
+
+def declared(text: object, data_type: t.DataType = t.STRING) -> Field:
+    return Field("x", data_type, True, {CHAR_VARCHAR: text})  # type: ignore[dict-item]
+
+
+def test_limits() -> None:
+    assert [text_limit(Primitive(name)) for name in ("char(3)", "varchar(10)", "string", "chart(3)")] == [
+        ("char", 3), ("varchar", 10), None, None,
+    ]  # fmt: skip
+    assert declared_type(Field("x", t.STRING)) is None
+    assert declared_type(declared("CHARACTER ( 3 )")) == Primitive("char(3)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "struct<c:char(3),l:array<map<char(2),varchar(5)>>,n:bigint>",
+        "struct<n:decimal(10, 2),`c` : char(3) COMMENT 'a, (b>',l:array<map<char(2),string>>>",
+        "struct<a:string collate UTF8_LCASE,g:geometry(4326),h:geography(OGC:CRS84, SPHERICAL),c:char(3) not null,"
+        "l:array<map<character(2),string>>,n:void>",
+    ],
+)
+def test_members_go_by_name(text: str) -> None:
+    f = declared(text, DEEP)
+    assert char_lengths(f) == {("C",): 3, ("l", "element", "key"): 2}
+    assert char_paths(Struct((f, declared("varchar(3)")))) == {("x", "C"): 3, ("x", "l", "element", "key"): 2}
+    assert [char_length(Struct((f,)), path) for path in (("x",), ("x", "C"), ("x", "n"), ("y",))] == [
+        None,
+        3,
+        None,
+        None,
+    ]
+
+
+def test_what_does_not_fit_the_type_says_nothing() -> None:
+    assert char_lengths(declared("char(3)", t.BINARY)) == {}
+    assert char_lengths(declared("array<char(3)>")) == {}
+    assert char_lengths(declared("struct<gone:char(3)>", DEEP)) == {}
+    assert char_lengths(declared("varchar(3)")) == {}
+
+
+@pytest.mark.parametrize("text", ["char(", "char(0)", "char(3) x", "struct<char(3)>", f"char({'9' * 5000})"])
+def test_what_is_no_type_is_reported(text: str) -> None:
+    with pytest.raises(CorruptTable) as caught:
+        char_lengths(declared(text))
+    assert (caught.value.code, caught.value.column) == ("invalid-text-type", "x")
+
+
+def test_blanks_count_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = pa.array(["a", "ä", "\U0001f600", "", None, "abcd"])
+    assert pad_texts(texts, 3).to_pylist() == ["a  ", "ä  ", "\U0001f600  ", "   ", None, "abcd"]
+    assert pad_texts(texts.slice(0, 0), 3).to_pylist() == []
+    # Piece by piece where one array might not hold them.
+    monkeypatch.setattr(text_lengths, "_PADDED_AT_ONCE", 6)
+    assert pad_texts(texts, 3).to_pylist() == ["a  ", "ä  ", "\U0001f600  ", "   ", None, "abcd"]
+    with pytest.raises(UnsupportedFeature):
+        pad_texts(pa.array(["a"]), (1 << 31) - 1)
+
+
+def test_upper_bounds() -> None:
+    assert pad_upper_bounds(pa.array(["a", "a\t", None, ""]), 2).to_pylist() == ["a ", None, None, "  "]
+
+
+def test_columns_keep_their_nulls() -> None:
+    f = declared("struct<c:char(2),l:array<map<char(2),char(1)>>,n:bigint>", DEEP)
+    kind = pa.struct([("C", pa.string()), ("l", pa.list_(pa.map_(pa.string(), pa.string()))), ("n", pa.int64())])
+    rows = [None, {"C": "a", "l": [None, [("k", None)]], "n": 1}, {"C": None, "l": None, "n": None}]
+    padded = pad_column(pa.array([*rows, rows[1]], kind).slice(1), f.type, char_lengths(f))
+    assert padded.to_pylist() == [
+        {"C": "a ", "l": [None, [("k ", None)]], "n": 1}, rows[2], {"C": "a ", "l": [None, [("k ", None)]], "n": 1},
+    ]  # fmt: skip
+    assert padded.validate(full=True) is None
