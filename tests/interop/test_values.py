@@ -8,6 +8,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from char_table import EXPECTED, PADDED
+from char_table import make_table as make_char_table
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
@@ -88,6 +90,18 @@ WRITES = {
 }
 
 
+#: Over a table with char(n) columns, written without Spark.
+CHAR_PREDICATES = (
+    "true",
+    "c = 'a'",
+    "c < 'a '",
+    "c in ('a', null)",
+    "c between 'a' and 'a    '",
+    "s.c = 'a'",
+    "p = 'x'",
+)
+
+
 def entries(table: Path) -> list[list[dict[str, Any]]]:
     files = sorted((table / "_delta_log").glob("*.json"))
     return [[json.loads(line) for line in file.read_text().splitlines()] for file in files]
@@ -155,6 +169,11 @@ def told(spark, tmp_path_factory):
         for name in TABLES
         for who in ("ours", "theirs")
     ]
+    chars = make_char_table(root / "chars")
+    reads += [
+        {"do": "read", "table": chars, "out": str(root / f"chars.{number}.out"), "where": text}
+        for number, text in enumerate(CHAR_PREDICATES)
+    ]
     continued = {name: append(spark, root / f"{name}.theirs", sqls[0]) for name, sqls in WRITES.items()}
     results = judge(root, more + reads)
     return root, ours, theirs, stories, continued, [r["error"] for r in results]
@@ -197,5 +216,14 @@ def test_we_read_what_both_wrote(told, spark) -> None:
     root = told[0]
     for name in TABLES:
         theirs = pq.read_table(root / f"{name}.theirs.out")
-        ours = alluvium.read(spark, str(root / f"{name}.theirs")).toArrow().cast(theirs.schema)
-        assert sorted(map(repr, ours.to_pylist())) == sorted(map(repr, theirs.to_pylist())), name
+        url = str(root / f"{name}.theirs")
+        for ours in (alluvium.read(spark, url).toArrow(), alluvium.open(url).to_arrow()):
+            rows = ours.cast(theirs.schema).to_pylist()
+            assert sorted(map(repr, rows)) == sorted(map(repr, theirs.to_pylist())), name
+
+
+def test_both_find_padded_texts(told) -> None:
+    everything, *found = (pq.read_table(told[0] / f"chars.{n}.out") for n in range(len(CHAR_PREDICATES)))
+    assert everything.sort_by("id").to_pylist() == PADDED
+    ids = [sorted(rows["id"].to_pylist()) for rows in found]
+    assert ids == [EXPECTED[text] for text in CHAR_PREDICATES[1:]]

@@ -14,6 +14,7 @@ from alluvium.schema.text_lengths import (
     char_lengths,
     char_paths,
     declared_type,
+    metadata_for,
     pad_column,
     pad_texts,
     pad_upper_bounds,
@@ -60,7 +61,16 @@ def test_members_go_by_name(text: str) -> None:
 def test_what_does_not_fit_the_type_says_nothing() -> None:
     assert char_lengths(declared("char(3)", t.BINARY)) == {}
     assert char_lengths(declared("array<char(3)>")) == {}
-    assert char_lengths(declared("struct<gone:char(3)>", DEEP)) == {}
+    assert char_lengths(declared("struct<n:char(3),gone:char(3)>", DEEP)) == {}
+
+
+def test_members_that_were_renamed_are_known_by_their_places() -> None:
+    assert char_lengths(declared("struct<once:char(3),l:array<map<char(2),string>>,n:bigint>", DEEP)) == {
+        ("C",): 3, ("l", "element", "key"): 2,
+    }  # fmt: skip
+
+
+def test_only_char_is_padded() -> None:
     assert char_lengths(declared("varchar(3)")) == {}
 
 
@@ -95,3 +105,16 @@ def test_columns_keep_their_nulls() -> None:
         {"C": "a ", "l": [None, [("k ", None)]], "n": 1}, rows[2], {"C": "a ", "l": [None, [("k ", None)]], "n": 1},
     ]  # fmt: skip
     assert padded.validate(full=True) is None
+
+
+def test_metadata_for_other_names() -> None:
+    """An engine that pads must know the members as the files do, those that were added later included."""
+    declared_long_ago = declared("struct<c:char(2),l:array<map<char(2),char(1)>>>", DEEP)
+    physical = Struct((Field("col-`1", t.STRING), Field("p", Array(Map(t.STRING, t.STRING))), Field("q", t.LONG)))
+    assert metadata_for(declared_long_ago, physical) == {
+        CHAR_VARCHAR: "struct<`col-``1`:char(2),`p`:array<map<char(2),char(1)>>,`q`:bigint>"
+    }
+    assert metadata_for(declared("struct<c:varchar(2)>", DEEP), physical) == {}
+    plain = Field("x", t.STRING, True, {CHAR_VARCHAR: "char(2)", "comment": "so"})
+    assert metadata_for(plain, t.STRING) == plain.metadata
+    assert metadata_for(Field("x", DEEP, True, {"comment": "so"}), physical) == {"comment": "so"}

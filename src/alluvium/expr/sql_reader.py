@@ -319,15 +319,16 @@ class _Reader:
             hint=suggest(missing, known.names),
         )
 
-    def _padded_column(self, node: exp.Anonymous) -> tree.Column:
+    def _padded_column(self, node: exp.Expression) -> tree.Column:
         """The column of `static_invoke(CharVarcharCodegenUtils.readSidePadding(c, 5))`: so Spark reads char(5)."""
         call = node.expressions[0].args.get("expression") if node.expressions else None
         if not isinstance(call, exp.Anonymous) or call.this != "readSidePadding" or len(call.expressions) != 2:
             raise NotUnderstood("static_invoke")
         text, length = (self._expression(argument) for argument in call.expressions)
-        if not isinstance(text, tree.Column) or not isinstance(length, tree.Literal):
+        count = length.value if isinstance(length, tree.Literal) else None
+        if not isinstance(text, tree.Column) or not isinstance(count, int):
             raise NotUnderstood("readSidePadding")
-        return replace(text, char_length=length.value)
+        return replace(text, char_length=count)
 
     def _resolve(self, names: tuple[str, ...]) -> tree.Column | None:
         current: DataType = self.schema

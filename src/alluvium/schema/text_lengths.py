@@ -18,7 +18,7 @@ from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_declared_type
-from alluvium.schema.types import Array, DataType, Field, Map, Primitive, Struct
+from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Primitive, Struct
 
 #: From the path of a text within a column to its n; `element`, `key` and `value` as in `schema.walk`.
 CharLengths: TypeAlias = Mapping[tuple[str, ...], int]
@@ -100,8 +100,8 @@ def _lengths_within(
         if limit is not None and limit[0] == "char":
             yield path, limit[1]
     elif isinstance(data_type, Struct) and isinstance(declared, Struct):
-        for f in data_type.fields:
-            known = declared.find(f.name)
+        for place, f in enumerate(data_type.fields):
+            known = declared.find(f.name) or _renamed(declared, data_type, place)
             if known is not None:
                 yield from _lengths_within(known.type, f.type, (*path, f.name))
     elif isinstance(data_type, Array) and isinstance(declared, Array):
@@ -109,6 +109,50 @@ def _lengths_within(
     elif isinstance(data_type, Map) and isinstance(declared, Map):
         yield from _lengths_within(declared.key, data_type.key, (*path, "key"))
         yield from _lengths_within(declared.value, data_type.value, (*path, "value"))
+
+
+def _renamed(declared: Struct, data_type: Struct, place: int) -> Field | None:
+    """What was declared for the member at a place under a name that no member has any more.
+
+    Writers rename members without a word in what was declared.
+    """
+    known = declared.fields[place] if place < len(declared.fields) else None
+    return known if known is not None and data_type.find(known.name) is None else None
+
+
+def metadata_for(f: Field, data_type: DataType) -> Mapping[str, JsonValue]:
+    """A column's metadata for the same column under other names, as those of the members of structs in files.
+
+    An engine builds what it pads anew, member by member, by the names that are declared: they must be those of the
+    type, all of them, or members are lost that were added or renamed since.
+
+    Args:
+        f: The column.
+        data_type: Its type under the other names, members by their places.
+
+    Raises:
+        AlluviumError: As of `char_lengths`.
+    """
+    if not isinstance(data_type, (Struct, Array, Map)) or CHAR_VARCHAR not in f.metadata:
+        return f.metadata
+    others = {key: value for key, value in f.metadata.items() if key != CHAR_VARCHAR}
+    lengths = char_lengths(f)
+    return {**others, CHAR_VARCHAR: _declared_text(f.type, data_type, lengths, ())} if lengths else others
+
+
+def _declared_text(known: DataType, data_type: DataType, lengths: CharLengths, path: tuple[str, ...]) -> str:
+    if isinstance(known, Struct) and isinstance(data_type, Struct):
+        members = (
+            f"`{own.name.replace('`', '``')}`:{_declared_text(f.type, own.type, lengths, (*path, f.name))}"
+            for f, own in zip(known.fields, data_type.fields, strict=True)
+        )
+        return f"struct<{','.join(members)}>"
+    if isinstance(known, Array) and isinstance(data_type, Array):
+        return f"array<{_declared_text(known.element, data_type.element, lengths, (*path, 'element'))}>"
+    if isinstance(known, Map) and isinstance(data_type, Map):
+        key = _declared_text(known.key, data_type.key, lengths, (*path, "key"))
+        return f"map<{key},{_declared_text(known.value, data_type.value, lengths, (*path, 'value'))}>"
+    return f"char({lengths[path]})" if path in lengths else str(data_type)
 
 
 def pad_texts(values: pa.Array, length: int) -> pa.Array:
@@ -120,7 +164,7 @@ def pad_texts(values: pa.Array, length: int) -> pa.Array:
     step = max(1, _PADDED_AT_ONCE // length)
     try:
         parts = [pc.utf8_rpad(values.slice(i, step), width=length) for i in range(0, len(values), step)]
-        return pa.concat_arrays(parts) if parts else values
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts) if parts else values
     except pa.ArrowException:
         raise UnsupportedFeature(
             f"{len(values)} texts of {length} characters each are too many at once",

@@ -187,7 +187,8 @@ def constraints(m: Maker) -> None:
 @table(("id", ">=", 2))
 def texts_with_lengths(m: Maker) -> None:
     m.create({"id": "int", "c": "char(4)", "v": "varchar(3)", "l": "array<char(2)>"})
-    m.write("select cast(id as int) id, 'a' c, 'ab ' v, array('x') l from range(3)")
+    # As long as can be: what is shorter we read with blanks, as Spark does, and they as it was written.
+    m.write("select cast(id as int) id, 'abcd' c, 'ab ' v, array('xy') l from range(3)")
 
 
 @table(("d", "=", {"date": "2024-01-02"}))

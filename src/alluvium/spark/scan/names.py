@@ -22,6 +22,7 @@ from alluvium.plan.scan import (
     Sum,
 )
 from alluvium.schema import types as t
+from alluvium.schema.text_lengths import metadata_for
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
 LogicalPaths = Mapping[tuple[str, ...], tree.Column]
@@ -61,11 +62,11 @@ def data_schema(part: ScanPart, logical: Struct) -> Struct:
             fields.append(f)
         elif FIELD_ID in f.metadata:
             # Spark's reader finds the column by the number; structs in it carry theirs.
-            fields.append(replace(f, metadata={**known.metadata, **f.metadata}))
+            fields.append(replace(f, metadata={**metadata_for(known, f.type), **f.metadata}))
         elif plain(known.type) == plain(f.type):
-            fields.append(Field(f.name, known.type, known.nullable, known.metadata))
+            fields.append(Field(f.name, known.type, known.nullable, metadata_for(known, f.type)))
         else:
-            fields.append(replace(f, metadata=known.metadata))
+            fields.append(replace(f, metadata=metadata_for(known, f.type)))
     found = Struct(tuple(fields))
     return nullable_schema(found)
 

@@ -1,0 +1,37 @@
+"""Columns of type char(n) over Spark Connect: as in the lanes without Spark, and in the reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from char_table import EXPECTED, PADDED, SCHEMA, make_table
+
+import alluvium
+from alluvium.spark.scan import connect_constants
+
+pytestmark = pytest.mark.connect
+
+
+def by_id(df) -> list[dict[str, object]]:
+    return sorted(df.toArrow().to_pylist(), key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
+def test_rows_and_predicates(connect, tmp_path: Path, monkeypatch, most: int):
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+    url = make_table(tmp_path / "t")
+    frame = alluvium.read(connect, url)
+    assert by_id(frame) == PADDED
+    asked = ("c = 'a'", "c in ('a', null)", "c like 'a    '", "s.c = 'a  '", "p = 'x'", "p in ('x', 'z')", "p like 'x'")
+    found = {text: sorted(row["id"] for row in frame.where(text).collect()) for text in asked}
+    assert found == {text: EXPECTED[text] for text in asked}
+    assert alluvium.explain(frame.where("p = 'y'"))[0].files == 1
+
+
+def test_the_lane_in_workers(connect, tmp_path: Path):
+    url = make_table(tmp_path / "t")
+    assert by_id(alluvium.read(connect, url, lane="python")) == PADDED
+    assert by_id(alluvium.changes(connect, url, 0).select(*SCHEMA.names)) == PADDED
+    found = alluvium.read(connect, url, lane="python", where="p = 'x'")
+    assert [row["id"] for row in by_id(found)] == EXPECTED["p = 'x'"]
