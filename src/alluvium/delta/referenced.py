@@ -8,7 +8,7 @@ from alluvium.delta.config import TableConfig
 from alluvium.delta.properties import CONSTRAINT_PREFIX, parse_properties
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.expr.parse import parse_predicate
-from alluvium.expr.tree import column_paths
+from alluvium.expr.tree import Expression, Unknown, column_paths, walk
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.edit import Path
 from alluvium.schema.types import Struct
@@ -47,11 +47,13 @@ def _expressions(config: TableConfig) -> Iterator[tuple[str, str]]:
 def _names(sql: str, schema: Struct, path: Path) -> bool:
     try:
         # A comparison makes a condition of any expression, which is what the parser reads.
-        paths = column_paths(parse_predicate(f"({sql}) is null", schema))
+        parsed: Expression = parse_predicate(f"({sql}) is null", schema)
     except AlluviumError:
+        parsed = Unknown(sql)
+    if any(isinstance(node, Unknown) for node in walk(parsed)):
         # What we cannot read may name any column: as far as we can tell, the ones whose name stands in it.
         return path[0].casefold() in sql.casefold()
-    return any(_overlaps(found, path) for found in paths)
+    return any(_overlaps(found, path) for found in column_paths(parsed))
 
 
 def columns_named(sql: str, schema: Struct) -> tuple[str, ...]:
