@@ -102,7 +102,7 @@ def make_vectors_enabled(root: Path, source: Path) -> None:
         (root / path.name).hardlink_to(path)
     for action in (actions := _read_lines(source)):
         if "protocol" in action:
-            action["protocol"] = _features("deletionVectors")
+            action["protocol"] = _features(["deletionVectors"], ["deletionVectors"])
         if "metaData" in action:
             action["metaData"]["configuration"] = {"delta.enableDeletionVectors": "true"}
     _write_lines(root / "_delta_log" / f"{0:020}.json", actions)
@@ -126,7 +126,7 @@ def make_masked(root: Path, source: Path, fraction: float) -> None:
     blob, name, random = bytearray(b"\x01"), uuid.UUID(int=7), np.random.default_rng(7)
     for action in (actions := _read_lines(source)):
         if "protocol" in action:
-            action["protocol"] = _features("deletionVectors")
+            action["protocol"] = _features(["deletionVectors"], ["deletionVectors"])
         if "add" in action:
             count = json.loads(action["add"]["stats"])["numRecords"]
             rows = random.choice(count, int(count * fraction), replace=False)
@@ -205,7 +205,7 @@ def make_mapped(root: Path, source: Path, mode: str) -> None:
         pq.write_table(mapped, root / path.name, compression="snappy", row_group_size=1_000_000)
     for action in (actions := _read_lines(source)):
         if "protocol" in action:
-            action["protocol"] = _features("columnMapping")
+            action["protocol"] = _features(["columnMapping"], ["columnMapping"])
         if "metaData" in action:
             schema = json.loads(action["metaData"]["schemaString"])
             for i, f in enumerate(schema["fields"], 1):
@@ -226,8 +226,18 @@ def _read_lines(root: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def _features(name: str) -> dict[str, Any]:
-    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": [name], "writerFeatures": [name]}
+def columns() -> list[str]:
+    """The names of the columns that `rows` makes."""
+    return rows(1, 0, 0).column_names
+
+
+def _features(reader: Sequence[str], writer: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": list(writer)}
+    return {**found, "minReaderVersion": 3, "readerFeatures": list(reader)} if reader else found
+
+
+def _legacy(writer: int) -> dict[str, Any]:
+    return {"minReaderVersion": 1, "minWriterVersion": writer}
 
 
 def _z85(data: bytes) -> str:
@@ -254,13 +264,20 @@ def make_log(root: Path, files: int) -> None:
     _write_commits(root, pa.schema([("id", pa.int64()), ("name", pa.string())]), list(adds), LOG_COMMITS)
 
 
-def make_empty(root: Path, metadata: Mapping[str, dict[str, Any]], properties: Mapping[str, str]) -> None:
+def make_empty(
+    root: Path,
+    metadata: Mapping[str, dict[str, Any]],
+    properties: Mapping[str, str],
+    reader_features: Sequence[str] = (),
+    writer_features: Sequence[str] = (),
+) -> None:
     """A table without files, of the columns that `rows` makes and those that have metadata: for writers to fill."""
     shutil.rmtree(root, ignore_errors=True)
     (root / "_delta_log").mkdir(parents=True)
     known = {f.name: f for f in rows(1, 0, 0).schema}
     schema = pa.schema([*known.values(), *(pa.field(name, pa.int64()) for name in metadata if name not in known)])
-    _write_commits(root, schema, [], 1, metadata, properties, writer=6)
+    protocol = _features(reader_features, writer_features) if writer_features else _legacy(6)
+    _write_commits(root, schema, [], 1, metadata, properties, protocol)
 
 
 def _statistics(table: pa.Table) -> dict[str, Any]:
@@ -297,10 +314,10 @@ def _write_commits(
     commits: int,
     metadata_of: Mapping[str, dict[str, Any]] = MappingProxyType({}),
     properties: Mapping[str, str] = MappingProxyType({}),
-    writer: int = 2,
+    protocol: Mapping[str, Any] | None = None,
 ) -> None:
     first = [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}},
+        {"protocol": protocol or _legacy(2)},
         {"metaData": _metadata(schema, metadata_of, properties, len(adds))},
     ]
     for version in range(commits):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import data
@@ -23,21 +24,56 @@ _CONSTRAINTS = {
     "delta.constraints.countries": "country <> 'XX' and length(name) > 3",
     "delta.constraints.quantities": "quantity between 0 and 100",
 }
-#: By feature: what the table is, and the column that the data brings where the table does not make it.
-_FEATURES: dict[str, tuple[dict[str, dict[str, Any]], dict[str, str], str | None]] = {
-    "constraints": ({}, _CONSTRAINTS, None),
-    "generated": ({"made": {"delta.generationExpression": _GENERATION}}, {}, f"{_GENERATION} as made"),
-    "identity": ({"made": _IDENTITY}, {}, "id as made"),
+_MAPPED = {
+    name: {"delta.columnMapping.id": n, "delta.columnMapping.physicalName": f"col-{n}"}
+    for n, name in enumerate(data.columns(), 1)
+}
+_MAPPING = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": str(len(_MAPPED))}
+_TRACKING = {
+    "delta.enableRowTracking": "true",
+    "delta.rowTracking.materializedRowIdColumnName": "_row-id-col",
+    "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col",
+}
+
+
+@dataclass(frozen=True)
+class _Table:
+    """What a table asks of its writers.
+
+    Attributes:
+        metadata: Of its columns, also of those that `data.rows` does not make.
+        properties: Of the table.
+        reader_features: What readers must know; with `writer_features` the table is of versions 3 and 7.
+        writer_features: What writers must know.
+        brought: The column that the data brings where the table does not make it.
+    """
+
+    metadata: dict[str, dict[str, Any]] = field(default_factory=dict)
+    properties: dict[str, str] = field(default_factory=dict)
+    reader_features: tuple[str, ...] = ()
+    writer_features: tuple[str, ...] = ()
+    brought: str | None = None
+
+
+_TABLES = {
+    "constraints": _Table(properties=_CONSTRAINTS),
+    "generated": _Table({"made": {"delta.generationExpression": _GENERATION}}, brought=f"{_GENERATION} as made"),
+    "identity": _Table({"made": _IDENTITY}, brought="id as made"),
+    "mapping": _Table(_MAPPED, _MAPPING, ("columnMapping",), ("columnMapping",)),
+    "tracking": _Table(properties=_TRACKING, writer_features=("rowTracking", "domainMetadata")),
 }
 
 
 def _fill(feature: str) -> Callable[[Bench, str, int], Request]:
     def request(bench: Bench, engine: str, turn: int) -> Request:
-        metadata, properties, brought = _FEATURES[feature]
+        table = _TABLES[feature]
         target = bench.output(engine, feature)
-        plain = engine.endswith("-plain")
-        data.make_empty(target, {name: {} if plain else m for name, m in metadata.items()}, {} if plain else properties)
-        columns = ["*", brought] if plain and brought is not None else ["*"]
+        if engine.endswith("-plain"):
+            data.make_empty(target, {name: {} for name in table.metadata}, {})
+            columns = ["*"] if table.brought is None else ["*", table.brought]
+        else:
+            data.make_empty(target, table.metadata, table.properties, table.reader_features, table.writer_features)
+            columns = ["*"]
         return {"do": "fill", "source": str(bench.scan_table()), "path": str(target), "columns": columns}
 
     return request
@@ -64,4 +100,6 @@ WORKLOADS = (
     _filled("constraints", "3 CHECK constraints / none"),
     _filled("generated", "generated column / the same brought by the data"),
     _filled("identity", "identity column / numbers brought by the data"),
+    _filled("mapping", "columns mapped by name / as they are called"),
+    _filled("tracking", "row tracking / none"),
 )
