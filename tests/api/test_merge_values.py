@@ -9,7 +9,7 @@ import alluvium
 from alluvium import DeltaTable, IdentityGenerator
 from alluvium.errors import InvalidRequest
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 EVOLVE = "spark.databricks.delta.schema.autoMerge.enabled"

@@ -12,7 +12,7 @@ import alluvium
 from alluvium import DeltaTable
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 AB = "select 1 a, 'x' b"
 

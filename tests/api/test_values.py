@@ -15,7 +15,7 @@ import alluvium
 from alluvium.errors import CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import DATE, INTEGER, LONG, STRING, TIMESTAMP, Array, Field, JsonValue, Map, Struct
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 AB = Struct((Field("a", INTEGER), Field("b", STRING)))
 

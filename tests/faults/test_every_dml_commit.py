@@ -8,6 +8,7 @@ again, without Spark, on a copy of the table for every fault.
 
 from __future__ import annotations
 
+import os
 import shutil
 import warnings
 from collections.abc import Callable, Iterator
@@ -36,6 +37,8 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+OTHERS = [("mask", When.AFTER), ("rewrite", When.BEFORE)] if os.environ.get("ALLUVIUM_FAULTS") == "all" else []
 
 #: The verbs' version writes a checkpoint, so that the requests of one are among those that fail.
 PROPERTIES = {
