@@ -57,7 +57,8 @@ if __name__ == "__main__":
     from delta import tables
 
     root, out, others, *names = sys.argv[1:]
-    spark = delta_session()
+    # As in the tests of the project itself: a JVM that compiles less.
+    spark = delta_session(spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     told = play(spark, tables, Path(root), names)
     found = {path.name: read(spark, path) for path in sorted(Path(others).glob("*"))}
     Path(out).write_text(json.dumps({"played": told, "read": found}))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from protocol_matrix import CHANGES, MATRIX
+from reference_engine import NEEDS_REFERENCE
+from reference_engine import judge as ask
 
 import alluvium
 from alluvium.delta.alter import apply_change
@@ -21,16 +21,7 @@ from alluvium.schema.ddl import parse_ddl_type
 from alluvium.schema.types import Field, Struct
 from alluvium.storage.open import open_store
 
-REFERENCE = Path(os.environ.get("REFERENCE_DIR", Path.home() / ".cache/alluvium-reference"))
-ENGINES = Path(os.environ.get("ALLUVIUM_REFERENCE", Path(__file__).parents[3] / "shared/reference"))
-
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.skipif(
-        not (REFERENCE / "venv/bin/python").exists() or not (ENGINES / "engines.py").exists(),
-        reason="delta-spark is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_REFERENCE
 
 COLUMNS = [["a", "int"], ["b", "string"], ["s", "struct<x:int,y:struct<z:int>>"], ["arr", "array<struct<e:int>>"]]
 
@@ -54,16 +45,8 @@ SAME = [
 
 
 def judge(folder: Path, jobs: list[dict]) -> list[dict]:
-    """delta-spark's commits for the jobs, in one session of its own."""
-    (folder / "jobs.json").write_text(json.dumps(jobs))
-    script = Path(__file__).with_name("reference_tables.py")
-    command = [str(REFERENCE / "venv/bin/python"), str(script), str(folder / "jobs.json"), str(folder / "results.json")]
-    environment = {**os.environ, "PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
-    for name in ("SPARK_HOME", "PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET", "PYSPARK_PYTHON"):
-        environment.pop(name, None)
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads((folder / "results.json").read_text())
+    """delta-spark's commits for the jobs, in one session of their own: `actions`, `error`."""
+    return [{"actions": told["result"], "error": told["error"]} for told in ask(folder, jobs, "reference_tables")]
 
 
 def create(path: str, columns: list, properties: dict[str, str], nullable: bool = True, generated: dict | None = None):

@@ -1,17 +1,20 @@
-"""The reference engine as a judge: delta-spark in an environment of its own, asked by jobs."""
+"""The reference engine as a judge: delta-spark in an environment of its own, asked by jobs (tests/interop/reference_server.py)."""
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
 REFERENCE = Path(os.environ.get("REFERENCE_DIR", Path.home() / ".cache/alluvium-reference"))
 ENGINES = Path(os.environ.get("ALLUVIUM_REFERENCE", Path(__file__).parents[3] / "shared/reference"))
-JOBS = Path(__file__).parents[1] / "interop" / "reference_jobs.py"
+SERVER = Path(__file__).parents[1] / "interop" / "reference_server.py"
 
 #: Marks of a test module that asks it.
 NEEDS_REFERENCE = [
@@ -24,25 +27,62 @@ NEEDS_REFERENCE = [
 ]
 
 
-def judge(tmp_path: Path, jobs: list[dict]) -> list[dict]:
-    """delta-spark's results for the jobs, in one session of its own."""
-    (tmp_path / "jobs.json").write_text(json.dumps(jobs))
-    command = [
-        str(REFERENCE / "venv/bin/python"),
-        str(JOBS),
-        str(tmp_path / "jobs.json"),
-        str(tmp_path / "results.json"),
-    ]
-    environment = {**os.environ, "PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
-    # The project's own Spark and its settings must not leak into the other engine's session.
-    for name in (
-        "SPARK_HOME",
-        "PYSPARK_GATEWAY_PORT",
-        "PYSPARK_GATEWAY_SECRET",
-        "PYSPARK_PYTHON",
-        "PYSPARK_DRIVER_PYTHON",
-    ):
-        environment.pop(name, None)
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=540)
-    assert run.returncode == 0, run.stderr[-3000:]
-    return json.loads((tmp_path / "results.json").read_text())
+class _Engine:
+    """delta-spark in a process that answers all tests of this one: its JVM takes half a minute to start and to warm up."""
+
+    def __init__(self) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
+        # The project's own Spark and its settings must not leak into the other engine's session.
+        for name in [n for n in environment if n.startswith(("SPARK_", "PYSPARK_"))]:
+            del environment[name]
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 # open as long as the process writes to it
+        self._process = subprocess.Popen(
+            [str(REFERENCE / "venv/bin/python"), str(SERVER)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+        )
+        atexit.register(self.close)
+
+    def ask(self, request: dict[str, str]) -> None:
+        """Has a request answered.
+
+        Raises:
+            AssertionError: The process has ended.
+        """
+        process = self._process
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(request) + "\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            pytest.fail(self._last_words())
+        # Spark itself may print, too.
+        if not any(line.startswith("@@ done") for line in process.stdout):
+            pytest.fail(self._last_words())
+
+    def _last_words(self) -> str:
+        _engine.cache_clear()
+        self._errors.seek(0)
+        return f"delta-spark's process has ended: {self._errors.read()[-3000:]}"
+
+    def close(self) -> None:
+        """Ends the process."""
+        self._process.kill()
+        self._process.wait()
+
+
+@functools.cache
+def _engine() -> _Engine:
+    return _Engine()
+
+
+def judge(folder: Path, jobs: list[dict], script: str = "reference_jobs") -> list[dict]:
+    """delta-spark's answers to jobs, in one session of their own: `result`, `error`."""
+    paths = {"jobs": str(folder / "jobs.json"), "results": str(folder / "results.json")}
+    Path(paths["jobs"]).write_text(json.dumps(jobs))
+    _engine().ask({"script": script, **paths})
+    answers: list[dict] = json.loads(Path(paths["results"]).read_text())
+    return answers
