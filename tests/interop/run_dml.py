@@ -21,22 +21,27 @@ def versions(path: Path) -> int:
     return len([p for p in (path / "_delta_log").glob("*.json") if p.stem.isdigit()])
 
 
+def tables_of(names) -> dict:
+    """Scripts, or single tables of them (`script-table`), as pairs of script and table; no names: all."""
+    every = {f"{name}-{table}": (name, table) for name, script in SCRIPTS.items() for table in script.tables}
+    return {key: pair for key, pair in every.items() if not names or key in names or pair[0] in names}
+
+
 def play(spark, delta, root: Path, names=()) -> dict:
     """By script and table: what each step came to. Tables go to folders under the root."""
     told = {}
-    for name in names or SCRIPTS:
-        for table, properties in SCRIPTS[name].tables.items():
-            path, steps = root / f"{name}-{table}", []
-            stage = Stage(spark, delta, str(path), properties)
-            for step, function in SCRIPTS[name].steps(stage):
-                before, started, error = versions(path), time.monotonic(), None
-                try:
-                    function()
-                except Exception as problem:  # the engine's verdict is data here
-                    error = f"{type(problem).__name__}: {problem}"[:1500]
-                seconds = round(time.monotonic() - started, 2)
-                steps.append({"step": step, "first": before, "end": versions(path), "error": error, "took": seconds})
-            told[f"{name}-{table}"] = steps
+    for key, (name, table) in tables_of(names).items():
+        path, steps, properties = root / key, [], SCRIPTS[name].tables[table]
+        stage = Stage(spark, delta, str(path), properties)
+        for step, function in SCRIPTS[name].steps(stage):
+            before, started, error = versions(path), time.monotonic(), None
+            try:
+                function()
+            except Exception as problem:  # the engine's verdict is data here
+                error = f"{type(problem).__name__}: {problem}"[:1500]
+            seconds = round(time.monotonic() - started, 2)
+            steps.append({"step": step, "first": before, "end": versions(path), "error": error, "took": seconds})
+        told[key] = steps
     return told
 
 

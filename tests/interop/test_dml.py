@@ -20,17 +20,17 @@ sys.path.insert(0, str(HERE))
 
 from dml_views import step_differences  # noqa: E402
 from row_texts import row_texts  # noqa: E402
-from run_dml import SCRIPTS, play  # noqa: E402
+from run_dml import SCRIPTS, play, tables_of  # noqa: E402
 
 pytestmark = [*NEEDS_REFERENCE, pytest.mark.timeout(3600)]
 
 #: Where the tables are, what our steps came to, and what delta-spark says: its steps, and what it reads of ours.
 Told: TypeAlias = tuple[Path, dict[str, Any], dict[str, Any]]
 #: What every run plays, in the minutes that it may take. ALLUVIUM_DML names others: `all`, or some with commas between.
-CORE = ("every_clause", "merged_values", "refused")
+CORE = ("every_clause-mask", "every_clause-rewrite", "merged_values", "refused")
 ASKED = os.environ.get("ALLUVIUM_DML", "")
 PLAYED = tuple(SCRIPTS) if ASKED == "all" else tuple(ASKED.split(",")) if ASKED else CORE
-TABLES = [f"{name}-{table}" for name in PLAYED for table in SCRIPTS[name].tables]
+TABLES = list(tables_of(PLAYED))
 
 #: Where we differ and mean to: on which tables, at what, and why. Each must still be met somewhere.
 KNOWN = (
