@@ -32,7 +32,7 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 WRITERS = 8
-COMMITS = int(os.environ.get("ALLUVIUM_CHAOS_COMMITS", "1000"))
+COMMITS = int(os.environ.get("ALLUVIUM_CHAOS_COMMITS", "300"))
 SEED = int(os.environ.get("ALLUVIUM_CHAOS_SEED", "7"))
 PATIENT = RetryPolicy(max_attempts=100)
 
