@@ -107,7 +107,7 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
         for record in chunk:
             fastavro.schemaless_writer(out, parsed, record)
         block = _compressed(out.getvalue(), codec)
-        parts += [_formatread_signed(len(chunk)), _formatread_signed(len(block)), block, sync]
+        parts += [_format_signed(len(chunk)), _format_signed(len(block)), block, sync]
     return b"".join(parts)
 
 
@@ -118,10 +118,10 @@ def _compiled(schema: str) -> Any:
 
 
 def _map(entries: Mapping[str, bytes]) -> list[bytes]:
-    parts = [_formatread_signed(len(entries))]
+    parts = [_format_signed(len(entries))]
     for key, value in entries.items():
-        parts += [_formatread_signed(len(key.encode())), key.encode(), _formatread_signed(len(value)), value]
-    return [*parts, _formatread_signed(0)]
+        parts += [_format_signed(len(key.encode())), key.encode(), _format_signed(len(value)), value]
+    return [*parts, _format_signed(0)]
 
 
 def _compressed(block: bytes, codec: str) -> bytes:
@@ -175,7 +175,7 @@ def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]
     parts = [MAGIC, *_map(header), sync]
     for count, block in _blocks(data, position + _SYNC, sync):
         plain = _decompressed(block, codec)
-        parts += [_formatread_signed(count), _formatread_signed(len(plain)), plain, sync]
+        parts += [_format_signed(count), _format_signed(len(plain)), plain, sync]
     return b"".join(parts)
 
 
@@ -212,7 +212,7 @@ def _piece(data: bytes, position: int) -> tuple[bytes, int]:
     return piece, position + size
 
 
-def _formatread_signed(value: int) -> bytes:
+def _format_signed(value: int) -> bytes:
     rest, out = value << 1, bytearray()
     while rest > 0x7F:
         out.append(rest & 0x7F | 0x80)
