@@ -15,20 +15,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
-from reference_engine import ENGINES, REFERENCE
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
 from sketch_tables import hll_sketch, theta_sketch
 
 import alluvium
 from alluvium.codecs import art_bitmap
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
-        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_PAIMON
 
 ROW = {
     "type": "ROW",

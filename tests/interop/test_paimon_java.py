@@ -9,20 +9,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
-from reference_engine import ENGINES, REFERENCE
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
 
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
-        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_PAIMON
 
 ROW = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}]}
 TYPES = (

@@ -11,19 +11,12 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from reference_engine import ENGINES, REFERENCE
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
 
 import alluvium
 from conformance.rows import difference
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
-        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_PAIMON
 
 COLUMNS = {"a": "INT", "ga": "INT", "b": "STRING", "gb": "INT", "c": "DOUBLE", "d": "DECIMAL(10, 2)"}
 ANY = ("+I", "+I", "+U", "-D")

@@ -12,20 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from reference_engine import ENGINES, REFERENCE
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
 
 import alluvium
 from conformance.rows import difference
 from interop.paimon_scenarios import Scenario, draw
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
-        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_PAIMON
 FIRST, COUNT = (int(number) for number in os.environ.get("ALLUVIUM_PAIMON_SEEDS", "0,16").split(","))
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from reference_engine import ENGINES, REFERENCE
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
 
 import alluvium
 from alluvium.paimon import PaimonTable
@@ -25,14 +25,7 @@ from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.schema.arrow import to_arrow
 
-pytestmark = [
-    pytest.mark.interop,
-    pytest.mark.spark,
-    pytest.mark.skipif(
-        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
-        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
-    ),
-]
+pytestmark = NEEDS_PAIMON
 
 ROW = {"type": "ROW", "fields": [{"id": 0, "name": "x", "type": "INT"}, {"id": 1, "name": "y", "type": "STRING"}]}
 TYPES: dict[str, Any] = {

@@ -26,6 +26,16 @@ NEEDS_REFERENCE = [
     ),
 ]
 
+#: The same of Paimon's Java.
+NEEDS_PAIMON = [
+    pytest.mark.interop,
+    pytest.mark.spark,
+    pytest.mark.skipif(
+        not list((REFERENCE / "jars").glob("paimon-bundle-*.jar")) or not (ENGINES / "paimon_java.py").exists(),
+        reason="Paimon Java is not installed: ../shared/reference/setup installs it",
+    ),
+]
+
 
 class _Engine:
     """delta-spark in a process that answers all tests of this one: its JVM takes half a minute to start and to warm up."""
