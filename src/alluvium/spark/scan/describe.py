@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 import pyarrow.compute as pc
@@ -41,8 +41,8 @@ class ScanDescription:
     size_bytes: int
     skipped: tuple[tuple[str, int], ...]
     filters: tuple[str, ...]
-    lane: Lane = "native"
-    why: str = NATIVE
+    lane: Lane
+    why: str
 
 
 class About(msgspec.Struct, frozen=True):
@@ -70,11 +70,8 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
         filters = tuple(str(f.sql()) for f in handed_over if index.internal_columns.isdisjoint(columns_of(f)))
         plan = index.plan(filters)
         # The other parts are scans of their own.
-        own = [part for part in plan.parts if part.key in index.part_keys]
-        sizes = [part.files.column("size") for part in own]
-        files = sum(part.files.num_rows for part in own)
-        size_bytes = sum(sum(column.to_pylist()) for column in sizes)
-        yield ScanDescription(index.identity, files, size_bytes, plan.skipped, filters)
+        own = replace(plan, parts=tuple(part for part in plan.parts if part.key in index.part_keys))
+        yield describe_plan(own, About(index.identity, NATIVE), "native", filters)
 
 
 def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
