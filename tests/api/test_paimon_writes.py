@@ -92,6 +92,7 @@ def test_partitions_of_every_kind(spark, url: str) -> None:
 
 
 def test_partitions_of_times(spark, url: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
     spark.conf.set("spark.sql.session.timeZone", "America/Los_Angeles")
     try:
         moment = dt.datetime(1969, 12, 31, 23, 59, 59, 123456)
@@ -102,7 +103,8 @@ def test_partitions_of_times(spark, url: str) -> None:
         alluvium.write(df, url, format="paimon", partition_by=["n", "z", "f", "d", "l"])
         assert rows(url) == [(1, moment, moment.replace(tzinfo=dt.timezone.utc), 1.5, -0.1, -5)]
     finally:
-        spark.conf.unset("spark.sql.session.timeZone")
+        # Not unset: that is the zone of the machine, and the session is that of every other test.
+        spark.conf.set("spark.sql.session.timeZone", before)
 
 
 def test_dynamic_and_static_partition_overwrite(spark, url: str) -> None:
