@@ -1,31 +1,45 @@
-"""Run with the reference's Python: scripts for Paimon Java, all of them in one JVM; then what pypaimon reads.
+"""Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
-paimon_jobs.py JOBS.json: {"java": [SCRIPT, ...], "python": {TABLE: OUT.parquet}}
+A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file}.
 """
 
+from __future__ import annotations
+
 import json
-import sys
 from pathlib import Path
 
 import paimon_java
 import pyarrow.parquet as pq
 from pypaimon import CatalogFactory
 
+NEEDS_SPARK = False
 
-def read_by_python(path, out):
+
+def run(spark, job):
+    if "read" in job:
+        read_by_python(job["read"], job["out"])
+    elif "folder" in job:
+        play(Path(job["folder"]))
+    else:
+        for step in job["steps"]:
+            paimon_java.step(job["table"], *next(iter(step.items())))
+
+
+def read_by_python(path: str, out: str) -> None:
     warehouse, database, name = path.rsplit("/", 2)
     table = CatalogFactory.create({"warehouse": warehouse}).get_table(f"{database.removesuffix('.db')}.{name}")
     builder = table.new_read_builder()
     pq.write_table(builder.new_read().to_arrow(builder.new_scan().plan().splits()), out)
 
 
-def main():
-    jobs = json.loads(Path(sys.argv[1]).read_text())
-    for script in jobs["java"]:
-        for step in script["steps"]:
-            paimon_java.step(script["table"], *next(iter(step.items())))
-    for table, out in jobs["python"].items():
-        read_by_python(table, out)
-
-
-main()
+def play(folder: Path) -> None:
+    """A scenario: reads go to files, and what Java refuses is kept as text."""
+    script = json.loads((folder / "script.json").read_text(encoding="utf-8"))
+    for number, entry in enumerate(script["steps"]):
+        action, given = next(iter(entry.items()))
+        try:
+            paimon_java.step(script["table"], action, given)
+        except Exception as error:  # noqa: BLE001 - what Java refuses is a finding, not the end
+            (folder / f"refused-{number}.txt").write_text(f"{action}: {str(error)[:3000]}", encoding="utf-8")
+            if action != "read":
+                return

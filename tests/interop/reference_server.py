@@ -1,4 +1,4 @@
-"""Runs in the reference engine's Python as long as tests ask: delta-spark's answers to jobs, one JVM for all of them.
+"""Runs in the reference engine's Python as long as tests ask: the answers of delta-spark and of Paimon, a JVM for each.
 
     reference_server.py      (with the reference folder on PYTHONPATH)
 
@@ -6,8 +6,10 @@ A line of the standard input is JSON: {"script": a module of this folder with `r
 When the results are there, `@@ done` is printed. Each request has a session of its own, and no table is known from before.
 """
 
+import functools
 import importlib
 import json
+import os
 import sys
 
 from engines import delta_session
@@ -16,23 +18,34 @@ from engines import delta_session
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
+@functools.cache
+def delta():
+    return delta_session(spark__driver__extraJavaOptions=QUICK_JVM)
+
+
+def new_session():
+    spark = delta()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    return spark.newSession()
+
+
 def answer(run, session, job):
     try:
         return {"result": run(session, job), "error": None}
     except Exception as error:  # noqa: BLE001  # the judge's verdict is data here
-        return {"result": None, "error": str(error)[:2000]}
+        return {"result": None, "error": str(error)[:4000]}
 
 
 if __name__ == "__main__":
-    spark = delta_session(spark__driver__extraJavaOptions=QUICK_JVM)
+    # Paimon's JVM takes its options from here alone.
+    os.environ["JAVA_TOOL_OPTIONS"] = QUICK_JVM
     for line in sys.stdin:
         request = json.loads(line)
-        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-        session = spark.newSession()
+        script = importlib.import_module(request["script"])
+        session = new_session() if getattr(script, "NEEDS_SPARK", True) else None
         with open(request["jobs"]) as source:
             jobs = json.load(source)
-        run = importlib.import_module(request["script"]).run
-        answers = [answer(run, session, job) for job in jobs]
+        answers = [answer(script.run, session, job) for job in jobs]
         with open(request["results"], "w") as sink:
             json.dump(answers, sink)
         print("@@ done", flush=True)

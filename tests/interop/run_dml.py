@@ -1,11 +1,9 @@
 """Plays scripts of row changes in one engine: for each table and step the versions before and after, and what went wrong.
 
-    run_dml.py ROOT OUT.json OTHERS [SCRIPT ...]    in the reference's Python, its folder on PYTHONPATH
-
-OTHERS is the folder of the tables that the other engine left: what they hold in the end is read, too.
+Imported by the project's tests, and by the reference engine's Python (reference_server.py).
 """
 
-import json
+import importlib
 import sys
 import time
 from pathlib import Path
@@ -56,14 +54,8 @@ def read(spark, path: Path) -> dict:
     return {"rows": rows(), "feed": rows(readChangeFeed="true", startingVersion="1") if keeps else None}
 
 
-if __name__ == "__main__":
-    from engines import delta_session
-
-    from delta import tables
-
-    root, out, others, *names = sys.argv[1:]
-    # As in the tests of the project itself: a JVM that compiles less.
-    spark = delta_session(spark__driver__extraJavaOptions="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-    told = play(spark, tables, Path(root), names)
-    found = {path.name: read(spark, path) for path in sorted(Path(others).glob("*"))}
-    Path(out).write_text(json.dumps({"played": told, "read": found}))
+def run(spark, job: dict) -> dict:
+    """A job of reference_server.py: plays scripts into a folder of its own, and reads what another engine left."""
+    told = play(spark, importlib.import_module("delta.tables"), Path(job["root"]), job["scripts"])
+    found = {path.name: read(spark, path) for path in sorted(Path(job["others"]).glob("*"))}
+    return {"played": told, "read": found}

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from reference_engine import ENGINES, NEEDS_REFERENCE, REFERENCE
+from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
 
@@ -58,19 +56,15 @@ KNOWN = (
 @pytest.fixture(scope="module")
 def told(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     root = tmp_path_factory.mktemp("dml")
-    # The project's own Spark and its settings must not leak into the other engine's session.
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-    environment |= {"PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
-    command = [str(REFERENCE / "venv/bin/python"), str(HERE / "run_dml.py")]
-    command += [*(str(root / name) for name in ("theirs", "t.json", "ours")), *PLAYED]
     alluvium.enable(spark)
     try:
         ours = play(spark, alluvium, root / "ours", PLAYED)
     finally:
         alluvium.disable(spark)
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=2400)
-    assert done.returncode == 0, done.stderr[-3000:]
-    return root, ours, json.loads((root / "t.json").read_text())
+    job = {"root": str(root / "theirs"), "scripts": PLAYED, "others": str(root / "ours")}
+    (theirs,) = judge(root, [job], "run_dml")
+    assert theirs["error"] is None
+    return root, ours, theirs["result"]
 
 
 @pytest.fixture(scope="module")

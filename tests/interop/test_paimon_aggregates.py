@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyroaring import BitMap
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 from sketch_tables import hll_sketch, theta_sketch
 
 import alluvium
@@ -168,13 +165,7 @@ def meanings(table: pa.Table) -> dict[int, dict[str, Any]]:
 def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All tables, written and read by Java."""
     root = tmp_path_factory.mktemp("aggregates")
-    jobs = root / "jobs.json"
-    jobs.write_text(json.dumps({"java": [script_of(root, name) for name in TABLES], "python": {}}))
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
-    environment["PYTHONPATH"] = str(ENGINES)
-    command = [str(REFERENCE / "venv/bin/python"), str(Path(__file__).parent / "paimon_jobs.py"), str(jobs)]
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr[-3000:]
+    paimon(root, *(script_of(root, name) for name in TABLES))
     return root
 
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
@@ -36,12 +33,7 @@ CHANGES = [
 
 
 def run_java(tmp_path: Path, table: Path, *steps: dict[str, object]) -> None:
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"table": str(table), "steps": list(steps)}))
-    command = [str(REFERENCE / "venv/bin/python"), str(ENGINES / "paimon_java.py"), "run", str(script)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr[-3000:]
+    paimon(tmp_path, {"table": str(table), "steps": list(steps)})
 
 
 def test_java_writes_by_our_schemas_and_alters_them(tmp_path: Path) -> None:

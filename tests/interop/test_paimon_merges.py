@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
 from conformance.rows import difference
@@ -70,10 +67,5 @@ def test_merges_are_those_of_java(name: str, tmp_path: Path) -> None:
         pick = random.Random(commit)
         steps.append({"write": {"rows": some_rows(commit), "kinds": [pick.choice(kinds) for _ in range(4)]}})
     steps.append({"read": {"out": str(out)}})
-    script = tmp_path / "script.json"
-    script.write_text(json.dumps({"table": str(table), "steps": steps}))
-    command = [str(REFERENCE / "venv/bin/python"), str(ENGINES / "paimon_java.py"), "run", str(script)]
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
-    assert run.returncode == 0, run.stderr[-3000:]
+    paimon(tmp_path, {"table": str(table), "steps": steps})
     assert difference(pq.ParquetFile(out).read(), alluvium.open(str(table)).to_arrow()) is None

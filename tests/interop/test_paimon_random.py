@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
 from conformance.rows import difference
@@ -35,11 +34,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[int, tuple[Path, Sc
             document = {"table": str(found[seed][1].table), "steps": found[seed][1].steps}
             (folder / "script.json").write_text(json.dumps(document), encoding="utf-8")
     if not list(root.glob("*/latest.parquet")):
-        command = [str(REFERENCE / "venv/bin/python"), str(Path(__file__).with_name("paimon_player.py")), str(root)]
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK_", "PYSPARK_"))}
-        environment["PYTHONPATH"] = str(ENGINES)
-        run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900)
-        assert run.returncode == 0, run.stderr[-3000:]
+        paimon(root, *({"folder": str(folder)} for folder, _ in found.values()))
     return found
 
 

@@ -5,10 +5,7 @@ append and a compaction, which we read; and we go on from what Java wrote.
 from __future__ import annotations
 
 import datetime as dt
-import json
-import os
 import random
-import subprocess
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
 from alluvium.paimon import PaimonTable
@@ -124,13 +121,7 @@ def make(path: Path, options: dict[str, str], partition_keys: tuple[str, ...]) -
 
 
 def run_jobs(tmp_path: Path, java: list[dict[str, Any]], python: dict[str, str]) -> None:
-    jobs = tmp_path / "jobs.json"
-    jobs.write_text(json.dumps({"java": java, "python": python}))
-    command = [str(REFERENCE / "venv/bin/python"), str(Path(__file__).with_name("paimon_jobs.py")), str(jobs)]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK_", "PYSPARK_"))}
-    environment["PYTHONPATH"] = str(ENGINES)
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500)
-    assert run.returncode == 0, run.stderr[-4000:]
+    paimon(tmp_path, *java, *({"read": table, "out": out} for table, out in python.items()))
 
 
 def described(url: str) -> list[tuple[Any, ...]]:

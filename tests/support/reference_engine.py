@@ -1,4 +1,4 @@
-"""The reference engine as a judge: delta-spark in an environment of its own, asked by jobs (tests/interop/reference_server.py)."""
+"""The reference engines as judges, in an environment of their own, asked by jobs (tests/interop/reference_server.py)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ NEEDS_PAIMON = [
 
 
 class _Engine:
-    """delta-spark in a process that answers all tests of this one: its JVM takes half a minute to start and to warm up."""
+    """A process that answers all tests of this one: delta-spark's JVM takes half a minute to start and to warm up."""
 
     def __init__(self) -> None:
         environment = {**os.environ, "PYTHONPATH": str(ENGINES), "REFERENCE_DIR": str(REFERENCE)}
@@ -76,7 +76,7 @@ class _Engine:
     def _last_words(self) -> str:
         _engine.cache_clear()
         self._errors.seek(0)
-        return f"delta-spark's process has ended: {self._errors.read()[-3000:]}"
+        return f"the reference's process has ended: {self._errors.read()[-3000:]}"
 
     def close(self) -> None:
         """Ends the process."""
@@ -90,9 +90,19 @@ def _engine() -> _Engine:
 
 
 def judge(folder: Path, jobs: list[dict], script: str = "reference_jobs") -> list[dict]:
-    """delta-spark's answers to jobs, in one session of their own: `result`, `error`."""
+    """The answers to jobs, delta-spark's in one session of their own: `result`, `error`."""
     paths = {"jobs": str(folder / "jobs.json"), "results": str(folder / "results.json")}
     Path(paths["jobs"]).write_text(json.dumps(jobs))
     _engine().ask({"script": script, **paths})
     answers: list[dict] = json.loads(Path(paths["results"]).read_text())
     return answers
+
+
+def paimon(folder: Path, *jobs: dict[str, object]) -> None:
+    """Has Paimon do jobs (tests/interop/paimon_jobs.py).
+
+    Raises:
+        AssertionError: It failed at one.
+    """
+    errors = [answer["error"] for answer in judge(folder, list(jobs), "paimon_jobs")]
+    assert errors == [None] * len(jobs)

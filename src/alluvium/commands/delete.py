@@ -38,6 +38,7 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.storage.locating import locating
 
 #: How a table is called in expressions where its owner gave no name.
@@ -88,7 +89,8 @@ def _attempt(
         if _goes_whole(candidates, certain):
             return _remove_whole(target, candidates, where, verb, dry_run)
         mode = mode_of(target, candidates)
-        changes = RowChanges(partial(_rows, spark, condition, name), candidates, where, writes=False)
+        skips = skips_within_files(where, snapshot.config.partition_columns)
+        changes = RowChanges(partial(_rows, spark, condition, name, skips), candidates, where, writes=False)
         return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
@@ -128,10 +130,10 @@ def _remove_whole(
 
 
 def _rows(
-    spark: SparkSession, condition: Column | str | None, alias: str, candidates: Candidates, copies: bool
+    spark: SparkSession, condition: Column | str | None, alias: str, skips: bool, candidates: Candidates, copies: bool
 ) -> DataFrame:
     """The candidates' rows, and whether they go; `copies` come for free."""
-    rows = read_native(spark, candidates, is_even=True).alias(alias)
+    rows = read_native(spark, candidates, is_even=True, reads_whole=not (copies or skips)).alias(alias)
     goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))

@@ -32,6 +32,7 @@ from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.spark.types import from_spark
 from alluvium.storage.locating import locating
 
@@ -181,8 +182,10 @@ class _Merge:
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
         self.rows.ensure_resolvable(table)
         figures = self._measured(table, condition, snapshot)
-        rows = replace(self.rows, broadcasts=self._broadcasts(figures))
-        where = self._scope(table, condition, snapshot, figures)
+        own = condition_tree(table, condition, snapshot.config.schema, request.name)
+        skips = skips_within_files(own, snapshot.config.partition_columns)
+        rows = replace(self.rows, broadcasts=self._broadcasts(figures), skips=skips)
+        where = None if request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction((own, *figures.bounds))
         candidates, _ = choose_candidates(snapshot, where)
         mode = RowChangeMode.MASK_ROWS if rows.only_inserts else mode_of(self.target, candidates)
         return _Planned(table, condition, figures, rows, where, candidates, mode)
@@ -218,17 +221,6 @@ class _Merge:
         """Whether the source is sent to the table's rows, unless the user forbids that altogether."""
         allowed = self.spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
         return figures.size_bytes <= BROADCAST_BYTES and not str(allowed).startswith("-")
-
-    def _scope(
-        self, table: DataFrame, condition: Resolved, snapshot: Snapshot, figures: SourceFigures
-    ) -> Expression | None:
-        """What rows of the table that matter have in common: what the condition says of them alone, and bounds of the
-        source's keys.
-        """
-        if self.request.of(When.NOT_MATCHED_BY_SOURCE):
-            return None
-        own = condition_tree(table, condition, snapshot.config.schema, self.request.name)
-        return conjunction((own, *figures.bounds))
 
     def _ensure_single(self, rows: MergeRows, candidates: Candidates, located: Located) -> None:
         """A row may have several matches only where all of them come to the same: it goes."""

@@ -84,6 +84,7 @@ class MergeRows:
         alias: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
         broadcasts: Whether the source is sent to the table's rows.
+        skips: Whether Spark's reader may leave out parts of the table's files by the condition.
     """
 
     spark: SparkSession
@@ -94,6 +95,7 @@ class MergeRows:
     alias: str
     evolves: bool = False
     broadcasts: bool = False
+    skips: bool = True
     _matches: _Matches = field(default_factory=_Matches)
 
     def rows(self, candidates: Candidates, copies: bool, has_values: bool = True) -> DataFrame:
@@ -105,7 +107,7 @@ class MergeRows:
                 what has a match.
             has_values: Whether the first pass is asked for more than where the rows are.
         """
-        scope = self._scope(candidates, copies or has_values)
+        scope = self._scope(candidates, copies, copies or has_values)
         parts, found = [], self._matches.rows
         if not self.only_inserts:
             own = self._own(scope, copies, copies or is_recorded(self.target))
@@ -126,8 +128,9 @@ class MergeRows:
         """Frees what was kept between the passes."""
         self._matches.release()
 
-    def _scope(self, candidates: Candidates, has_values: bool) -> _Scope:
-        table = read_native(self.spark, candidates, is_even=True).alias(self.alias)
+    def _scope(self, candidates: Candidates, copies: bool, has_values: bool) -> _Scope:
+        reads_whole = not (copies or self.skips)
+        table = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.alias)
         both = table.join(self.source.rows)
         values = [self._values(clause, table, both) for clause in self.clauses] if has_values else None
         return _Scope(candidates.snapshot.config.schema, table, both, candidates.columns, values)
@@ -236,7 +239,7 @@ class MergeRows:
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
         names = candidates.columns
-        rows = self._own(self._scope(candidates, True), False, True).where(sf.col(MATCHED))
+        rows = self._own(self._scope(candidates, True, True), False, True).where(sf.col(MATCHED))
         shown = sf.to_json(sf.struct(*(sf.col(quote(n)) for n in self.target.schema.names[:_SHOWN])))
         several = rows.groupBy(names.file, names.row).agg(sf.count("*").alias("n"), sf.first(shown).alias("shown"))
         found = several.where("n > 1").limit(_SHOWN).collect()

@@ -29,6 +29,7 @@ from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.storage.locating import locating
 
 
@@ -104,7 +105,8 @@ def _attempt(
         candidates, _ = choose_candidates(snapshot, where)
         # Where every row changes there is nothing to keep behind masks.
         mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
-        update = _Update(spark, target, request)
+        skips = skips_within_files(where, snapshot.config.partition_columns)
+        update = _Update(spark, target, request, skips)
         changes = RowChanges(update.rows, candidates, where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or column_paths(where) <= partitions
@@ -117,11 +119,13 @@ class _Update:
     spark: SparkSession
     target: DeltaTarget
     request: UpdateRequest
+    skips: bool
 
     def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
         """The candidates' rows with their new values; `copies` come for free."""
         schema = self.target.schema
-        frame = read_native(self.spark, candidates, is_even=True).alias(self.request.name)
+        reads_whole = not (copies or self.skips)
+        frame = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.request.name)
         found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))

@@ -15,16 +15,21 @@ from alluvium.spark.catalyst import catalyst_of
 from alluvium.spark.scan.names import quote
 
 
-def apply_masks(spark: SparkSession, frame: DataFrame, name: str, keeps_masked: bool) -> DataFrame:
+def apply_masks(
+    spark: SparkSession, frame: DataFrame, name: str, keeps_masked: bool, row_index: Column | None = None
+) -> DataFrame:
     """The rows of a relation that are not deleted; or, the other way round, those that masks list.
 
     Args:
         spark: Its session.
-        frame: The relation itself: rows know their position in the file.
+        frame: The relation itself, or its rows with their positions.
         name: Its column of deleted rows.
         keeps_masked: See `plan.scan.ScanPart`.
+        row_index: A row's position in its file; None: Spark's reader tells.
     """
-    deleted = is_deleted(spark, name, frame.metadataColumn("_metadata")["row_index"])
+    if row_index is None:
+        row_index = frame.metadataColumn("_metadata")["row_index"]
+    deleted = is_deleted(spark, name, row_index)
     return frame.where(deleted if keeps_masked else ~deleted)
 
 

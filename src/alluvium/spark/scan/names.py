@@ -75,19 +75,20 @@ def constant_schema(part: ScanPart, logical: Struct) -> Struct:
     """The columns that are one value a file: the relation's partition columns."""
     found: dict[str, Field] = {}
     for column in part.output:
-        for value in _leaves(column.value):
+        for value in leaves(column.value):
             if isinstance(value, FileConstant) and value.name not in found:
                 known = logical.find(column.name) if value is column.value else None
                 found[value.name] = Field(value.name, value.type, True, known.metadata if known else {})
     return Struct(tuple(found.values()))
 
 
-def _leaves(value: ColumnValue) -> Iterator[ColumnValue]:
+def leaves(value: ColumnValue) -> Iterator[ColumnValue]:
+    """What a column is made of."""
     if isinstance(value, (Coalesce, Sum)):
         for operand in value.values:
-            yield from _leaves(operand)
+            yield from leaves(operand)
     elif isinstance(value, Converted):
-        yield from _leaves(value.value)
+        yield from leaves(value.value)
     else:
         yield value
 

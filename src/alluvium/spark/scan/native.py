@@ -23,6 +23,7 @@ from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
+from alluvium.spark.scan.numbering import asks_for_numbers, number_rows, one_file_a_task
 from alluvium.spark.scan.readable import ensure_constants, ensure_readable, read_alike
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
@@ -38,7 +39,9 @@ _BATCHES = {
 }
 
 
-def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = False) -> DataFrame:
+def read_native(
+    spark: SparkSession, source: ScanSource, *, is_even: bool = False, reads_whole: bool = False
+) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
     Columns are those of the plan's schema, in order, all nullable as for any Parquet source. Errors of planning reach
@@ -49,6 +52,8 @@ def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = Fals
         source: The table version.
         is_even: Whether tasks are cut so that no core is idle while others read their last: for rows that are written
             as they are read, where each task costs much.
+        reads_whole: Whether every row of the files will be looked at, whatever filters say: tasks may then number the
+            rows themselves, where somebody asks for numbers.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a Spark Connect session.
@@ -62,7 +67,7 @@ def read_native(spark: SparkSession, source: ScanSource, *, is_even: bool = Fals
         return _empty(spark, nullable_schema(plan.schema))
     ensure_mergeable(plan)
     apart = read_alike(part for part in plan.parts if part.merge is None)
-    frames = [_read_parts(spark, source, plan, parts, is_even) for parts in apart]
+    frames = [_read_parts(spark, source, plan, parts, is_even, reads_whole) for parts in apart]
     for parts in merging_parts(plan):
         frames += _read_merged(spark, source, plan, parts, is_even)
     return reduce(DataFrame.union, frames)
@@ -102,7 +107,12 @@ def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
 
 
 def _read_parts(
-    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: tuple[ScanPart, ...], is_even: bool
+    spark: SparkSession,
+    source: ScanSource,
+    plan: ScanPlan,
+    parts: tuple[ScanPart, ...],
+    is_even: bool,
+    reads_whole: bool = False,
 ) -> DataFrame:
     """The rows of parts that are read alike."""
     part = parts[0]
@@ -112,7 +122,9 @@ def _read_parts(
     ensure_constants(part, constants)
     java = java_of(spark)
     has_labels = any(LABEL in f.metadata for f in data.fields)
-    settings = {**(_labels_settings(data) if has_labels else {}), **(_even_settings(spark, parts) if is_even else {})}
+    counting = one_file_a_task(spark, parts) if reads_whole and asks_for_numbers(parts) else None
+    cut = counting or (_even_settings(spark, parts) if is_even else {})
+    settings = {**(_labels_settings(data) if has_labels else {}), **cut}
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
     deleted_rows = deleted_rows_field((*data.names, *constants.names)) if any(p.is_masked for p in parts) else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
@@ -127,8 +139,11 @@ def _read_parts(
         session,
     )
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    row_index = None
+    if counting is not None:
+        frame, part, row_index = number_rows(frame, part)
     if deleted_rows is not None:
-        frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked)
+        frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked, row_index)
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
 
 
