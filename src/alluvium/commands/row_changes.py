@@ -269,7 +269,7 @@ class _Work:
         touched = pa.table([paths, masks], schema=TOUCHED_FILES)
         updated = self.located.total("updated")
         fresh = updated + inserted if self.changes.writes else 0
-        changed = self._single(rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.COPY))))
+        changed = self._single(rows.where(f"{KIND} <> {int(ChangeKind.COPY)}"))
         # Where rows only go, or only come, readers derive the changes from masks and files.
         return self._commit(changed, touched, fresh, bool(updated) and is_recorded(self.target), inserted, 0)
 
@@ -293,7 +293,7 @@ class _Work:
         rows = rows.persist() if records else rows
         try:
             if copied is None:
-                copied = rows.where(sf.col(KIND) == sf.lit(int(ChangeKind.COPY))).count()
+                copied = rows.where(f"{KIND} = {int(ChangeKind.COPY)}").count()
             fresh = copied + updated + inserted
             return self._commit(rows, touched, fresh, records, None, copied)
         finally:
@@ -347,8 +347,8 @@ class _Work:
             raise
 
     def _write(self, rows: DataFrame, plan: WritePlan, fresh: int) -> _Written:
-        live = rows.where(sf.col(KIND) != sf.lit(int(ChangeKind.DELETE)))
-        columns = [sf.col(quote(name)) for name in self.target.schema.names]
+        live = rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
+        columns = [quote(name) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *id_columns(self.changes.candidates, plan)), plan.schema, plan)
         # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
         is_spread = self.masks or self.changes.joins

@@ -130,18 +130,17 @@ class _Update:
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))
         values = self.request.assigned(self.target, frame)
-        after = []
+        after: list[Column | str] = []
         for f in schema.fields:
+            if f.name not in values.columns:
+                after.append(quote(f.name))
+                continue
             before = sf.col(quote(f.name))
-            if f.name in values.columns:
-                before = sf.when(hit, values.after(f.name, f.type, before)).otherwise(before)
-            after.append(before.alias(f.name))
-        places = [sf.col(quote(n)) for n in candidates.columns.names]
+            after.append(sf.when(hit, values.after(f.name, f.type, before)).otherwise(before).alias(f.name))
+        places = [quote(n) for n in candidates.columns.names]
         kind = sf.when(hit, int(ChangeKind.UPDATE)).otherwise(int(ChangeKind.COPY)).alias(KIND)
-        recorded = [sf.struct(*(sf.col(quote(n)) for n in schema.names)).alias(BEFORE)]
-        rows = frame.select(
-            *after, *places, kind, sf.lit(False).alias(MATCHED), *(recorded if is_recorded(self.target) else [])
-        )
+        recorded = [sf.struct(*map(quote, schema.names)).alias(BEFORE)] if is_recorded(self.target) else []
+        rows = frame.select(*after, *places, kind, sf.lit(False).alias(MATCHED), *recorded)
         changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
         anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
         return with_generated(rows, schema, anew)

@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.bits import BLOCK_BITS, roaring_of_blocks
 from alluvium.plan.changes import ChangeKind, RowColumns
+from alluvium.spark.scan.names import quote
 
 #: Of a row that may change: what becomes of it, a `ChangeKind`.
 KIND = "__alluvium_kind"
 #: Whether it takes part in a match that must be the row's only one.
 MATCHED = "__alluvium_matched"
-_BLOCK, _BITS = "block", "bits"
+_BLOCK, _BITS, _FOUND = "block", "bits", "found"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _by_file(rows: pa.Table) -> pa.Table:
 
 def changed_rows(rows: DataFrame) -> DataFrame:
     """Without rows that stay as they are, and have no match."""
-    return rows.where((sf.col(KIND) != sf.lit(int(ChangeKind.COPY))) | sf.col(MATCHED))
+    return rows.where(f"{KIND} <> {int(ChangeKind.COPY)} or {MATCHED}")
 
 
 def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with_matches: bool = True) -> Located:
@@ -76,30 +77,28 @@ def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with
         with_bits: Whether anybody will ask for `bitmaps`: 4 KB for each block that loses rows.
         with_matches: Whether rows can have matches at all.
     """
-    kind, row = sf.col(KIND), sf.col(columns.row)
-    changed, none = changed_rows(rows), sf.lit(0).cast("long")
-    updated, goes = kind == int(ChangeKind.UPDATE), kind.isin(int(ChangeKind.UPDATE), int(ChangeKind.DELETE))
+    # One text: of each function that Python calls by itself, PySpark tells the JVM where that was, in a dozen requests.
+    updated, deleted, inserted = (
+        f"{KIND} = {int(kind)}" for kind in (ChangeKind.UPDATE, ChangeKind.DELETE, ChangeKind.INSERT)
+    )
+    goes, row = f"({updated} or {deleted})", quote(columns.row)
     # Of bits that are null the aggregate takes no notice.
-    bits = sf.bitmap_construct_agg(sf.when(goes, row % sf.lit(BLOCK_BITS)))
-    matches = sf.bitmap_construct_agg(sf.when(sf.col(MATCHED), row % sf.lit(BLOCK_BITS)))
-    counts = [
-        _count(updated).alias("updated"),
-        _count(updated & ~sf.col(MATCHED)).alias("unmatched_updated"),
-        _count((kind == int(ChangeKind.DELETE)) & ~sf.col(MATCHED)).alias("unmatched_deleted"),
-        _count(kind == int(ChangeKind.INSERT)).alias("inserted"),
-        (_count(sf.col(MATCHED)) if with_matches else none).alias("matches"),
-        (sf.bitmap_count(matches) if with_matches else none).alias("matched"),
-        (sf.bitmap_count(bits) if with_matches else _count(goes)).alias("gone"),
-    ]
-    file = sf.col(columns.file).alias("file")
-    if with_bits or with_matches:
-        block = sf.call_function("div", row, sf.lit(BLOCK_BITS)).alias(_BLOCK)
-        grouped = changed.groupBy(file, block).agg(*([bits.alias(_BITS)] if with_bits else []), *counts)
-    else:
-        # Nobody asks where in its file a row is: to number the rows is what Spark's reader is slowest at.
-        grouped = changed.groupBy(file).agg(*counts)
-    return Located(grouped.toArrow())
-
-
-def _count(condition: Column) -> Column:
-    return sf.count(sf.when(condition, sf.lit(1)))
+    bits = f"bitmap_construct_agg(if({goes}, {row} % {BLOCK_BITS}, null))"
+    matches = f"bitmap_construct_agg(if({MATCHED}, {row} % {BLOCK_BITS}, null))"
+    asked = {
+        "updated": f"count_if({updated})",
+        "unmatched_updated": f"count_if({updated} and not {MATCHED})",
+        "unmatched_deleted": f"count_if({deleted} and not {MATCHED})",
+        "inserted": f"count_if({inserted})",
+        "matches": f"count_if({MATCHED})" if with_matches else "0L",
+        "matched": f"bitmap_count({matches})" if with_matches else "0L",
+        "gone": f"bitmap_count({bits})" if with_matches else f"count_if({goes})",
+        **({_BITS: bits} if with_bits else {}),
+    }
+    found = sf.expr(f"struct({', '.join(f'{sql} as {name}' for name, sql in asked.items())}) as {_FOUND}")
+    # Nobody asks where in its file a row is: to number the rows is what Spark's reader is slowest at.
+    block = f"{row} div {BLOCK_BITS}" if with_bits or with_matches else "0L"
+    placed = changed_rows(rows).selectExpr(f"{quote(columns.file)} as file", f"{block} as {_BLOCK}", row, KIND, MATCHED)
+    grouped = placed.groupBy("file", _BLOCK).agg(found).toArrow()
+    members = pa.chunked_array(grouped[_FOUND].chunks, grouped.schema.field(_FOUND).type).combine_chunks()
+    return Located(pa.table([grouped["file"], grouped[_BLOCK], *members.flatten()], ["file", _BLOCK, *asked]))

@@ -97,7 +97,8 @@ def test_groups_are_runs_of_equal_constants(values: list[tuple[str | None, int |
 
 
 @pytest.mark.spark
-def test_directories_of_many_groups(spark: SparkSession) -> None:
+@pytest.mark.parametrize("days", [5, 7])
+def test_directories_of_many_groups(spark: SparkSession, days: int) -> None:
     java = java_of(spark)
     schema = Struct((Field("d", t.DATE), Field("n", t.LONG)))
     rows = [
@@ -105,16 +106,16 @@ def test_directories_of_many_groups(spark: SparkSession) -> None:
             "path": f"{n}",
             "size": n,
             "modification_time_ms": 1_700_000_000_000 + n,
-            "constants": {"d": datetime.date(2024, 1, 1 + n % 5), "n": n % 3},
+            "constants": {"d": datetime.date(2024, 1, 1 + n % days), "n": n % 3},
         }
         for n in range(40)
     ]
     groups = group_files(pa.Table.from_pylist(rows), schema)
-    assert len(groups) == 15
+    assert len(groups) == 3 * days
     statuses = make_file_statuses(java, "file:/t", groups.files)
     made = partition_directories(java, make_rows(spark, java, groups, schema), statuses, groups.starts, groups.ends)
     epoch = datetime.date(1970, 1, 1)
-    for index in range(15):
+    for index in range(3 * days):
         directory = made.apply(index)
         values = directory.values()
         day, n = epoch + datetime.timedelta(values.getInt(0)), values.getLong(1)

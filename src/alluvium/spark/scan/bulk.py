@@ -1,7 +1,8 @@
 """Loops that run inside the JVM: one `PartitionDirectory` for each of n groups in a fixed number of round trips.
 
 A loop from Python costs 0.5 ms a group. The JVM has no loops to lend over py4j, but `java.lang.invoke` composes method
-handles, makes the composition an `IntFunction`, and `Arrays.setAll` runs it for each index.
+handles, makes the composition an `IntFunction`, and `Arrays.setAll` runs it for each index. That takes some 10 ms,
+however many groups there are: a few of them are looped over all the same.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from weakref import WeakKeyDictionary
 from py4j.java_gateway import JavaGateway
 
 from alluvium.spark.gateway import Java, JavaObject
+
+#: So many groups take as long one by one.
+_FEW = 16
 
 #: Of type `(int) -> X`.
 IndexHandle: TypeAlias = JavaObject
@@ -144,6 +148,9 @@ def partition_directories(
     """
     if len(starts) == 1 and ends[0] == len(statuses):
         return java.seq([java.partition_directory.apply(rows[0], statuses)])
+    if len(starts) <= _FEW:
+        few = [_slice(java, statuses, start, end) for start, end in zip(starts, ends, strict=True)]
+        return java.seq([java.partition_directory.apply(rows[n], some) for n, some in enumerate(few)])
     h = handles_of(java)
     int_elements = [_element(java, h, _ints(java, values), h.int_array) for values in (starts, ends)]
     bound = h.handles.insertArguments(h.copy_range, 0, _objects(java, [statuses]))
@@ -153,8 +160,16 @@ def partition_directories(
     return java.python_utils.toSeq(java.arrays.asList(_run(java, h, len(starts), directories)))
 
 
+def _slice(java: Java, statuses: JavaObject, start: int, end: int) -> JavaObject:
+    some = java.gateway.new_array(java.file_status, end - start)
+    java.system.arraycopy(statuses, start, some, 0, end - start)
+    return some
+
+
 def rows_that_pass(java: Java, predicate: JavaObject, rows: JavaObject, count: int) -> list[int]:
     """Indexes of the rows for which an `InterpretedPredicate` is true."""
+    if count <= _FEW:
+        return [index for index in range(count) if predicate.eval(rows[index])]
     h = handles_of(java)
     test = h.handles.insertArguments(h.evaluate, 0, _objects(java, [predicate]))
     one = h.handles.filterArguments(test, 0, _handles(java, [_element(java, h, rows, rows.getClass())]))

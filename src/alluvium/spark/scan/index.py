@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import logging
 import threading
@@ -9,7 +10,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +21,7 @@ from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import BOOLEAN, Field, Struct
+from alluvium.spark.callbacks import know_caller
 from alluvium.spark.failures import CarriedError, remember, watch_elsewhere
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
@@ -37,6 +39,18 @@ log = logging.getLogger("alluvium")
 _KEPT_ANSWERS = 4
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
+
+
+def _called(method: Callable[Concatenate[PlannedFiles, Arguments], Result]) -> Callable[..., Result]:
+    """A method that Spark calls, from threads of its own, too."""
+
+    @functools.wraps(method)
+    def answer(self: PlannedFiles, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        know_caller(self._java)
+        return method(self, *args, **kwargs)
+
+    return answer
 
 
 # Spark's plan gives an index back as a Java proxy, of which Python sees the text only.
@@ -115,45 +129,56 @@ class PlannedFiles:
 
     # The names below are those of the Scala trait.
 
+    @_called
     def listFiles(self, partition_filters: JavaObject, data_filters: JavaObject) -> JavaObject:
         """The files that may hold rows for which all filters are true, by partition values."""
         return self._answer(lambda: self._list_files(items(partition_filters), items(data_filters)))
 
+    @_called
     def rootPaths(self) -> JavaObject:
         """The table's root."""
         return self._answer(lambda: self._java.seq([self._java.hadoop_path(self._root)]))
 
+    @_called
     def inputFiles(self) -> JavaObject:
         """Addresses of all files, escaped as `DataFrame.inputFiles` gives them."""
         return self._answer(self._input_files)
 
+    @_called
     def refresh(self) -> None:
         """Nothing: a pinned version does not change."""
 
+    @_called
     def sizeInBytes(self) -> int:
         """Total size of the files, for the choice of joins."""
         return self._size_bytes
 
+    @_called
     def partitionSchema(self) -> JavaObject:
         """The columns that are one value a file."""
         return self._java_constants
 
+    @_called
     def metadataOpsTimeNs(self) -> JavaObject:
         """Not measured."""
         return self._java.option.empty()
 
+    @_called
     def isTimeTravel(self) -> bool:
         """A default method of Spark 4.3's trait; a proxy must answer these too."""
         return False
 
+    @_called
     def hashCode(self) -> int:
         """Equal for equal table versions and parts."""
         return int.from_bytes(self._digest[:4], "big", signed=True)
 
+    @_called
     def equals(self, other: JavaObject) -> bool:
         """Whether the other index is of the same table version and part. It arrives as a Java proxy: its text tells."""
         return self._answer(lambda: other is not None and str(other.toString()) == self.toString())
 
+    @_called
     def toString(self) -> str:
         """A text that is equal for equal indexes."""
         return f"PlannedFiles({self._digest.hex()})"
