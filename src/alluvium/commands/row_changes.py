@@ -47,6 +47,8 @@ from alluvium.spark.write import data_error, write_files
 
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
+#: How many tasks keep rows, where there are no more than so many files.
+_TASKS_A_CORE, _FILES_A_CORE = 2, 8
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
 _ROWS_A_TASK = 50_000
 
@@ -169,7 +171,8 @@ def apply_changes(
             if masks and changes.writes and changes.keeps and not dry_run:
                 # Both the positions and the new rows come out of them: one pass over the files, one join, one set of
                 # values.
-                rows = keep_rows(changed_rows(rows))
+                rows = changed_rows(rows)
+                rows = keep_rows(rows if changes.numbered else _in_few_tasks(rows, changes.candidates))
                 kept.callback(release_rows, rows)
             located = locate(rows, changes.candidates.columns, with_bits=masks, with_matches=changes.joins)
         changes.ensure_single(located)
@@ -178,6 +181,12 @@ def apply_changes(
         if dry_run:
             return work.preview()
         return work.mask(rows) if masks else work.rewrite()
+
+
+def _in_few_tasks(rows: DataFrame, candidates: Candidates) -> DataFrame:
+    """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
 
 
 @contextmanager
@@ -313,12 +322,12 @@ class _Work:
         begun = time.monotonic()
         target = self.target
         plan = with_ids(target.plan_write(None, ()), self.changes.candidates)
-        records_plan = plan_change_files(target.plan_write(None, ()))
+        records_plan = plan_change_files(target.plan_write(None, ())) if records else None
         written, footers, reached, recorded = _no_files()
         try:
             if fresh:
                 written, footers, reached = self._write(rows, plan, fresh)
-            if records:
+            if records_plan is not None:
                 recorded = self._record(rows, records_plan)
             came = int(pc.sum(written["num_rows"]).as_py() or 0) - copied - self.located.total("updated")
             counts = self.counts(came if inserted is None else inserted, copied, _since(begun))
@@ -350,8 +359,9 @@ class _Work:
         live = rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
         columns = [quote(name) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *id_columns(self.changes.candidates, plan)), plan.schema, plan)
-        # The rows of a join come from as many tasks as it has, each of which would write a file a partition.
-        is_spread = self.masks or self.changes.joins
+        # The rows of a join come from as many tasks as it has, each of which would write a file a partition. But where
+        # tasks still have numbers to make, they number by how many there are (`derive.with_numbers`).
+        is_spread = self.masks or (self.changes.joins and not self.changes.numbered)
         df = completed.df.coalesce(max(1, -(-fresh // _ROWS_A_TASK))) if is_spread else completed.df
         write_files(self.spark, df, completed.plan)
         return numbered_files(self.target.store, plan, self.changes.numbered)
@@ -375,9 +385,10 @@ class _Work:
         write_files(self.spark, completed.df.coalesce(tasks), completed.plan)
         return written_files(self.target.store, plan)[0]
 
-    def _discard(self, *plans: WritePlan) -> None:
+    def _discard(self, *plans: WritePlan | None) -> None:
         for plan in plans:
-            self.target.store.delete_tree(plan.directory)
+            if plan is not None:
+                self.target.store.delete_tree(plan.directory)
 
     def _nothing(self) -> Committed:
         """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""

@@ -24,7 +24,7 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import column_paths
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.assign import Assignments, assignments
+from alluvium.spark.assign import Assignments, assigned_columns, assignments
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
@@ -98,7 +98,7 @@ def _attempt(
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
         rows = read_native(spark, DeltaSource(snapshot)).alias(name)
         found = request.resolved(rows)
-        ensure_no_identities(target, request.assigned(target, rows).columns)
+        ensure_no_identities(target, assigned_columns(request.values, target.schema, (name,)))
         where = None if found is None else condition_tree(rows, found, schema, name)
         shown = [] if found is None else [shown_text(rows, found, name)]
         operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)

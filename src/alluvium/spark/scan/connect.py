@@ -20,7 +20,13 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
 from alluvium.spark.failures import watch_elsewhere
-from alluvium.spark.scan.connect_constants import is_few, with_joined_constants, with_literal_constants
+from alluvium.spark.scan.connect_constants import (
+    is_few,
+    is_looked_up,
+    with_joined_constants,
+    with_literal_constants,
+    with_looked_up_constants,
+)
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address, directories_elsewhere
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
@@ -124,6 +130,8 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
             )
             for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
         ]
+    elif hidden is None and is_looked_up(files, constants):
+        frames = [with_looked_up_constants(_relation(spark, plan, data, files), data, files, constants)]
     else:
         relation = _relation(spark, plan, data, files)
         addresses = address(plan.root, files["path"])

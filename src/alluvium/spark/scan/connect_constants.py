@@ -1,8 +1,9 @@
 """What is one value a file, on a relation that knows of its rows no more than file and position.
 
-Few files, or few values: a relation for each, with literals. Else a small table is broadcast and joined: by the size of
-the file, a number, which costs a row a tenth of what its address costs; by the address where two files are as large.
-Deleted rows are bits in an array of the same table: a look-up in it copies nothing.
+Few files, or few values: a relation for each, with literals. Some more: they are looked up, by the size of the file, in
+a map that stands in the plan; a query that asks for none of them pays nothing. Else a small table is broadcast and
+joined: by the size, too, a number, which costs a row a tenth of what its address costs; by the address where two files
+are as large. Deleted rows are bits in an array of the same table: a look-up in it copies nothing.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from alluvium.storage.paths import encode_uri_paths
 
 #: Relations that a part is read as at most; one more scan costs less than the join up to about here.
 _MAX_RELATIONS = 8
+#: Files that are looked up in a map at most: Spark goes through its keys one by one.
+_MAX_LOOKED_UP = 128
 _WORD_BITS = 64
 #: What a row raises whose file has another size than the log says. `connect_failures` makes our error of it.
 _WRONG_SIZE = "\nalluvium.errors.CorruptTable: a data file has another size than the log says\n"
@@ -35,6 +38,38 @@ def is_few(groups: FileGroups, constants: Struct) -> bool:
         # A relation would read a file once that a group names twice.
         return False
     return all(_is_literal(groups.constants[f.name]) for f in constants.fields)
+
+
+def is_looked_up(files: pa.Table, constants: Struct) -> bool:
+    """Whether constants may be looked up by the sizes of their files."""
+    return (
+        files.num_rows <= _MAX_LOOKED_UP
+        and len(pc.unique(files["size"])) == files.num_rows
+        and all(_is_literal(pc.struct_field(files["constants"], f.name)) for f in constants.fields)
+    )
+
+
+def with_looked_up_constants(relation: DataFrame, data: Struct, files: pa.Table, constants: Struct) -> DataFrame:
+    """A relation of some files of different sizes, each with its own constants.
+
+    Args:
+        relation: The files.
+        data: Its columns.
+        files: The plan's files.
+        constants: Which constants become columns.
+    """
+    values = [pc.struct_field(files["constants"], f.name).to_pylist() for f in constants.fields]
+    rows = [
+        sf.struct(*(_literal(value, f.type).alias(f.name) for value, f in zip(row, constants.fields, strict=True)))
+        for row in zip(*values, strict=True)
+    ]
+    sizes = [sf.lit(size).cast("long") for size in files["size"].to_pylist()]
+    known = sf.map_from_arrays(sf.array(*sizes), sf.array(*rows))
+    found = sf.element_at(known, relation.metadataColumn("_metadata")["file_size"])
+    wrong = sf.raise_error(sf.lit(_WRONG_SIZE)).cast(to_spark(constants))
+    row = sf.coalesce(found, wrong)
+    shown = (_named(padded_char(row.getField(f.name), f), f) for f in constants.fields)
+    return relation.select(*(quote(name) for name in data.names), *shown)
 
 
 def _is_literal(values: pa.ChunkedArray) -> bool:
