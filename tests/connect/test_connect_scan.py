@@ -40,9 +40,16 @@ def numbered(count: int, rows: int = 2) -> list[pa.Table]:
     return [pa.table({"x": pa.array(range(rows * i, rows * i + rows), pa.int64())}) for i in range(count)]
 
 
-@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
-def test_files_of_any_name_keep_their_constants(connect, write_table, tmp_path: Path, monkeypatch, most: int):
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
+@pytest.fixture(params=[(0, 0), (0, 100), (100, 100)], ids=["joined", "looked up", "literal"])
+def way(request, monkeypatch) -> None:
+    """How constants are found."""
+    relations, looked_up = request.param
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", relations)
+    monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", looked_up)
+
+
+@pytest.mark.usefixtures("way")
+def test_files_of_any_name_keep_their_constants(connect, write_table, tmp_path: Path):
     partitions = [{"p": name} for name in NAMES]
     url = write_table(NAMES, numbered(len(NAMES)), partitions, tmp_path / "t %20 é{x}*[q]?#+&=ü😀")
     found = {(row["x"], row["p"]) for row in alluvium.read(connect, url).collect()}
@@ -188,14 +195,16 @@ def test_errors_of_others_pass(connect):
     assert not isinstance(caught.value, alluvium.errors.AlluviumError)
 
 
+@pytest.mark.parametrize("most", [0, 100], ids=["joined", "looked up"])
 @pytest.mark.parametrize("wrong", ["larger", "of another file"])
-def test_a_file_of_another_size_than_the_log_says(connect, write_table, monkeypatch, wrong: str):
-    """Constants are joined by size: what the log says of it is relied upon, and told when no file has it.
+def test_a_file_of_another_size_than_the_log_says(connect, write_table, monkeypatch, wrong: str, most: int):
+    """Constants are found by size: what the log says of it is relied upon, and told when no file has it.
 
     Two files that have each other's size would get each other's constants: as sizes are known to nobody but the log,
     that cannot be seen. It takes a log that was forged, and the guide says so.
     """
     monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", 0)
+    monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", most)
     url = write_table(["a.parquet", "b.parquet"], [numbered(1)[0], numbered(1, 300)[0]], [{"p": "a"}, {"p": "b"}])
     sizes = [Path(url, name).stat().st_size for name in ("a.parquet", "b.parquet")]
     assert sizes[0] != sizes[1]
@@ -211,14 +220,26 @@ def test_a_file_of_another_size_than_the_log_says(connect, write_table, monkeypa
         assert {(r["p"], r["n"]) for r in counts(alluvium.read(connect, url))} == {("a", 2), ("b", 300)}
 
 
+def test_constants_that_nobody_asks_for_cost_nothing(connect, write_table):
+    names = [f"{n}.parquet" for n in range(12)]
+    files = [pa.table({"x": pa.array(range(n + 1), pa.int64())}) for n in range(12)]
+    df = alluvium.read(connect, write_table(names, files, [{"p": name} for name in names]))
+    plan = df.agg(sf.sum("x"))._explain_string(extended=False)
+    assert "file_size" in plan
+    assert [word for word in ("row_index", "file_path", "element_at", "Join") if word in plan] == []
+    assert df.agg(sf.sum("x")).collect()[0][0] == sum(sum(range(n + 1)) for n in range(12))
+    shown = df.groupBy("p").agg(sf.sum("x"))
+    assert "Join" not in shown._explain_string(extended=False)
+    assert {r[0]: r[1] for r in shown.collect()} == {f"{n}.parquet": sum(range(n + 1)) for n in range(12)}
+
+
 def counts(df):
     return df.groupBy("p").agg(sf.count("*").alias("n")).collect()
 
 
-@pytest.mark.parametrize("most", [0, 100], ids=["joined", "literal"])
-def test_row_ids(connect, tmp_path: Path, monkeypatch, most: int):
+@pytest.mark.usefixtures("way")
+def test_row_ids(connect, tmp_path: Path):
     """ "readers must add the index of the row in the file to the `baseRowId`" """
-    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", most)
     url = make_tracked(tmp_path)
     df = alluvium.read(connect, url, rowIds=True)
     assert df.columns == ["id", "p", "_row_id", "_row_commit_version"]

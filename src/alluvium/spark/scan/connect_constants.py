@@ -1,14 +1,15 @@
 """What is one value a file, on a relation that knows of its rows no more than file and position.
 
-Few files, or few values: a relation for each, with literals. Some more: they are looked up, by the size of the file, in
-a map that stands in the plan; a query that asks for none of them pays nothing. Else a small table is broadcast and
-joined: by the size, too, a number, which costs a row a tenth of what its address costs; by the address where two files
-are as large. Deleted rows are bits in an array of the same table: a look-up in it copies nothing.
+Few files, or few values: a relation for each, with literals. Some more: they are looked up in a map that stands in the
+plan, so that a query that asks for none of them pays nothing. Else a small table is broadcast and joined. The key is
+the size of the file, a number, which costs a row a tenth of what its address costs; where two files are as large it is
+the address. Deleted rows are bits in an array of the same table: a look-up in it copies nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -41,20 +42,23 @@ def is_few(groups: FileGroups, constants: Struct) -> bool:
 
 
 def is_looked_up(files: pa.Table, constants: Struct) -> bool:
-    """Whether constants may be looked up by the sizes of their files."""
+    """Whether constants may be looked up in a map: each file is named once, and there are not too many."""
     return (
         files.num_rows <= _MAX_LOOKED_UP
-        and len(pc.unique(files["size"])) == files.num_rows
+        and len(pc.unique(files["path"])) == files.num_rows
         and all(_is_literal(pc.struct_field(files["constants"], f.name)) for f in constants.fields)
     )
 
 
-def with_looked_up_constants(relation: DataFrame, data: Struct, files: pa.Table, constants: Struct) -> DataFrame:
-    """A relation of some files of different sizes, each with its own constants.
+def with_looked_up_constants(
+    relation: DataFrame, data: Struct, addresses: pa.Array, files: pa.Table, constants: Struct
+) -> DataFrame:
+    """A relation of some files, each with its own constants.
 
     Args:
         relation: The files.
         data: Its columns.
+        addresses: The files' addresses, not escaped, one a row of `files`.
         files: The plan's files.
         constants: Which constants become columns.
     """
@@ -63,13 +67,27 @@ def with_looked_up_constants(relation: DataFrame, data: Struct, files: pa.Table,
         sf.struct(*(_literal(value, f.type).alias(f.name) for value, f in zip(row, constants.fields, strict=True)))
         for row in zip(*values, strict=True)
     ]
-    sizes = [sf.lit(size).cast("long") for size in files["size"].to_pylist()]
-    known = sf.map_from_arrays(sf.array(*sizes), sf.array(*rows))
-    found = sf.element_at(known, relation.metadataColumn("_metadata")["file_size"])
-    wrong = sf.raise_error(sf.lit(_WRONG_SIZE)).cast(to_spark(constants))
-    row = sf.coalesce(found, wrong)
+    sizes, metadata = files["size"].to_pylist(), relation.metadataColumn("_metadata")
+    often = Counter(sizes)
+    by_size = {size: row for size, row in zip(sizes, rows, strict=True) if often[size] == 1}
+    # Files that are equally large go by their addresses.
+    table = pa.table({"key": encode_uri_paths(addresses.cast(pa.string())), "place": range(files.num_rows)})
+    spellings = _both_spellings(table.filter(pa.array([often[size] > 1 for size in sizes], pa.bool_())), "key")
+    by_path = {key: rows[place] for key, place in zip(*spellings.to_pydict().values(), strict=True)}
+    found = [
+        *([_looked_up(by_size, metadata["file_size"].cast("long"))] if by_size else []),
+        *([_looked_up(by_path, metadata["file_path"])] if by_path else []),
+    ]
+    row = sf.coalesce(*found, sf.raise_error(sf.lit(_WRONG_SIZE)).cast(to_spark(constants)))
     shown = (_named(padded_char(row.getField(f.name), f), f) for f in constants.fields)
-    return relation.select(*(quote(name) for name in data.names), *shown)
+    # True for all. Of `_metadata` Spark reads the members that a plan names, and all of them where it names none.
+    sized = relation.where(metadata["file_size"] >= 0)
+    return sized.select(*(quote(name) for name in data.names), *shown)
+
+
+def _looked_up(rows: Mapping[int, Column] | Mapping[str, Column], key: Column) -> Column:
+    keys = sf.array(*(sf.lit(k).cast("long") if isinstance(k, int) else sf.lit(k) for k in rows))
+    return sf.element_at(sf.map_from_arrays(keys, sf.array(*rows.values())), key)
 
 
 def _is_literal(values: pa.ChunkedArray) -> bool:
