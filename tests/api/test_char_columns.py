@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import alluvium
 from alluvium import DeltaTable
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 #: Of each kind one.
 ASKED = (
