@@ -81,8 +81,8 @@ PHASES = (
 )
 
 
-#: The long ones first, and those that wait for each other (`IN_FOLDER`), so that the two lanes end together; what is not
-#: named here follows.
+#: The long ones first, and those that wait for each other (`IN_FOLDER`), so that the two lanes end together; what is
+#: not named here follows.
 LONG_FIRST = ("interop", "spark", "spark40", "cluster", "connect", "conformance", "slow", "unit")
 #: They write into the project's folder (a warehouse): never two of them side by side.
 IN_FOLDER = frozenset({"spark", "spark40", "cluster"})
