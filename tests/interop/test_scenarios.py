@@ -32,7 +32,7 @@ pytestmark = [
 
 #: What every run plays: one of each kind, in the minutes that it may take. ALLUVIUM_SCENARIOS names others: `all`, or
 #: some with commas between them.
-CORE = ("everything_at_once", "mapped_names", "row_tracking")
+CORE = ("everything_at_once", "mapped_names")
 ASKED = os.environ.get("ALLUVIUM_SCENARIOS", "")
 PLAYED = tuple(SCENARIOS) if ASKED == "all" else tuple(ASKED.split(",")) if ASKED else CORE
 

@@ -177,8 +177,7 @@ WIDE = {
 CASES = [(name, wide) for name, (_, _, targets) in WIDE.items() for wide in targets]
 
 
-@pytest.mark.parametrize("vectorized", ["true", "false"])
-@pytest.mark.parametrize("as_integers", [True, False])
+@pytest.mark.parametrize(("vectorized", "as_integers"), [("true", True), ("false", False)])
 def test_every_widening_at_any_depth(spark: SparkSession, tmp_path: Path, vectorized: str, as_integers: bool) -> None:
     fields, columns = [], {}
     for number, (name, wide) in enumerate(CASES):
