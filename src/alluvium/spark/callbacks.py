@@ -2,7 +2,7 @@
 
 py4j gives each thread of the JVM that calls back a connection of its own, which is a thread and an open file in this
 process and an open file in the JVM, and keeps it for ever. Spark plans and collects in threads that it starts for one
-query, so that a session of some thousand queries would run out of files.
+query, so that a long session would run out of files.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from alluvium.spark.columns import Assignment, align
 from alluvium.spark.failures import analysis_problem
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.scan.numbering import record_number
 from alluvium.spark.session import analysed, is_connect
 from alluvium.spark.text_lengths import length_checks
 
@@ -145,7 +146,7 @@ def with_numbers(rows: DataFrame, numbered: Sequence[Numbered], among: Mapping[s
         rows, count = rows.repartition(tasks), sf.lit(tasks)
     else:
         count = _num_partitions(spark)
-    place = sf.expr("monotonically_increasing_id() & 8589934591")
+    place = record_number()
     if among is not None:
         # A branch that is not taken does not count.
         place = sf.when(reduce(or_, (among[n.column] for n in numbered)), place)

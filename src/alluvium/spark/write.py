@@ -32,7 +32,7 @@ from alluvium.spark.buckets import bucket_of
 from alluvium.spark.checks import examples, find_violation, violation, with_checks
 from alluvium.spark.clone import with_settings
 from alluvium.spark.derive import find_exhausted, numbers_exhausted
-from alluvium.spark.scan.names import quote
+from alluvium.spark.scan.names import quote, unused_name
 from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
 from alluvium.spark.worker_files import OpenStore, write_in_workers
@@ -142,7 +142,7 @@ def _materialized(rows: DataFrame, partition_by: Sequence[str], plan: WritePlan)
     """
     copies: list[str] = []
     for name in partition_by:
-        copies.append(_free_name(name, (*rows.columns, *copies)))
+        copies.append(unused_name(f"{name}_", (*rows.columns, *copies)))
     columns = [quote(name) for name in rows.columns if name not in partition_by] + [quote(n) for n in partition_by]
     types = {plan.stored_name(f.name): f.type for f in plan.schema.fields}
     copied = []
@@ -150,15 +150,6 @@ def _materialized(rows: DataFrame, partition_by: Sequence[str], plan: WritePlan)
         value = _staged_text(quote(name), types[name]) if plan.is_staged else sf.col(quote(name))
         copied.append(value.alias(copy))
     return rows.select(*columns, *copied), copies
-
-
-def _free_name(name: str, taken: Sequence[str]) -> str:
-    """A name that differs from all others even where case does not count."""
-    folded = {one.casefold() for one in taken}
-    free = f"{name}_"
-    while free.casefold() in folded:
-        free += "_"
-    return free
 
 
 def _staged_text(column: str, data_type: DataType) -> Column:
@@ -180,7 +171,7 @@ def _staged_text(column: str, data_type: DataType) -> Column:
 
 def _bucketed(rows: DataFrame, directories: Sequence[str], bucketing: Bucketing) -> tuple[DataFrame, list[str]]:
     """The rows with the number of their bucket as one more directory."""
-    name = _free_name("bucket", rows.columns)
+    name = unused_name("bucket_", rows.columns)
     return rows.select("*", bucket_of(rows.sparkSession, bucketing).alias(name)), [*directories, name]
 
 

@@ -55,6 +55,13 @@ def scanned_files(df: DataFrame) -> int:
     return sum(scan.selectedPartitions().totalNumberOfFiles() for scan in scans)
 
 
+def test_filters_that_only_spark_understands_meet_many_groups(spark: SparkSession, make_source: Make) -> None:
+    df = read_native(spark, days(make_source, 40))
+    # Each is asked of every group's constants, by a loop in the JVM.
+    assert df.where("soundex(kind) = 'A000' and hash(day) = hash(date'2024-01-13')").count() == 10
+    assert df.where("soundex(kind) = 'A000'").count() == 200
+
+
 def test_rows_and_schema_are_those_of_the_files(spark: SparkSession, make_source: Make) -> None:
     source = make_source([numbers(0, 10), numbers(10, 5)])
     df = read_native(spark, source)

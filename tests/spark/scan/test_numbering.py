@@ -14,12 +14,15 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import alluvium
+from alluvium.delta.candidates import candidates_of
+from alluvium.delta.snapshot import load_snapshot
 from alluvium.expr.parse import parse_predicate
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, RowPosition, Sum
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.scan.numbering import one_file_a_task, skips_within_files
+from alluvium.storage.open import open_store
 
 pytestmark = pytest.mark.spark
 
@@ -128,9 +131,10 @@ def test_only_where_it_pays(spark: SparkSession, make_source: Make) -> None:
     assert READER not in whole
 
 
-def test_a_column_of_that_name(spark: SparkSession, make_source: Make) -> None:
+@pytest.mark.parametrize("name", ["__row_index", "__ROW_Index"])
+def test_a_column_of_that_name(spark: SparkSession, make_source: Make, name: str) -> None:
     size = SIZES[0]
-    tables = [pa.table({"__row_index": pa.array(np.arange(size)[::-1].copy())}) for _ in range(2)]
+    tables = [pa.table({name: pa.array(np.arange(size)[::-1].copy())}) for _ in range(2)]
     source = make_source(tables, [{"file": n} for n in range(2)], FILE)
     part = source.plan.parts[0]
     part = replace(part, output=(*part.output, OutputColumn("row", t.LONG, False, RowPosition())))
@@ -138,8 +142,8 @@ def test_a_column_of_that_name(spark: SparkSession, make_source: Make) -> None:
     source.plan = replace(source.plan, parts=(part,), schema=schema)
     df = read_native(spark, source, reads_whole=True)
     assert COUNTS in plan_of(df)
-    assert df.where(f"row + __row_index <> {size - 1}").count() == 0
-    assert part.output[0].value == Physical(("__row_index",), t.LONG)
+    assert df.where(f"row + {name} <> {size - 1}").count() == 0
+    assert part.output[0].value == Physical((name,), t.LONG)
 
 
 @pytest.mark.parametrize("tracked", [False, True])
@@ -152,6 +156,8 @@ def test_verbs_count_and_change_the_right_rows(spark: SparkSession, tmp_path: An
         table = table.property(name, value)
     table.execute()
     alluvium.write(made, url, mode="append")
+    snapshot = load_snapshot(open_store(url))
+    assert one_file_a_task(spark, candidates_of(snapshot, snapshot.files).plan_scan().parts) is not None
     table = alluvium.DeltaTable.forPath(spark, url)
     known = alluvium.read(spark, url, rowIds=True).select("id", "_row_id") if tracked else None
     first = {r["id"]: r["_row_id"] for r in known.where("id % 1000 = 17").collect()} if known is not None else {}

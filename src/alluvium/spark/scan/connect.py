@@ -130,12 +130,12 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
             )
             for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
         ]
-    elif hidden is None and is_looked_up(files, constants):
-        relation, addresses = _relation(spark, plan, data, files), address(plan.root, files["path"])
-        frames = [with_looked_up_constants(relation, data, addresses, files, constants)]
     else:
         relation, addresses = _relation(spark, plan, data, files), address(plan.root, files["path"])
-        frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
+        if hidden is None and is_looked_up(addresses, files, constants):
+            frames = [with_looked_up_constants(relation, data, addresses, files, constants)]
+        else:
+            frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
     return [select_columns(frame, part, shown, plan.schema) for frame in frames]
 
 

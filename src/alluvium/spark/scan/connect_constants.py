@@ -9,7 +9,7 @@ the address. Deleted rows are bits in an array of the same table: a look-up in i
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
-from alluvium.spark.scan.names import quote
+from alluvium.spark.scan.names import quote, unused_name
 from alluvium.spark.scan.rows import FileGroups
 from alluvium.spark.text_lengths import padded_char
 from alluvium.spark.types import to_spark
@@ -41,11 +41,13 @@ def is_few(groups: FileGroups, constants: Struct) -> bool:
     return all(_is_literal(groups.constants[f.name]) for f in constants.fields)
 
 
-def is_looked_up(files: pa.Table, constants: Struct) -> bool:
-    """Whether constants may be looked up in a map: each file is named once, and there are not too many."""
+def is_looked_up(addresses: pa.Array, files: pa.Table, constants: Struct) -> bool:
+    """Whether constants may be looked up in a map: each file is named once, in whatever spelling, and they are not too
+    many.
+    """
     return (
         files.num_rows <= _MAX_LOOKED_UP
-        and len(pc.unique(files["path"])) == files.num_rows
+        and len(pc.unique(addresses)) == files.num_rows
         and all(_is_literal(pc.struct_field(files["constants"], f.name)) for f in constants.fields)
     )
 
@@ -145,7 +147,7 @@ def with_joined_constants(
         keeps_deleted: Keep these instead of the others.
     """
     taken = (*data.names, *constants.names, *(() if deleted_rows is None else (deleted_rows,)))
-    file, row, key = (_unused(name, taken) for name in ("__file", "__row", "__key"))
+    file, row, key = (unused_name(name, taken) for name in ("__file", "__row", "__key"))
     metadata = relation.metadataColumn("_metadata")
     by_size = len(pc.unique(files["size"])) == files.num_rows
     keys = files["size"] if by_size else encode_uri_paths(addresses.cast(pa.string()))
@@ -179,13 +181,6 @@ def _is_deleted(words: Column, row_index: Column) -> Column:
 
 def _named(column: Column, f: Field) -> Column:
     return column.alias(f.name, metadata=dict(f.metadata)) if f.metadata else column.alias(f.name)
-
-
-def _unused(name: str, taken: Iterable[str]) -> str:
-    folded = {other.casefold() for other in taken}
-    while name in folded:
-        name += "_"
-    return name
 
 
 def _constant_table(keys: pa.Array, files: pa.Table, constants: Struct, key: str, deleted_rows: str | None) -> pa.Table:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from alluvium.codecs.roaring import bits_of
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.types import BINARY, Field
+from alluvium.spark.scan.names import unused_name
 
 #: What an Arrow array of bitmaps may hold in all: some 17 billion rows of files with deleted ones.
 _MAX_BYTES = (1 << 31) - 1
@@ -18,11 +19,7 @@ _NO_ROWS = bytes(8)
 
 def deleted_rows_field(taken: Iterable[str]) -> Field:
     """The column of a relation that holds the deleted rows of a file, under a name that no other column has."""
-    folded = {name.casefold() for name in taken}
-    name = "__deleted_rows"
-    while name in folded:
-        name += "_"
-    return Field(name, BINARY, nullable=False)
+    return Field(unused_name("__deleted_rows", taken), BINARY, nullable=False)
 
 
 def add_deleted_rows(files: pa.Table, name: str, write: Callable[[bytes], bytes] = bits_of) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from alluvium.errors import UnsupportedFeature
@@ -163,6 +163,14 @@ def _literal(literal: Literal) -> str:
 def quote(name: str) -> str:
     """An identifier of Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def unused_name(name: str, taken: Iterable[str]) -> str:
+    """The name, with as many underscores behind it as make it differ from all others even where case does not count."""
+    folded = {other.casefold() for other in taken}
+    while name.casefold() in folded:
+        name += "_"
+    return name
 
 
 def quote_text(text: str) -> str:

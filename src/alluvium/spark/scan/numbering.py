@@ -18,9 +18,9 @@ from alluvium.expr import tree
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import Coalesce, ColumnValue, Converted, Physical, RowPosition, ScanPart, Sum
 from alluvium.schema import types as t
-from alluvium.spark.scan.names import leaves, quote
+from alluvium.spark.scan.names import leaves, quote, unused_name
 
-#: Tasks that run at once beside files that are left: with fewer files than this many times the tasks some cores idle.
+#: Of the cores' turns, to the files: with more of them a third and more of the cores would idle at the end.
 _MAX_IDLE = 1.5
 #: `monotonically_increasing_id`: "the lower 33 bits the record number within each partition".
 _RECORD_NUMBER = (1 << 33) - 1
@@ -101,12 +101,15 @@ def number_rows(frame: DataFrame, part: ScanPart) -> tuple[DataFrame, ScanPart, 
     Returns:
         The relation with the numbers, the part with its positions taken from there, and the numbers.
     """
-    name = "__row_index"
-    while name in frame.columns:
-        name += "_"
-    numbered = frame.withColumn(name, sf.monotonically_increasing_id().bitwiseAND(sf.lit(_RECORD_NUMBER)))
+    name = unused_name("__row_index", frame.columns)
+    numbered = frame.withColumn(name, record_number())
     output = tuple(replace(c, value=_positioned(c.value, Physical((name,), t.LONG))) for c in part.output)
     return numbered, replace(part, output=output), sf.col(quote(name))
+
+
+def record_number() -> Column:
+    """The place of a row among those that its task has read."""
+    return sf.monotonically_increasing_id().bitwiseAND(sf.lit(_RECORD_NUMBER))
 
 
 def _positioned(value: ColumnValue, position: Physical) -> ColumnValue:
