@@ -69,19 +69,20 @@ def test_inserted_rows_are_numbered(spark, tmp_path, mode, start, step):
 @pytest.mark.parametrize("mode", MODES)
 def test_no_number_is_made_twice(spark, tmp_path, mode):
     """By tasks as many as Spark makes them: nobody joins them where they number by how many there are."""
-    path, before = str(tmp_path / "t"), spark.conf.get("spark.sql.adaptive.enabled")
+    path, settings = str(tmp_path / "t"), {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": "7"}
+    before = {key: spark.conf.get(key) for key in settings}
     counts = {"generatedAlwaysAs": IdentityGenerator()}
     table = create(spark, path, MODES[mode], ("n", "bigint"), ("id", "bigint"), n=counts)
     alluvium.write(spark.range(0, 500, 1, 3).toDF("id"), path, mode="append")
     source = spark.range(250, 3000, 1, 5).toDF("id").alias("s")
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    spark.conf.set("spark.sql.shuffle.partitions", "7")
+    for key, value in settings.items():
+        spark.conf.set(key, value)
     try:
         merge = table.merge(source, "t.id = s.id").whenMatchedUpdate(set={"id": "-s.id"})
         merge.whenNotMatchedInsertAll().execute()
     finally:
-        spark.conf.set("spark.sql.adaptive.enabled", before)
-        spark.conf.set("spark.sql.shuffle.partitions", "2")
+        for key, value in before.items():
+            spark.conf.set(key, value)
     found = table.toDF().selectExpr("count(*) rows", "count(distinct n) numbers", "max(n) last").first()
     assert (found["rows"], found["numbers"]) == (3000, 3000)
     assert high_water_mark(path) == found["last"]
