@@ -14,8 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Tests are over before the second compiler has paid for itself, and it would take one core of two.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+#: One thread that collects: the others are the neighbour's. The second compiler stays: a module of merges takes a fifth
+#: longer without it.
+SERIAL_GC = "-XX:+UseSerialGC"
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
@@ -71,7 +72,7 @@ def connect() -> Iterator[SparkSession]:
     session = (
         sql.SparkSession.builder.remote("local[2]")
         .config("spark.connect.grpc.binding.port", str(port))
-        .config("spark.driver.extraJavaOptions", QUICK_JVM)
+        .config("spark.driver.extraJavaOptions", SERIAL_GC)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -100,7 +101,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.
         .config("spark.ui.retainedStages", "100000")
-        .config("spark.driver.extraJavaOptions", QUICK_JVM)
+        .config("spark.driver.extraJavaOptions", SERIAL_GC)
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
