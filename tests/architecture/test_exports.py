@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import statistics
 import subprocess
 import sys
 
@@ -43,8 +42,6 @@ ERRORS = {
     "UnsupportedFeature",
 }
 
-MAX_IMPORT_SECONDS = 0.3
-
 
 def test_the_exported_names_are_pinned():
     assert set(alluvium.__all__) == EXPORTED
@@ -66,13 +63,8 @@ def fresh(code: str) -> str:
     return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=env).stdout
 
 
-def test_import_loads_neither_pyspark_nor_sqlglot():
-    code = "import sys, alluvium; print(sorted({'pyspark', 'sqlglot', 'py4j', 'pandas', 'typer'} & set(sys.modules)))"
-    assert fresh(code).strip() == "[]"
-
-
-def test_import_is_quick():
-    """The median of three, in the interpreter's own time, after one run that writes the bytecode."""
-    code = "import time; t = time.perf_counter(); import alluvium; print(time.perf_counter() - t)"
-    subprocess.run([sys.executable, "-c", "import alluvium"], check=True)
-    assert statistics.median(float(fresh(code)) for _ in range(3)) < MAX_IMPORT_SECONDS
+def test_import_loads_no_library():
+    code = "import sys, alluvium; print(*{name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names)"
+    # Installed environments load names of their own, such as _distutils_hack, before anything is imported.
+    before = "import sys; print(*{name.partition('.')[0] for name in sys.modules} - sys.stdlib_module_names)"
+    assert set(fresh(code).split()) - set(fresh(before).split()) == {"alluvium"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
-from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,15 +17,9 @@ from alluvium.expr.tree import Unknown
 from alluvium.schema.spark_json import MAX_DEPTH, parse_schema
 from alluvium.schema.types import LONG, Field, Struct
 
-SECONDS = 20
+#: What takes exponentially long, or for ever, ends here.
+pytestmark = pytest.mark.timeout(60)
 DEEP = "(" * 10_000 + "1" + ")" * 10_000 + " = 1"
-
-
-@pytest.fixture(autouse=True)
-def _in_seconds() -> Iterator[None]:
-    started = time.monotonic()
-    yield
-    assert time.monotonic() - started < SECONDS
 
 
 # -- expressions ------------------------------------------------------------------------------------------------------

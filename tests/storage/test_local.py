@@ -187,17 +187,3 @@ def test_names_as_long_as_the_file_system_allows(tmp_path: Path, length: int) ->
         with pytest.raises(AlluviumError) as caught:
             store.put_if_absent("n" * length, b"1")
         assert caught.value.code == "storage"
-
-
-def test_a_log_of_25_commits_is_read_in_5_ms(tmp_path: Path) -> None:
-    store = LocalStore(str(tmp_path))
-    for version in range(25):
-        store.put(f"_delta_log/{version:020}.json", b"x" * 1500)
-    took = []
-    for _ in range(10):
-        begun = time.perf_counter()
-        found = store.list_from("_delta_log", f"{0:020}")
-        contents = [store.get(info.path) for info in found]
-        took.append(time.perf_counter() - begun)
-        assert len(contents) == 25
-    assert min(took) < 0.005
