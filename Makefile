@@ -40,7 +40,8 @@ format: install
 	$(RUN)/ruff format --quiet
 
 # All phases, quickest first; a summary of them and the totals stand at the end.
-test: install install-spark40 readers
+test:
+	@$(MAKE) --no-print-directory -j3 install install-spark40 readers
 	@$(RUN)/python scripts/test.py $(ARGS)
 
 # Lint and the tests without a JVM: the feedback of seconds.

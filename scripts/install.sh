@@ -65,7 +65,8 @@ install_venv() {
   [ -f "$stamp" ] && return 0
   say "$dir: packages of $requirements"
   [ -x "$dir/bin/python" ] || "$python" -m venv "$dir"
-  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" </dev/null
+  # What is imported is compiled when it is: most of these packages' files never are.
+  "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile --requirement "$requirements" </dev/null
   # The requirements hold hatchling, so building needs no second download of it.
   "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --editable . </dev/null
   rm -f "$dir"/.installed-*
