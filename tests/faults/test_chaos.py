@@ -116,7 +116,9 @@ def test_killed_writers_lose_and_double_nothing(tmp_path: Path) -> None:
         if writer < 4:
             assert done <= there <= begun, f"writer {writer} appended"
         else:
-            assert len(there) == 1 and max(done) <= max(there) <= max(begun), f"writer {writer} overwrote"
+            # On a slow machine a writer may lose every race that it is alive for: then it has done nothing.
+            assert len(there) <= 1, f"writer {writer} overwrote"
+            assert max(done, default=-1) <= max(there, default=-1) <= max(begun), f"writer {writer} overwrote"
     value = int(alluvium.open(url).properties.get(f"writer{WRITERS - 1}", "-1"))
     assert max(Notes(notes / str(WRITERS - 1)).numbers("="), default=-1) <= value
     ensure_every_version(store)
