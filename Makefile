@@ -39,7 +39,7 @@ format: install
 	$(RUN)/ruff check --fix --quiet
 	$(RUN)/ruff format --quiet
 
-# All phases, quickest first; a summary of them and the totals stand at the end.
+# All phases; a summary of them and the totals stand at the end.
 test:
 	@$(MAKE) --no-print-directory -j3 install install-spark40 readers
 	@$(RUN)/python scripts/test.py $(ARGS)

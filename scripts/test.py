@@ -67,7 +67,7 @@ PHASES = (
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
     pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
-    # What differs between versions of Spark is met there, and in one of the two ways to apply changed rows.
+    # What differs between versions of Spark is met there; of merges and updates masks are enough.
     pytest_phase(
         "spark40",
         "spark and not cluster and not interop and not conformance and not slow",

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: One thread that collects: the others are the neighbour's. The second compiler stays: a module of merges takes a fifth
+#: One thread that collects: the others are the neighbour's. The second compiler stays: a module of merges takes a quarter
 #: longer without it.
 SERIAL_GC = "-XX:+UseSerialGC"
 

@@ -293,8 +293,8 @@ def loaded(code: str) -> set[str]:
     return {name for name in out.splitlines()[-1].split() if name not in sys.stdlib_module_names}
 
 
-def test_starting_loads_no_library_that_a_small_command_does_not_need():
+def test_starting_loads_few_libraries():
     ours = loaded("from alluvium.cli.app import main\ntry: main(['--version'])\nexcept SystemExit: pass")
     libraries = loaded("import msgspec, obstore, pyarrow.compute, pyarrow.parquet, rich.table, sqlglot, typer")
     assert "alluvium" in ours
-    assert {name for name in ours - libraries if name.isidentifier()} <= {"alluvium", "fastavro", "pyroaring"}
+    assert ours - libraries <= {"alluvium", "fastavro", "pyroaring"}

@@ -86,9 +86,9 @@ def _asked(entries: Sequence[dict[str, Any]], lane: Lane) -> Iterator[tuple[int,
 
 
 def _expectations(case: Case, lane: Lane) -> Iterator[tuple[str, str, str | None, Check]]:
-    for _, read in _asked(case.entries("read"), lane):
-        if not (read.get("metadata_only") and lane.name in WITH_SPARK):
-            yield "read", _moment(read), read.get("error"), lambda read=read: _check_read(case, lane, read)
+    reads = [read for read in case.entries("read") if not (read.get("metadata_only") and lane.name in WITH_SPARK)]
+    for _, read in _asked(reads, lane):
+        yield "read", _moment(read), read.get("error"), lambda read=read: _check_read(case, lane, read)
     for _, cdf in _asked(case.entries("cdf"), lane):
         end = "latest" if cdf["end"] is None else cdf["end"]
         yield "cdf", f"{cdf['start']}..{end}", cdf.get("error"), lambda cdf=cdf: _check_changes(case, lane, cdf)

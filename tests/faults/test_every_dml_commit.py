@@ -39,8 +39,6 @@ from alluvium.storage.store import Store
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 PLAYS_ALL = os.environ.get("ALLUVIUM_FAULTS") == "all"
-WHOLE = [("mask", When.BEFORE), ("rewrite", When.AFTER)]
-OTHERS = [("mask", When.AFTER), ("rewrite", When.BEFORE)] if PLAYS_ALL else []
 
 #: The verbs' version writes a checkpoint, so that the requests of one are among those that fail.
 PROPERTIES = {
@@ -210,7 +208,14 @@ def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Pat
                 shutil.rmtree(url)
 
 
-@pytest.mark.parametrize(("made", "when"), [*WHOLE, *OTHERS], indirect=["made"], ids=str)
+@pytest.mark.parametrize(
+    ("made", "when"),
+    [(mode, when) for mode in MODES for when in When]
+    if PLAYS_ALL
+    else [("mask", When.BEFORE), ("rewrite", When.AFTER)],
+    indirect=["made"],
+    ids=str,
+)
 def test_each_request_of_a_whole_merge_fails_once(spark, tmp_path: Path, made: Path, when: When) -> None:
     """Also those around the commit: what Spark wrote is listed, footers are read, a lost attempt is swept away."""
     _, expected = VERBS["merge"]

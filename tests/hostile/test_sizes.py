@@ -18,7 +18,7 @@ from alluvium.schema.spark_json import MAX_DEPTH, parse_schema
 from alluvium.schema.types import LONG, Field, Struct
 
 #: What takes exponentially long, or for ever, ends here.
-pytestmark = pytest.mark.timeout(60)
+pytestmark = pytest.mark.timeout(20)
 DEEP = "(" * 10_000 + "1" + ")" * 10_000 + " = 1"
 
 

@@ -18,9 +18,7 @@ from engines import delta_session
 SERIAL_GC = "-XX:+UseSerialGC"
 
 
-@functools.cache
-def delta():
-    return delta_session()
+delta = functools.cache(delta_session)
 
 
 def new_session():
