@@ -14,9 +14,9 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: One thread that collects: the others are the neighbour's. The second compiler stays: a module of merges takes a quarter
-#: longer without it.
-SERIAL_GC = "-XX:+UseSerialGC"
+#: One thread that collects and one compiler: the others are the neighbour's. Half of a young JVM's work is compiling;
+#: two at a time, modules of merges and conflicts took 222 s each without the second compiler, and 266 s with it.
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
@@ -72,7 +72,7 @@ def connect() -> Iterator[SparkSession]:
     session = (
         sql.SparkSession.builder.remote("local[2]")
         .config("spark.connect.grpc.binding.port", str(port))
-        .config("spark.driver.extraJavaOptions", SERIAL_GC)
+        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -101,7 +101,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.
         .config("spark.ui.retainedStages", "100000")
-        .config("spark.driver.extraJavaOptions", SERIAL_GC)
+        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

@@ -30,6 +30,8 @@ root = Path(sys.argv[1])
 spark = (
     SparkSession.builder.master("local-cluster[2,1,1024]")
     .config("spark.ui.enabled", "false")
+    .config("spark.driver.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+    .config("spark.executor.extraJavaOptions", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
     .config("spark.sql.shuffle.partitions", "4")
     .getOrCreate()
 )

@@ -15,7 +15,7 @@ import sys
 from engines import delta_session
 
 #: As in the project's own tests.
-SERIAL_GC = "-XX:+UseSerialGC"
+JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 delta = functools.cache(delta_session)
@@ -36,7 +36,7 @@ def answer(run, session, job):
 
 if __name__ == "__main__":
     # Paimon's JVM takes its options from nowhere else.
-    os.environ["JAVA_TOOL_OPTIONS"] = SERIAL_GC
+    os.environ["JAVA_TOOL_OPTIONS"] = JVM_OPTIONS
     for line in sys.stdin:
         request = json.loads(line)
         script = importlib.import_module(request["script"])
