@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable, RetryPolicy
-from alluvium.commands import row_changes
+from alluvium.commands.apply_changes import apply_changes
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict
@@ -70,10 +70,9 @@ def test_a_winner_elsewhere_costs_no_second_execution(spark, tmp_path, meanwhile
     path = str(tmp_path / "t")
     table = make(spark, path, MODES[mode])
     runs = []
-    apply = row_changes.apply_changes
     for module in ("delete", "update", "merge"):
         monkeypatch.setattr(
-            f"alluvium.commands.{module}.apply_changes", lambda *a, **k: (runs.append(1), apply(*a, **k))[1]
+            f"alluvium.commands.{module}.apply_changes", lambda *a, **k: (runs.append(1), apply_changes(*a, **k))[1]
         )
     meanwhile(lambda: insert(spark, path, 101))
     done = table.delete("p = 0 and id < 4")

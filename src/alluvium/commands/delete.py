@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.repeat import until_committed
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
+from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable

@@ -11,13 +11,14 @@ from functools import partial
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
 from alluvium.commands.repeat import until_committed
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, mode_of
+from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
@@ -12,26 +12,24 @@ from pyspark.sql import functions as sf
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_source import NUMBER, MergeSource
-from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
+from alluvium.commands.merge_values import MergeValues
+from alluvium.commands.new_values import ensure_no_identities, generated, with_generated
 from alluvium.commands.row_changes import BEFORE, is_recorded
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
-from alluvium.errors import suggest
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
-from alluvium.schema.types import DataType, Field, Struct
-from alluvium.spark.assign import Assignments, Path, assigned_columns, assignments, null_of
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.assign import Assignments, null_of
 from alluvium.spark.derive import with_numbers
-from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
-from alluvium.spark.resolve import attributes, ensure_fits, resolve_condition, shown_text
-from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.resolve import attributes, resolve_condition, shown_text
+from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.types import from_spark
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
 _CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
@@ -98,6 +96,10 @@ class MergeRows:
     skips: bool = True
     _matches: _Matches = field(default_factory=_Matches)
 
+    @property
+    def _values(self) -> MergeValues:
+        return MergeValues(self.target, self.source.rows, self.alias, self.evolves)
+
     def rows(self, candidates: Candidates, copies: bool, has_values: bool = True) -> DataFrame:
         """The rows of some candidates, and those to insert, as they are afterwards.
 
@@ -132,7 +134,11 @@ class MergeRows:
         reads_whole = not (copies or self.skips)
         table = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.alias)
         both = table.join(self.source.rows)
-        values = [self._values(clause, table, both) for clause in self.clauses] if has_values else None
+        values = (
+            [self._values.of(clause, self._visible(clause, table, both)) for clause in self.clauses]
+            if has_values
+            else None
+        )
         return _Scope(candidates.snapshot.config.schema, table, both, candidates.columns, values)
 
     def _about(self, *whens: When) -> list[int]:
@@ -195,17 +201,10 @@ class MergeRows:
         lacking = [c for c in self.clauses if c.action is Action.INSERT]
         if not lacking or not identities(self.target.schema):
             return ()
-        given = [self._given(clause) for clause in lacking]
+        given = [self._values.given(clause) for clause in lacking]
         return tuple(
             n for n in self.target.plan_write(None, ()).numbered if any(n.column not in names for names in given)
         )
-
-    def _given(self, clause: Clause) -> frozenset[str]:
-        """The table's columns for which a clause has values."""
-        if clause.values is None:
-            known = {name.casefold() for name in self.source.rows.columns}
-            return frozenset(name for name in self.target.schema.names if name.casefold() in known)
-        return assigned_columns(clause.values, self.target.schema, (self.alias,))
 
     def _among(self, values: list[Assignments]) -> Mapping[str, Column]:
         """Which rows are numbered, by column: those of clauses that insert no value of their own."""
@@ -224,9 +223,9 @@ class MergeRows:
         joined = table.join(self.source.rows)
         for clause in self.clauses:
             self.condition_text(clause, table)
-            self._values(clause, table, joined)
+            self._values.of(clause, self._visible(clause, table, joined))
             if clause.action is not Action.DELETE:
-                ensure_no_identities(self.target, self._given(clause), is_insert=clause.action is Action.INSERT)
+                ensure_no_identities(self.target, self._values.given(clause), is_insert=clause.action is Action.INSERT)
 
     def condition_text(self, clause: Clause, table: DataFrame) -> str | None:
         """The clause's condition for the history; None: it has none."""
@@ -271,58 +270,6 @@ class MergeRows:
             kind = sf.when(sf.col(_CLAUSE) == number, int(_KINDS[self.clauses[number].action])).otherwise(kind)
         return kind
 
-    def _values(self, clause: Clause, table: DataFrame, joined: DataFrame) -> Assignments:
-        """New values by column; for an insert of every column, except those that the table generates."""
-        if clause.action is Action.DELETE:
-            return Assignments({})
-        schema = self.target.schema
-        if clause.values is None:
-            found = Assignments(dict(self._starred(clause)))
-        else:
-            rows = self._visible(clause, table, joined)
-            defaults = default_values(self.target)
-            found = assignments(clause.values, schema, rows, (self.alias,), clause.shown, defaults, fills=self.evolves)
-        return found if clause.action is Action.UPDATE else self._inserted(found)
-
-    def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
-        source = self.source.rows
-        columns = {name.casefold(): column for name, column in attributes(source).items()}
-        types = {f.name.casefold(): from_spark(f.dataType, f.name) for f in source.schema.fields}
-        plan = self.target.plan_write(None, ())
-        made = {d.column for d in plan.derived} | {n.column for n in plan.numbered}
-        for f in self.target.schema.fields:
-            found = columns.get(f.name.casefold())
-            if found is not None:
-                data_type = types[f.name.casefold()]
-                keeps_fields = self.evolves and clause.action is Action.UPDATE
-                for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields, self.evolves):
-                    if value is not found:
-                        ensure_fits(source, value, ".".join(path), wanted)
-                    yield path, value
-            elif not self.evolves and f.name not in made:
-                raise Unresolvable(
-                    f"{clause.shown} needs a column {f.name!r} of the source",
-                    code="unknown-column",
-                    column=f.name,
-                    hint=f"{suggest(f.name, source.columns)}; or name the columns, or use withSchemaEvolution()",
-                )
-
-    def _inserted(self, given: Assignments) -> Assignments:
-        """A row to insert: what is not given has its default, or is null."""
-        plan = self.target.plan_write(None, ())
-        constant = {d.column: d for d in plan.derived if d.is_constant}
-        made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
-        values = dict(given.values)
-        for f in self.target.schema.fields:
-            if f.name in given.columns:
-                values = {path: v for path, v in values.items() if path[0] != f.name}
-                values[(f.name,)] = given.after(f.name, f.type, null_of(f.type))
-            elif f.name in constant:
-                values[(f.name,)] = sf.expr(f"cast(({constant[f.name].sql}) as {sql_type(f.type)})")
-            elif f.name not in made:
-                values[(f.name,)] = null_of(f.type)
-        return Assignments(values)
-
     def _anew(self, values: list[Assignments], about: list[int]) -> Mapping[str, tuple[Derived, str]]:
         """Generated columns, and in rows of which clauses they are computed: where they are not given."""
         anew = {}
@@ -335,30 +282,6 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
-
-
-def _parts(
-    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool, fills: bool
-) -> Iterator[tuple[Path, Column, DataType]]:
-    """What a star sets: a column, or of a struct that lacks fields those that it has: the others keep their values
-    where the schema evolves.
-    """
-    if keeps_fields and isinstance(source, Struct) and isinstance(target, Struct) and _lacks(source, target):
-        own = {f.name.casefold(): f for f in source.fields}
-        for f in target.fields:
-            known = own.get(f.name.casefold())
-            if known is not None:
-                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields, fills)
-        return
-    yield path, fit(value, source, target, ".".join(path), fills=fills), target
-
-
-def _lacks(source: DataType, target: DataType) -> bool:
-    """Whether a struct has not all fields of another, at any depth."""
-    if not isinstance(source, Struct) or not isinstance(target, Struct):
-        return False
-    own = {f.name.casefold(): f for f in source.fields}
-    return any(f.name.casefold() not in own or _lacks(own[f.name.casefold()].type, f.type) for f in target.fields)
 
 
 def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:

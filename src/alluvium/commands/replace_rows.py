@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
+from alluvium.commands.apply_changes import apply_changes
+from alluvium.commands.row_changes import Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.write import WriteRequest, numbered_files, written_files
 from alluvium.delta.actions import total
 from alluvium.delta.candidates import Candidates, choose_candidates

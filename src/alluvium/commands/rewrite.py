@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.row_changes import id_columns, with_ids
+from alluvium.commands.row_identity import id_columns, with_ids
 from alluvium.commands.write import written_files
 from alluvium.delta.candidates import candidates_of
 from alluvium.delta.config import TableConfig, parse_config
@@ -103,7 +103,7 @@ def rewrite_files(
     columns = [sf.col(quote(name)) for name in config.schema.names]
     with locating(snapshot.store, snapshot.version):
         try:
-            written, footers = _write(rows.select(*columns, *id_columns(candidates, plan)), target, plan)
+            written, footers = _write(rows.select(*columns, *id_columns(candidates)), target, plan)
         except BaseException:
             target.store.delete_tree(plan.directory)
             raise

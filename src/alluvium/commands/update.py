@@ -11,10 +11,11 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
 from alluvium.commands.repeat import until_committed
-from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, apply_changes, is_recorded, mode_of
+from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
