@@ -23,6 +23,11 @@ ROOT = Path(__file__).resolve().parent.parent
 NEWEST = ROOT / ".venv" / "bin"
 OLDEST = ROOT / ".venv-spark40" / "bin"
 
+#: Whether each phase plays every variant of each test.
+PLAYS_ALL = os.environ.get("ALLUVIUM_VARIANTS") == "all"
+#: Whose variants the newest and the oldest Spark share.
+BY_SPARK = ("tests/api", "tests/spark")
+
 #: pytest: "no tests were collected", which is no failure of a phase whose tests do not exist.
 NO_TESTS = 5
 
@@ -56,29 +61,39 @@ class Outcome:
         return self.code not in (0, NO_TESTS) if self.phase.is_pytest else self.code != 0
 
 
-def pytest_phase(name: str, marks: str, *paths: str, bin: Path = NEWEST) -> Phase:
-    return Phase(name, (str(bin / "python"), "-m", "pytest", "-q", "-m", marks, *paths), is_pytest=True)
+def pytest_phase(
+    name: str, marks: str, *paths: str, bin: Path = NEWEST, turn: str | None = None, shared: Sequence[str] = ()
+) -> Phase:
+    """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is."""
+    command = (str(bin / "python"), "-m", "pytest", "-q", "-m", marks, *paths)
+    if turn is not None and not PLAYS_ALL:
+        command = (*command, f"--variants={turn}", *(f"--variants-of={folder}" for folder in shared))
+    return Phase(name, command, is_pytest=True)
 
 
 PHASES = (
     Phase("lint", ("scripts/lint.sh", str(NEWEST))),
     pytest_phase("unit", "not spark and not connect and not cluster and not interop and not conformance and not slow"),
-    pytest_phase("slow", "slow and not spark and not connect and not cluster and not interop and not conformance"),
+    pytest_phase(
+        "slow",
+        "slow and not spark and not connect and not cluster and not interop and not conformance",
+        turn="0/2",
+        shared=("tests/faults",),
+    ),
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
-    pytest_phase("spark", "spark and not cluster and not interop and not conformance"),
+    pytest_phase("spark", "spark and not cluster and not interop and not conformance", turn="0/2", shared=BY_SPARK),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
-    # What differs between versions of Spark is met there; of merges and updates masks are enough.
     pytest_phase(
         "spark40",
         "spark and not cluster and not interop and not conformance and not slow",
-        "tests/api",
-        "tests/spark",
-        "-k",
-        "not (rewrite and (test_merge or test_update))",
+        *BY_SPARK,
         bin=OLDEST,
+        turn="1/2",
+        shared=BY_SPARK,
     ),
     pytest_phase("conformance", "conformance and not connect", "tests/conformance", "tests/conformance_paimon"),
-    pytest_phase("connect", "connect"),
+    # The tables that it leaves out are read by the other lanes.
+    pytest_phase("connect", "connect", turn="0/2", shared=("tests/conformance",)),
     pytest_phase("interop", "interop and not conformance"),
 )
 

@@ -14,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+pytest_plugins = ("variants",)
+
 #: One thread that collects and one compiler: the others are the neighbour's. Half of a young JVM's work is compiling;
 #: two at a time, modules of merges and conflicts took 222 s each without the second compiler, and 266 s with it.
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"

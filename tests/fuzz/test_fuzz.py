@@ -22,7 +22,7 @@ from fuzz_mutations import mutate
 from fuzz_tables import TABLES, FuzzTable
 
 CHILD = Path(__file__).resolve().parents[1] / "support" / "fuzz_child.py"
-SECONDS = float(os.environ.get("ALLUVIUM_FUZZ_SECONDS", "40"))
+SECONDS = float(os.environ.get("ALLUVIUM_FUZZ_SECONDS", "20"))
 SEED = int(os.environ.get("ALLUVIUM_FUZZ_SEED", "0"))
 #: Beyond what the child takes to start and its own watchdog to strike.
 GRACE_S = 90

@@ -18,7 +18,7 @@ from conformance.rows import difference
 from interop.paimon_scenarios import Scenario, draw
 
 pytestmark = NEEDS_PAIMON
-FIRST, COUNT = (int(number) for number in os.environ.get("ALLUVIUM_PAIMON_SEEDS", "0,10").split(","))
+FIRST, COUNT = (int(number) for number in os.environ.get("ALLUVIUM_PAIMON_SEEDS", "0,6").split(","))
 
 
 @pytest.fixture(scope="module")
