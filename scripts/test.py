@@ -91,7 +91,14 @@ PHASES = (
         turn="1/2",
         shared=BY_SPARK,
     ),
-    pytest_phase("conformance", "conformance and not connect", "tests/conformance", "tests/conformance_paimon"),
+    pytest_phase(
+        "conformance",
+        "conformance and not connect",
+        "tests/conformance",
+        "tests/conformance_paimon",
+        turn="0/2",
+        shared=("tests/conformance_paimon/test_skipping.py",),
+    ),
     # The tables that it leaves out are read by the other lanes.
     pytest_phase("connect", "connect", turn="0/2", shared=("tests/conformance",)),
     pytest_phase("interop", "interop and not conformance"),

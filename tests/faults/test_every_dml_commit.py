@@ -210,9 +210,7 @@ def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Pat
 
 @pytest.mark.parametrize(
     ("made", "when"),
-    [(mode, when) for mode in MODES for when in When]
-    if PLAYS_ALL
-    else [("mask", When.BEFORE), ("rewrite", When.AFTER)],
+    [(mode, when) for mode in MODES for when in When] if PLAYS_ALL else [("mask", When.AFTER)],
     indirect=["made"],
     ids=str,
 )

@@ -14,11 +14,14 @@ import sys
 
 from engines import delta_session
 
-#: As in the project's own tests.
+#: As in the project's own tests (tests/conftest.py).
 JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+PAGE_BYTES = "1m"
 
 
-delta = functools.cache(delta_session)
+@functools.cache
+def delta():
+    return delta_session(spark__buffer__pageSize=PAGE_BYTES)
 
 
 def new_session():

@@ -25,7 +25,7 @@ pytestmark = [*NEEDS_REFERENCE, pytest.mark.timeout(3600)]
 #: Where the tables are, what our steps came to, and what delta-spark says: its steps, and what it reads of ours.
 Told: TypeAlias = tuple[Path, dict[str, Any], dict[str, Any]]
 #: What every run plays, in the minutes that it may take. ALLUVIUM_DML names others: `all`, or some with commas between.
-CORE = ("every_clause-mask", "every_clause-rewrite", "refused")
+CORE = ("every_clause-mask", "refused")
 ASKED = os.environ.get("ALLUVIUM_DML", "")
 PLAYED = tuple(SCRIPTS) if ASKED == "all" else tuple(ASKED.split(",")) if ASKED else CORE
 TABLES = list(tables_of(PLAYED))
