@@ -1,0 +1,45 @@
+"""Phases that share the variants of tests play all of them together, and none twice."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest_plugins = ("pytester",)
+
+FILE = """
+import pytest
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("mode", ["mask", "rewrite"])
+def test_pairs(mode, when): ...
+
+@pytest.mark.parametrize("table", range(5))
+def test_tables(table): ...
+
+def test_alone(): ...
+"""
+
+
+def played(pytester: pytest.Pytester, *options: str) -> list[str]:
+    found = pytester.inline_run("-p", "variants", "-p", "no:cacheprovider", *options)
+    return sorted(
+        report.nodeid.partition("::")[2]
+        for report in found.getreports("pytest_runtest_logreport")
+        if report.when == "call"
+    )
+
+
+def test_two_turns_play_every_variant_once(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(**{"shared/test_some": FILE})
+    turns = [played(pytester, f"--variants={turn}/2", "--variants-of=shared") for turn in (0, 1)]
+    assert sorted([*turns[0], *turns[1]]) == sorted([*played(pytester), "test_alone"])
+    for turn in turns:
+        assert {name for name in turn if "pairs" in name} in (
+            {"test_pairs[mask-before]", "test_pairs[rewrite-after]"},
+            {"test_pairs[mask-after]", "test_pairs[rewrite-before]"},
+        )
+
+
+def test_other_folders_play_all(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(**{"alone/test_some": FILE})
+    assert played(pytester, "--variants=0/2", "--variants-of=shared") == played(pytester)
