@@ -169,7 +169,8 @@ def test_write_to(spark, name: str):
 
 def test_tables_by_name_from_the_builder(spark, name: str, tmp_path: Path):
     place = str(tmp_path / "else where")
-    DeltaTable.create(spark).tableName(name).location(place).addColumn("a", "int").execute()
+    made = DeltaTable.create(spark).tableName(name.upper()).location(place).addColumn("a", "int").execute()
+    assert made.detail().collect()[0]["name"] == f"spark_catalog.{name}", "as the catalog keeps it"
     assert DeltaTable.forName(spark, f"spark_catalog.{name}").detail().collect()[0]["location"] == f"file:{place}"
     assert DeltaTable.forName(spark, f"delta.`{place}`").toDF().columns == ["a"]
     DeltaTable.replace(spark).tableName(name).addColumn("b", "int").execute()

@@ -109,14 +109,17 @@ def register_table(spark: SparkSession, name: str, location: str, provider: str,
     table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
     schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
     entry = _new_entry(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+    catalog = spark._jsparkSession.sessionState().catalog()
     try:
-        spark._jsparkSession.sessionState().catalog().createTable(entry, False, False)
+        catalog.createTable(entry, False, False)
     except (PySparkException, Py4JJavaError) as error:
         raise InvalidRequest(
             f"the catalog takes no table {name!r}: {str(error).split('SQLSTATE')[0].splitlines()[0]}",
             code="invalid-table-name",
         ) from None
-    return CatalogTable(_qualified(identifier), location, provider, is_managed)
+    # The catalog keeps names in lower case, unless the session tells cases apart.
+    kept = catalog.getTableMetadata(identifier).identifier()
+    return CatalogTable(_qualified(kept), location, provider, is_managed)
 
 
 def _new_entry(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
