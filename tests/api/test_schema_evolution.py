@@ -6,6 +6,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import functions as sf
 
 import alluvium
@@ -195,3 +196,30 @@ def test_other_formats_stay_with_spark(spark, name: str):
     spark.sql("select 2 a, 'y' b").write.insertInto(name)
     assert spark.table(name).count() == 2
     spark.sql(f"drop table {name}")
+
+
+def test_tables_are_read_by_name(spark, name: str):
+    spark.sql(AB).write.format("delta").saveAsTable(name)
+    spark.sql("select 2 a, 'y' b").write.format("delta").mode("append").saveAsTable(name)
+    assert spark.table(name).count() == spark.read.table(f"spark_catalog.{name}").count() == 2
+    assert spark.read.option("versionAsOf", 0).table(name).count() == 1
+    spark.range(3).createOrReplaceTempView("t")
+    assert spark.table("t").count() == 3
+    spark.catalog.dropTempView("t")
+
+
+def test_tables_are_dropped_by_name(spark, name: str, tmp_path: Path):
+    place = str(tmp_path / "outside")
+    DeltaTable.create(spark).tableName(name).location(place).addColumn("a", "int").execute()
+    assert spark.sql(f"drop table {name}").collect() == []
+    assert not spark.catalog.tableExists(name)
+    assert alluvium.open(place).version == 0, "whose files are its own affair"
+    spark.sql(AB).write.format("delta").saveAsTable(name)
+    files = Path(DeltaTable.forName(spark, name).detail().collect()[0]["location"].removeprefix("file:"))
+    assert files.exists()
+    spark.sql(f"DROP TABLE IF EXISTS spark_catalog.{name};")
+    assert not spark.catalog.tableExists(name)
+    assert not files.exists(), "whose files are the catalog's"
+    spark.sql(f"drop table if exists {name}")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        spark.sql(f"drop table {name}")

@@ -2,8 +2,9 @@
 
 PySpark's reader and writer classes are wrapped once, when the first session is enabled, and unwrapped when the
 last is disabled. The wrappers only remember what was said to a reader or writer; all calls go through to
-PySpark, except `load` and `save` of our formats in an enabled session. Spark Connect has classes of its own, which are
-wrapped likewise; its SQL is the server's, which gets our Python data source under the formats' names.
+PySpark, except `load` and `save` of our formats in an enabled session, and `table` and `DROP TABLE` of tables of ours,
+for which Spark would ask for a class of the format. Spark Connect has classes of its own, which are wrapped likewise;
+its SQL is the server's, which gets our Python data source under the formats' names.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -23,12 +25,14 @@ from alluvium.api.reader import read
 from alluvium.api.server_scan import register
 from alluvium.api.table_writer import TableWriter
 from alluvium.api.writer import write
-from alluvium.errors import InvalidRequest
+from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.spark.catalog import CatalogTable, drop_table, find_table
 from alluvium.spark.session import ensure_native, is_connect
 
 log = logging.getLogger("alluvium")
 
 FORMATS = ("delta", "paimon")
+_DROP_TABLE = re.compile(r"\s*drop\s+table\s+(?:if\s+exists\s+)?(?P<name>\S+?)\s*;?\s*", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -124,6 +128,9 @@ def _wrap_all(reader: type, writer: type) -> None:
     if reader is DataFrameReader:
         _replace(writer, "insertInto", _insert_into)
         _replace(ClassicDataFrame, "writeTo", _write_to)
+        _replace(reader, "table", _read_table)
+        _replace(SparkSession, "table", _table)
+        _replace(SparkSession, "sql", _sql)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -159,6 +166,41 @@ def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
 
     _ORIGINALS[(owner, name)] = original
     setattr(owner, name, wrapper)
+
+
+def _sql(
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,
+    *args: object,
+    **kwargs: object,
+) -> DataFrame:
+    """`DROP TABLE` of a table of ours; then, as for all else, Spark's own answer: there is no such table any more."""
+    dropped = _DROP_TABLE.fullmatch(sqlQuery) if _is_enabled(spark) else None
+    if dropped is not None and _our_table(spark, dropped["name"]) is not None:
+        drop_table(spark, dropped["name"])
+        sqlQuery = f"drop table if exists {dropped['name']}"
+    return original(spark, sqlQuery, *args, **kwargs)
+
+
+def _our_table(spark: SparkSession, name: str) -> CatalogTable | None:
+    try:
+        entry = find_table(spark, name)
+    except AlluviumError:
+        # No name, or one of another catalog: Spark says so.
+        return None
+    return entry if entry is not None and entry.provider in FORMATS else None
+
+
+def _table(original: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:
+    entry = _our_table(spark, tableName) if _is_enabled(spark) else None
+    return original(spark, tableName) if entry is None else read(spark, entry.location)
+
+
+def _read_table(original: Callable[..., DataFrame], reader: DataFrameReader, tableName: str) -> DataFrame:
+    spark = _session(reader)
+    entry = _our_table(spark, tableName) if _is_enabled(spark) else None
+    return original(reader, tableName) if entry is None else read(spark, entry.location, **_said(reader).options)  # type: ignore[arg-type]
 
 
 def _ours(owner: DataFrameReader | DataFrameWriter, name: str | None) -> bool:

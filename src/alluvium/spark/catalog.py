@@ -122,6 +122,16 @@ def register_table(spark: SparkSession, name: str, location: str, provider: str,
     return CatalogTable(_qualified(kept), location, provider, is_managed)
 
 
+def drop_table(spark: SparkSession, name: str) -> None:
+    """Removes an entry, with the files of a managed table.
+
+    Raises:
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    identifier = _identifier(spark, parse_name(spark, name))
+    spark._jsparkSession.sessionState().catalog().dropTable(identifier, True, False)
+
+
 def _new_entry(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
     """A catalog entry with the first arguments given, and Scala's own defaults for the others.
 
