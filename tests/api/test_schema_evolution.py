@@ -203,6 +203,8 @@ def test_tables_are_read_by_name(spark, name: str):
     spark.sql("select 2 a, 'y' b").write.format("delta").mode("append").saveAsTable(name)
     assert spark.table(name).count() == spark.read.table(f"spark_catalog.{name}").count() == 2
     assert spark.read.option("versionAsOf", 0).table(name).count() == 1
+    place = DeltaTable.forName(spark, name).detail().collect()[0]["location"]
+    assert spark.table(f"delta.`{place}`").count() == 2
     spark.range(3).createOrReplaceTempView("t")
     assert spark.table("t").count() == 3
     spark.catalog.dropTempView("t")
@@ -220,6 +222,10 @@ def test_tables_are_dropped_by_name(spark, name: str, tmp_path: Path):
     spark.sql(f"DROP TABLE IF EXISTS spark_catalog.{name};")
     assert not spark.catalog.tableExists(name)
     assert not files.exists(), "whose files are the catalog's"
+    quoted = name.replace(".t", ".`select`")
+    spark.sql(AB).write.format("delta").saveAsTable(quoted)
+    spark.sql(f"drop table {quoted}")
+    assert not spark.catalog.tableExists(quoted)
     spark.sql(f"drop table if exists {name}")
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         spark.sql(f"drop table {name}")

@@ -25,19 +25,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     known: dict[tuple[str, str], dict[str, int]] = {}
     kept, left = [], []
     for item in items:
-        shares = hasattr(item, "callspec") and any(item.path.is_relative_to(folder) for folder in folders)
-        (left if shares and _place(item, known) % turns != turn else kept).append(item)
+        shared = isinstance(item, pytest.Function) and any(item.path.is_relative_to(folder) for folder in folders)
+        (left if shared and hasattr(item, "callspec") and _place(item, known) % turns != turn else kept).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left)
 
 
-def _place(item: pytest.Item, known: dict[tuple[str, str], dict[str, int]]) -> int:
+def _place(item: pytest.Function, known: dict[tuple[str, str], dict[str, int]]) -> int:
     """The same in every phase. With two parameters, pairs alternate as on a chessboard; tests begin with different ones,
     so that no value is left out everywhere.
     """
     test = item.nodeid.partition("[")[0]
     place = crc32(test.encode())
-    for name, value in item.callspec.params.items():  # type: ignore[attr-defined]
+    for name, value in item.callspec.params.items():
         values = known.setdefault((test, name), {})
         place += values.setdefault(repr(value), len(values))
     return place

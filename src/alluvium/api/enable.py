@@ -20,13 +20,13 @@ from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSessio
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from alluvium.api.catalog_writer import insert_into, save_as_table
-from alluvium.api.delta_access import named_access
+from alluvium.api.delta_access import TableAccess, named_access
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
 from alluvium.api.table_writer import TableWriter
 from alluvium.api.writer import write
 from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.spark.catalog import CatalogTable, drop_table, find_table
+from alluvium.spark.catalog import drop_table
 from alluvium.spark.session import ensure_native, is_connect
 
 log = logging.getLogger("alluvium")
@@ -128,7 +128,7 @@ def _wrap_all(reader: type, writer: type) -> None:
     if reader is DataFrameReader:
         _replace(writer, "insertInto", _insert_into)
         _replace(ClassicDataFrame, "writeTo", _write_to)
-        _replace(reader, "table", _read_table)
+        _replace(reader, "table", _table)
         _replace(SparkSession, "table", _table)
         _replace(SparkSession, "sql", _sql)
 
@@ -169,38 +169,31 @@ def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
 
 
 def _sql(
-    original: Callable[..., DataFrame],
-    spark: SparkSession,
-    sqlQuery: str,
-    *args: object,
-    **kwargs: object,
+    original: Callable[..., DataFrame], spark: SparkSession, sqlQuery: str, *args: object, **kwargs: object
 ) -> DataFrame:
     """`DROP TABLE` of a table of ours; then, as for all else, Spark's own answer: there is no such table any more."""
     dropped = _DROP_TABLE.fullmatch(sqlQuery) if _is_enabled(spark) else None
-    if dropped is not None and _our_table(spark, dropped["name"]) is not None:
+    # By its path a table has no entry to drop; and the name stays as it was quoted.
+    access = _named(spark, dropped["name"]) if dropped is not None else None
+    if dropped is not None and access is not None and access.name is not None:
         drop_table(spark, dropped["name"])
         sqlQuery = f"drop table if exists {dropped['name']}"
     return original(spark, sqlQuery, *args, **kwargs)
 
 
-def _our_table(spark: SparkSession, name: str) -> CatalogTable | None:
+def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
+    """`table` of a session, or of a reader with its options."""
+    spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
+    access = _named(spark, tableName) if _is_enabled(spark) else None
+    return original(self, tableName) if access is None else read(spark, access.url, **options)  # type: ignore[arg-type]
+
+
+def _named(spark: SparkSession, name: str) -> TableAccess | None:
+    """A table of ours; None where Spark is to answer, also to what is no name, or one of another catalog."""
     try:
-        entry = find_table(spark, name)
+        return named_access(spark, name)
     except AlluviumError:
-        # No name, or one of another catalog: Spark says so.
         return None
-    return entry if entry is not None and entry.provider in FORMATS else None
-
-
-def _table(original: Callable[..., DataFrame], spark: SparkSession, tableName: str) -> DataFrame:
-    entry = _our_table(spark, tableName) if _is_enabled(spark) else None
-    return original(spark, tableName) if entry is None else read(spark, entry.location)
-
-
-def _read_table(original: Callable[..., DataFrame], reader: DataFrameReader, tableName: str) -> DataFrame:
-    spark = _session(reader)
-    entry = _our_table(spark, tableName) if _is_enabled(spark) else None
-    return original(reader, tableName) if entry is None else read(spark, entry.location, **_said(reader).options)  # type: ignore[arg-type]
 
 
 def _ours(owner: DataFrameReader | DataFrameWriter, name: str | None) -> bool:
