@@ -20,13 +20,22 @@ from typing import Any
 
 import fastavro
 import pyarrow as pa
+from fastavro.schema import SchemaParseException
 
+from alluvium.codecs.avro_schema import RecordShape, measure_schema
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.storage.varint import read_signed, read_unsigned
 
 MAGIC = b"Obj\x01"
 _SYNC = 16
 _STREAM_CODECS = {"zstandard": "zstd", "bzip2": "bz2"}
+#: Bounds on what a few bytes may become. Writers make blocks of 16 kB to some MB.
+_MAX_SCHEMA_BYTES = 16 << 20
+_MAX_BLOCK_BYTES = 256 << 20
+_MAX_EXPANSION = 100
+_PIECE_BYTES = 1 << 20
+#: Records of a file that take no bytes of it.
+_MAX_EMPTY_RECORDS = 1_000_000
 
 
 def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
@@ -42,11 +51,10 @@ def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
     """
     with _naming(path):
         header, position = _header(data)
-        codec = header.get("avro.codec", b"null").decode()
-        schema = json.loads(header["avro.schema"])
+        schema, shape = _schema(header)
         plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
-        reader = fastavro.reader(io.BytesIO(_transcoded(data, position, codec, plain)))
-        return schema, list(reader)
+        blocks = _plain_blocks(data, position, header, shape)
+        return schema, list(fastavro.reader(io.BytesIO(_container(plain, blocks))))
 
 
 def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]:
@@ -58,10 +66,8 @@ def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]
     """
     with _naming(path):
         header, position = _header(data)
-        codec = header.get("avro.codec", b"null").decode()
-        sync = data[position : position + _SYNC]
-        blocks = _blocks(data, position + _SYNC, sync)
-        return header["avro.schema"], [(count, _decompressed(block, codec)) for count, block in blocks]
+        _, shape = _schema(header)
+        return header["avro.schema"], list(_plain_blocks(data, position, header, shape))
 
 
 def parse_schema(text: bytes) -> Any:
@@ -77,8 +83,15 @@ def _naming(path: str) -> Iterator[None]:
     except (CorruptTable, UnsupportedFeature) as error:
         error.path = path
         raise
-    except (ValueError, EOFError, IndexError, KeyError, TypeError, StopIteration, OSError, zlib.error) as error:
+    except _FOREIGN as error:
         raise _damaged(str(error) or type(error).__name__, path) from None
+
+
+#: What the decoders raise at bytes that are none of theirs, or are made to be too much.
+_FOREIGN = (
+    ValueError, EOFError, LookupError, TypeError, StopIteration, OSError, OverflowError, MemoryError, RecursionError,
+    zlib.error, pa.ArrowException, SchemaParseException,
+)  # fmt: skip
 
 
 #: Records of a block, which readers decompress at once.
@@ -169,14 +182,40 @@ def _physical(node: Any) -> Any:
     return node
 
 
-def _transcoded(data: bytes, position: int, codec: str, header: dict[str, bytes]) -> bytes:
-    """The same container with another header and blocks that are not compressed."""
-    sync = data[position : position + _SYNC]
+def _schema(header: Mapping[str, bytes]) -> tuple[Any, RecordShape]:
+    """The writer's schema, once it is known that decoding by it comes to an end."""
+    text = header["avro.schema"]
+    if len(text) > _MAX_SCHEMA_BYTES:
+        raise _damaged(f"its schema has {len(text)} bytes")
+    schema = json.loads(text)
+    return schema, measure_schema(schema)
+
+
+def _container(header: Mapping[str, bytes], blocks: Iterator[tuple[int, bytes]]) -> bytes:
+    """A container of blocks that are not compressed."""
+    sync = bytes(_SYNC)
     parts = [MAGIC, *_map(header), sync]
-    for count, block in _blocks(data, position + _SYNC, sync):
-        plain = _decompressed(block, codec)
+    for count, plain in blocks:
         parts += [_format_signed(count), _format_signed(len(plain)), plain, sync]
     return b"".join(parts)
+
+
+def _plain_blocks(
+    data: bytes, position: int, header: Mapping[str, bytes], shape: RecordShape
+) -> Iterator[tuple[int, bytes]]:
+    """Numbers of records and their bytes; what is told of them is checked against what is there."""
+    codec = header.get("avro.codec", b"null").decode()
+    sync = data[position : position + _SYNC]
+    if len(sync) < _SYNC:
+        raise _damaged("its header is cut off")
+    room, empty_records = _MAX_BLOCK_BYTES + _MAX_EXPANSION * len(data), 0
+    for count, block in _blocks(data, position + _SYNC, sync):
+        plain = _decompressed(block, codec, min(room, _MAX_BLOCK_BYTES))
+        room -= len(plain)
+        empty_records += count if shape.min_bytes == 0 else 0
+        if count < 0 or count * shape.min_bytes > len(plain) or empty_records > _MAX_EMPTY_RECORDS:
+            raise _damaged(f"a block of {len(plain)} bytes is said to hold {count} records")
+        yield count, plain
 
 
 def _blocks(data: bytes, position: int, sync: bytes) -> Iterator[tuple[int, bytes]]:
@@ -190,18 +229,38 @@ def _blocks(data: bytes, position: int, sync: bytes) -> Iterator[tuple[int, byte
         position += _SYNC
 
 
-def _decompressed(block: bytes, codec: str) -> bytes:
+def _decompressed(block: bytes, codec: str, most: int) -> bytes:
+    """The bytes of a block, at most so many."""
     if codec == "null":
         return block
     if codec == "deflate":
-        return zlib.decompress(block, -15)
+        inflater = zlib.decompressobj(wbits=-15)
+        plain = inflater.decompress(block, most)
+        if not inflater.eof and (inflater.unconsumed_tail or len(plain) == most):
+            raise _too_large(most)
+        if not inflater.eof:
+            raise _damaged("a block is cut off")
+        return plain
     if codec == "snappy":
         # "Each compressed block is followed by the 4-byte, big-endian CRC32 checksum of the uncompressed data".
         size, _ = read_unsigned(block, 0)
+        if size > most:
+            raise _too_large(most)
         return bytes(pa.decompress(block[:-4], size, "snappy", asbytes=True))
     if codec in _STREAM_CODECS:
-        return bytes(pa.CompressedInputStream(pa.BufferReader(block), _STREAM_CODECS[codec]).read())
+        pieces, total = [], 0
+        stream = pa.CompressedInputStream(pa.BufferReader(block), _STREAM_CODECS[codec])
+        while piece := stream.read(_PIECE_BYTES):
+            total += len(piece)
+            if total > most:
+                raise _too_large(most)
+            pieces.append(piece)
+        return b"".join(pieces)
     raise UnsupportedFeature(f"Avro blocks compressed by {codec!r}", code="unsupported-codec", features=(codec,))
+
+
+def _too_large(most: int) -> CorruptTable:
+    return _damaged(f"a block grows to more than {most} bytes, which no writer makes of so few")
 
 
 def _piece(data: bytes, position: int) -> tuple[bytes, int]:
