@@ -6,7 +6,8 @@
     |- CorruptTable         fix the table: the path and version say where it breaks the specification
     |- CommitConflict       somebody else won: look at `.conflicts`, then retry
     |- CommitUnknown        the outcome could not be learnt: inspect the table before retrying
-    `- NotFound             the table, version, tag or file does not exist
+    |- NotFound             the table, version, tag or file does not exist
+    `- StorageError         the store failed, or could not be reached: check it, then retry
 
 Every error has a stable `.code` (for programs), typed attributes that say where, and a message for
 people: what happened, where, and `hint:` how to mend it. Nothing else leaves the library.
@@ -21,7 +22,7 @@ from typing import ClassVar
 
 
 class AlluviumError(Exception):
-    """Root of the tree; raised itself only for failures of the store (code `"storage"`).
+    """Root of the tree.
 
     Args:
         message: What happened, one sentence without a full stop at the end.
@@ -145,6 +146,12 @@ class NotFound(AlluviumError):
     """The table, version, tag, branch or file asked for does not exist."""
 
     default_code = "not-found"
+
+
+class StorageError(AlluviumError):
+    """The store failed (code `"storage"`) or could not be reached (`"store-unreachable"`)."""
+
+    default_code = "storage"
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

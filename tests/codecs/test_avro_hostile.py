@@ -140,7 +140,9 @@ for read in (read_avro, read_blocks):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOMBS)
 def test_small_files_do_not_kill(name: str) -> None:
-    child = subprocess.run((sys.executable, "-c", _CHILD), input=BOMBS[name], capture_output=True, timeout=60, check=False)
+    child = subprocess.run(
+        (sys.executable, "-c", _CHILD), input=BOMBS[name], capture_output=True, timeout=60, check=False
+    )
     assert child.returncode == 0, child.stderr.decode()[-500:]
     by_record, _ = child.stdout.decode().split()
     assert by_record in ("CorruptTable", "UnsupportedFeature")

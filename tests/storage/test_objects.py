@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import socket
+import subprocess
+import sys
+
 import pytest
 from s3_server import S3Bucket
 
-from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.errors import AlluviumError, InvalidRequest, StorageError
 from alluvium.storage.object_options import parse_object_options
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome, Store
@@ -42,9 +47,10 @@ def test_a_store_that_is_gone_is_unknown() -> None:
         {"endpoint": "http://127.0.0.1:9", "access_key_id": "a", "secret_access_key": "b", "max_retries": "0"},
     )
     assert gone.put_if_absent("x", b"1") is PutOutcome.UNKNOWN
-    with pytest.raises(AlluviumError) as caught:
+    with pytest.raises(StorageError) as caught:
         gone.get("x")
-    assert caught.value.code == "storage"
+    assert caught.value.code == "store-unreachable"
+    assert "endpoint" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("fault", [400, 401, 403, 404])
@@ -155,3 +161,76 @@ def test_options_that_cannot_be_understood(options: dict[str, str], code: str, h
         open_store("s3://bucket/t", options)
     assert caught.value.code == code
     assert hint in str(caught.value)
+
+
+_FORKED = """
+import os, sys, json
+from alluvium.storage.open import open_store
+from alluvium.errors import StorageError
+store = open_store("s3://bucket/t", json.loads(sys.argv[1]))
+store.put("x", b"1")
+child = os.fork()
+if child == 0:
+    try:
+        store.get("x")
+    except StorageError as error:
+        os._exit(7 if error.code == "forked-process" else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), store.get("x").decode())
+"""
+
+
+def test_a_forked_process_is_told(s3_options: dict[str, str]) -> None:
+    options = json.dumps(s3_options)
+    done = subprocess.run((sys.executable, "-c", _FORKED, options), capture_output=True, timeout=60, check=False)
+    assert done.stdout.split() == [b"7", b"1"], done.stderr.decode()[-500:]
+
+
+_INTERRUPTED = """
+import sys, json, threading, os, signal, time
+from alluvium.storage.open import open_store
+from alluvium.storage.parallel import map_parallel
+store = open_store("s3://bucket/t", json.loads(sys.argv[1]))
+for ask in (lambda: store.get("x"), lambda: map_parallel(store.get, ["x", "y", "z"])):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        ask()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_an_interruption_gets_through_while_a_store_hangs(s3_options: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        options = json.dumps({**s3_options, "fs.s3a.endpoint": endpoint, "timeout": "60s"})
+        # Its end waits for no request either: with what is under way it would last a minute.
+        done = subprocess.run(
+            (sys.executable, "-c", _INTERRUPTED, options), capture_output=True, timeout=30, check=False
+        )
+    assert done.stdout.split() == [b"interrupted"] * 2, done.stderr.decode()[-500:]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"session_token": "hunter2\n"}, "invalid-option"),
+        ({"fs.s3a.access.key": "hun\x00ter2"}, "invalid-option"),
+        ({"endpoint": "http://me:hunter2@127.0.0.1:9"}, "credentials-in-url"),
+    ],
+)
+def test_values_that_cannot_be_sent_are_refused_unseen(options: dict[str, str], code: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store("s3://bucket/t", options)
+    assert caught.value.code == code
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://key:hunter2@bucket/t", "s3a://hunter2@bucket/t", "abfss://c:hunter2@a.dfs.core.windows.net/t"]
+)
+def test_credentials_in_an_address_are_refused_unseen(url: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url)
+    assert caught.value.code == "credentials-in-url"
+    assert "hunter2" not in str(caught.value)

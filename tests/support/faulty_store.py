@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from alluvium.errors import AlluviumError
+from alluvium.errors import StorageError
 from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
 ResultT = TypeVar("ResultT")
@@ -53,7 +53,7 @@ class FaultyStore:
     """Wraps a store and fails the requests that `faults` name. Requests may come from several threads.
 
     A failed `put_if_absent` answers `PutOutcome.UNKNOWN`, as real stores do; any other request raises
-    `AlluviumError` of code `"storage"`.
+    `StorageError`.
 
     Attributes:
         requests: All requests so far, as (verb, path).
@@ -126,7 +126,7 @@ class FaultyStore:
             raise Crash(f"{verb} {path}")
         if lost is not None:
             return lost
-        raise AlluviumError(f"could not {verb} {path!r}: connection lost", code="storage", url=self.url, path=path)
+        raise StorageError(f"could not {verb} {path!r}: connection lost", code="storage", url=self.url, path=path)
 
     def _next_fault(self, verb: str, path: str) -> Fault | None:
         hit: Fault | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 
 from alluvium.api.options import as_of
 from alluvium.api.paimon_view import PaimonView, open_paimon
@@ -59,7 +60,7 @@ def open(
         # Delta first, so that opening a Delta table takes not a request more.
         try:
             snapshot = load_snapshot(store, at_version, at_ms)
-            return Table(replace(snapshot, open_store=lambda other: open_store(other, access)), access)
+            return Table(replace(snapshot, open_store=partial(open_store, storage_options=access)), access)
         except NotFound as error:
             if error.code != "not-a-table" or not is_paimon(store):
                 raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -280,5 +281,5 @@ def open_paimon(
 ) -> PaimonView:
     """The view that `alluvium.open` gives."""
     elsewhere = dict(storage_options)
-    snapshot = load_snapshot(store, at, branch, options, open_elsewhere=lambda url: open_store(url, elsewhere))
+    snapshot = load_snapshot(store, at, branch, options, open_elsewhere=partial(open_store, storage_options=elsewhere))
     return PaimonView(snapshot, storage_options)

@@ -1,11 +1,12 @@
 """`alluvium VERB URL`: the commands, and the one place where errors become exit codes.
 
-Exit codes: 0 done, 1 `doctor` found something, 2 the request failed.
+Exit codes: 0 done, 1 `doctor` found something, 2 the request failed, 3 alluvium itself is at fault.
 """
 
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -13,10 +14,12 @@ import typer
 
 import alluvium
 from alluvium.cli import inspect, maintain
+from alluvium.cli.escapes import printable
 from alluvium.cli.render import print_error
 from alluvium.errors import AlluviumError
 
 FAILED = 2
+DEFECT = 3
 
 app = typer.Typer(
     name="alluvium",
@@ -67,3 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except AlluviumError as error:
         print_error(error)
         sys.exit(FAILED)
+    except Exception:  # noqa: BLE001 # a defect of ours must not look like an answer of `doctor`
+        sys.stderr.write(printable(traceback.format_exc()))
+        sys.stderr.write("this is a defect of alluvium: please report it with the lines above\n")
+        sys.exit(DEFECT)

@@ -18,6 +18,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from alluvium.cli.escapes import json_printable, may_be_formula, printable
 from alluvium.errors import AlluviumError, CommitConflict
 
 Row = Mapping[str, object]
@@ -76,7 +77,7 @@ def print_rows(rows: Sequence[Row], columns: Sequence[Shown], how: Format, *, ti
         console = open_console()
         console.print(_table(rows, columns, title))
         if note:
-            console.print(f"[dim]{escape(note)}[/]")
+            console.print(f"[dim]{escape(printable(note))}[/]")
 
 
 def print_record(record: Row, how: Format, *, title: str = "", texts: Mapping[str, str] | None = None) -> None:
@@ -93,34 +94,49 @@ def print_record(record: Row, how: Format, *, title: str = "", texts: Mapping[st
     elif how is Format.CSV:
         print_csv([{"property": name, "value": value} for name, value in record.items()], ["property", "value"])
     else:
-        grid = Table(box=None, show_header=False, title=title or None, title_style="bold", title_justify="left")
+        grid = Table(
+            box=None,
+            show_header=False,
+            title=escape(printable(title)) or None,
+            title_style="bold",
+            title_justify="left",
+        )
         grid.add_column(style="cyan", no_wrap=True)
         grid.add_column(overflow="fold")
         for name, value in record.items():
             text = (texts or {}).get(name, plain_text(value))
             if text:
-                grid.add_row(name, Text(text))
+                grid.add_row(escape(printable(name)), Text(printable(text)))
         open_console().print(grid)
 
 
 def print_json(value: object) -> None:
     encoded = msgspec.json.format(msgspec.json.encode(value, enc_hook=str), indent=2)
-    sys.stdout.write(encoded.decode() + "\n")
+    sys.stdout.write(json_printable(encoded.decode()) + "\n")
 
 
 def print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    """CSV as it is for programs; where a terminal reads, without what it may act on."""
+    shown = printable if sys.stdout.isatty() else str
     writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([plain_text(row.get(name)) for name in columns] for row in rows)
+    writer.writerow([shown(name) for name in columns])
+    formulas = 0
+    for row in rows:
+        cells = [plain_text(row.get(name)) for name in columns]
+        formulas += sum(map(may_be_formula, cells))
+        writer.writerow([shown(cell) for cell in cells])
+    if formulas:
+        begin = f"{counted(formulas, 'cell')} may be taken for formulas and run by a spreadsheet"
+        open_console(stderr=True).print(Text("note  ", "bold").append(begin, "not bold"), soft_wrap=True)
 
 
 def print_error(error: AlluviumError) -> None:
     """What went wrong, where, and the hint; no traceback."""
     console = open_console(stderr=True)
-    message, _, hint = str(error).partition("\nhint: ")
+    message, _, hint = printable(str(error)).partition("\nhint: ")
     lines = [Text("error ", "bold red").append(message, "not bold red").append(f"  [{error.code}]", "not bold dim")]
     if isinstance(error, CommitConflict):
-        lines += [Text(f"  {c.rule}: version {c.version}: {c.message}", "red") for c in error.conflicts]
+        lines += [Text(printable(f"  {c.rule}: version {c.version}: {c.message}"), "red") for c in error.conflicts]
     if hint:
         lines.append(Text("hint  ", "bold").append(hint, "not bold"))
     for line in lines:
@@ -214,11 +230,17 @@ def values_text(value: object) -> str:
 
 
 def _table(rows: Sequence[Row], columns: Sequence[Shown], title: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_style="bold", title_justify="left", pad_edge=False)
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        title=escape(printable(title)) or None,
+        title_style="bold",
+        title_justify="left",
+        pad_edge=False,
+    )
     for column in columns:
         table.add_column(
-            escape(column.title or column.key), justify="right" if column.right else "left", overflow="fold"
+            escape(printable(column.title or column.key)), justify="right" if column.right else "left", overflow="fold"
         )
     for row in rows:
-        table.add_row(*(Text((c.text or plain_text)(row.get(c.key))) for c in columns))
+        table.add_row(*(Text(printable((c.text or plain_text)(row.get(c.key)))) for c in columns))
     return table

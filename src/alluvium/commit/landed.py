@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alluvium.errors import AlluviumError, NotFound
+from alluvium.errors import NotFound, StorageError
 from alluvium.storage.store import Store
 
 
@@ -21,7 +21,5 @@ def landed(store: Store, path: str, data: bytes) -> bool | None:
         return store.get(path) == data
     except NotFound:
         return None
-    except AlluviumError as error:
-        if error.code != "storage":
-            raise
+    except StorageError:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from alluvium.errors import AlluviumError, InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, StorageError
 
 #: The storage option by which a caller accepts that two writers may overwrite each other's commits.
 ALLOW_UNSAFE_PUT = "allow_unsafe_put"
@@ -13,10 +13,23 @@ def not_found(url: str, path: str) -> NotFound:
     return NotFound(f"{path!r} does not exist", code="file-not-found", url=url, path=path)
 
 
-def storage_error(what: str, url: str, path: str, cause: object, hint: str | None = None) -> AlluviumError:
+def storage_error(what: str, url: str, path: str, cause: object, hint: str | None = None) -> StorageError:
     """The store failed to do `what` (`"read"`, `"write"`, ...) with `path`, because of `cause`."""
     reason = str(cause).partition("\n")[0].strip() or type(cause).__name__
-    return AlluviumError(f"could not {what} {path!r}: {reason}", code="storage", url=url, path=path, hint=hint)
+    return StorageError(f"could not {what} {path!r}: {reason}", code="storage", url=url, path=path, hint=hint)
+
+
+def store_unreachable(what: str, url: str, path: str, cause: Exception) -> StorageError:
+    """The store did not answer at all, or with nothing that could be understood."""
+    reason = str(cause).partition("\n")[0].strip() or type(cause).__name__
+    return StorageError(
+        f"could not {what} {path!r}: the store gave no answer: {reason}",
+        code="store-unreachable",
+        url=url,
+        path=path,
+        hint="check the endpoint, region and network; 'timeout', 'max_retries' and 'retry_timeout_s' of storage_options "
+        "say how long is waited",
+    )
 
 
 def no_put_if_absent(url: str, path: str, reason: str) -> InvalidRequest:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.storage.failures import ALLOW_UNSAFE_PUT
@@ -131,6 +132,7 @@ def parse_object_options(kind: str, options: Mapping[str, str], url: str, accoun
     rest: dict[str, str] = {}
     for raw_name, value in options.items():
         name = _short_name(kind, raw_name, url, account)
+        _ensure_sendable(raw_name, value, url)
         if name in _CLIENT_OPTIONS:
             client[name] = value
         elif name in _RETRY_OPTIONS or name in (ALLOW_UNSAFE_PUT, "path_style_access", "ssl_enabled"):
@@ -148,6 +150,25 @@ def parse_object_options(kind: str, options: Mapping[str, str], url: str, accoun
         else None,
         allow_unsafe_put=parse_flag(ALLOW_UNSAFE_PUT, rest.get(ALLOW_UNSAFE_PUT, "false")),
     )
+
+
+def _ensure_sendable(name: str, value: object, url: str) -> None:
+    """Values go into headers and addresses. They may be secrets, so no error repeats them."""
+    text = str(value)
+    if any(character < " " or character == "\x7f" for character in text):
+        raise InvalidRequest(
+            f"the storage option {name} holds a control character, such as a line break at its end",
+            code="invalid-option",
+            url=url,
+            hint="strip it",
+        )
+    if name.lower() != "proxy_url" and "://" in text and "@" in urlsplit(text).netloc:
+        raise InvalidRequest(
+            f"the storage option {name} has credentials before the @",
+            code="credentials-in-url",
+            url=url,
+            hint="leave them out of the address, and give them as options of their own",
+        )
 
 
 def _short_name(kind: str, raw_name: str, url: str, account: str | None) -> str:

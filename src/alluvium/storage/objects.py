@@ -7,8 +7,8 @@ characters, doubled slashes and dot parts; none of these occurs in the files of 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias, TypeVar
 
 import obstore
 import pyarrow as pa
@@ -16,11 +16,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError,
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
+from alluvium.storage.failures import no_put_if_absent, not_found, storage_error, store_unreachable
 from alluvium.storage.paths import ensure_relative, join, relative_to
 from alluvium.storage.range_file import open_ranges
 from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.waiting import ask_store
 
+ResultT = TypeVar("ResultT")
 Bucket: TypeAlias = "S3Store | GCSStore | AzureStore | MemoryStore"
 
 #: What obstore raises: its own errors, and these of Python's.
@@ -55,7 +57,7 @@ class ObjectStore:
 
     def get(self, path: str) -> bytes:
         try:
-            return bytes(obstore.get(self._bucket, self._key(path)).bytes())
+            return self._ask(lambda: bytes(obstore.get(self._bucket, self._key(path)).bytes()))
         except _FAILURES as error:
             raise self._failure("read", path, error) from error
 
@@ -63,7 +65,9 @@ class ObjectStore:
         if length <= 0:
             return b""  # HTTP has no empty range
         try:
-            return bytes(obstore.get_range(self._bucket, self._key(path), start=start, length=length))
+            return self._ask(
+                lambda: bytes(obstore.get_range(self._bucket, self._key(path), start=start, length=length))
+            )
         except _FAILURES as error:
             # Behind the end there is nothing to read: 416 on HTTP, an error without a status in memory.
             if _status(error) in (416, None) and self.head(path).size <= start:
@@ -72,7 +76,7 @@ class ObjectStore:
 
     def head(self, path: str) -> ObjectInfo:
         try:
-            found = obstore.head(self._bucket, self._key(path))
+            found = self._ask(lambda: obstore.head(self._bucket, self._key(path)))
         except _FAILURES as error:
             raise self._failure("look at", path, error) from error
         return ObjectInfo(path, found["size"], round(found["last_modified"].timestamp() * 1000))
@@ -82,14 +86,14 @@ class ObjectStore:
 
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         try:
-            obstore.put(self._bucket, self._key(path), data)
+            self._ask(lambda: obstore.put(self._bucket, self._key(path), data))
         except _FAILURES as error:
             raise self._failure("write", path, error) from error
 
     def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
         key = self._key(path)
         try:
-            obstore.put(self._bucket, key, data, mode="create", use_multipart=False)
+            self._ask(lambda: obstore.put(self._bucket, key, data, mode="create", use_multipart=False))
         except (AlreadyExistsError, PreconditionError):
             return self._confirm_exists(path)
         except (NotImplementedError, NotSupportedError) as error:
@@ -104,7 +108,7 @@ class ObjectStore:
     def _confirm_exists(self, path: str) -> PutOutcome:
         """S3 also answers 409 where another conditional put is merely under way, and may yet come to nothing."""
         try:
-            obstore.head(self._bucket, self._key(path))
+            self._ask(lambda: obstore.head(self._bucket, self._key(path)))
         except _FAILURES:
             return PutOutcome.UNKNOWN
         return PutOutcome.EXISTS
@@ -121,10 +125,10 @@ class ObjectStore:
             raise no_put_if_absent(self._url, path, "its object store has no conditional put") from cause
         key = self._key(path)
         try:
-            obstore.head(self._bucket, key)
+            self._ask(lambda: obstore.head(self._bucket, key))
         except FileNotFoundError:
             try:
-                obstore.put(self._bucket, key, data, use_multipart=False)
+                self._ask(lambda: obstore.put(self._bucket, key, data, use_multipart=False))
             except _FAILURES as error:
                 return self._unsettled(path, error, _status(error))
             return PutOutcome.DONE
@@ -134,7 +138,7 @@ class ObjectStore:
 
     def move(self, source: str, target: str) -> None:
         try:
-            obstore.rename(self._bucket, self._key(source), self._key(target))
+            self._ask(lambda: obstore.rename(self._bucket, self._key(source), self._key(target)))
         except _FAILURES as error:
             raise self._failure("move", source, error) from error
 
@@ -145,9 +149,9 @@ class ObjectStore:
                 # `offset` is exclusive; the name without its last letter sorts before `start`. The listing also goes
                 # through the directories below, whose keys are dropped here.
                 offset = join(key, start[:-1]) if start[:-1].strip(".") else None  # `.` and `..` are no names
-                found = obstore.list(self._bucket, key or None, offset=offset).collect()
+                found = self._ask(lambda: obstore.list(self._bucket, key or None, offset=offset).collect())
             else:
-                found = obstore.list_with_delimiter(self._bucket, key or None)["objects"]
+                found = self._ask(lambda: obstore.list_with_delimiter(self._bucket, key or None)["objects"])
         except FileNotFoundError:
             return []
         except _FAILURES as error:
@@ -161,7 +165,8 @@ class ObjectStore:
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         try:
-            for chunk in obstore.list(self._bucket, self._key(directory) or None, chunk_size=1000):
+            chunks = iter(obstore.list(self._bucket, self._key(directory) or None, chunk_size=1000))
+            while (chunk := self._ask(lambda: next(chunks, None))) is not None:
                 for meta in chunk:
                     yield self._info(meta)
         except FileNotFoundError:
@@ -171,7 +176,7 @@ class ObjectStore:
 
     def delete(self, path: str) -> None:
         try:
-            obstore.delete(self._bucket, self._key(path))
+            self._ask(lambda: obstore.delete(self._bucket, self._key(path)))
         except FileNotFoundError:
             return
         except _FAILURES as error:
@@ -181,11 +186,14 @@ class ObjectStore:
         keys = [self._key(info.path) for info in self.list_tree(directory)]
         try:
             if keys:
-                obstore.delete(self._bucket, keys)
+                self._ask(lambda: obstore.delete(self._bucket, keys))
         except FileNotFoundError:
             return
         except _FAILURES as error:
             raise self._failure("delete", directory, error) from error
+
+    def _ask(self, request: Callable[[], ResultT]) -> ResultT:
+        return request() if isinstance(self._bucket, MemoryStore) else ask_store(request, self._url)
 
     def _key(self, path: str) -> str:
         return join(self._prefix, ensure_relative(path))
@@ -205,8 +213,10 @@ class ObjectStore:
                 url=self._url,
                 path=path,
             )
-        denied = _status(error) in (401, 403)
-        hint = "check the credentials and the bucket's permissions" if denied else None
+        status = _status(error)
+        if status is None and isinstance(error, BaseError):
+            return store_unreachable(what, self._url, path, error)
+        hint = "check the credentials and the bucket's permissions" if status in (401, 403) else None
         return storage_error(what, self._url, path, error, hint)
 
 

@@ -58,6 +58,7 @@ def open_store(
     text = os.fspath(url)
     options = dict(storage_options or {})
     parts = split_url(text)
+    _ensure_no_secret(parts)
     if parts.scheme in ("", "file"):
         return _open_local(parts, text, options)
     if parts.scheme == "memory":
@@ -75,6 +76,19 @@ def open_store(
         )
     unsafe = parse_flag(ALLOW_UNSAFE_PUT, options.pop(ALLOW_UNSAFE_PUT, "false"))
     return HadoopStore(hadoop, text, options, allow_unsafe_put=unsafe)
+
+
+def _ensure_no_secret(parts: Url) -> None:
+    """An address is shown in errors, plans and histories: keys have no place in it."""
+    user, at, host = parts.authority.rpartition("@")
+    if at and (":" in user or _KINDS.get(parts.scheme) in ("s3", "gcs")):
+        shown = str(Url(parts.scheme, host, parts.path))
+        raise InvalidRequest(
+            f"the address of {shown!r} has credentials before the @",
+            code="credentials-in-url",
+            url=shown,
+            hint="leave them out, and give them as storage_options (access_key_id, secret_access_key, ...)",
+        )
 
 
 def _open_local(parts: Url, text: str, options: dict[str, str]) -> Store:

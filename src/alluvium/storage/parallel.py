@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from typing import TypeVar
+
+from alluvium.storage.waiting import start_daemon
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -25,17 +28,33 @@ def map_parallel(
 
     Raises:
         Exception: What `fn` raised for the earliest item that failed. Items not yet begun are not begun any more;
-            those under way are waited for, so that nothing runs on behind the caller's back.
+            those under way are waited for, so that nothing runs on behind the caller's back, but for an interruption
+            (Ctrl-C), which gets through at once.
     """
     todo = list(items)
     if workers <= 1 or len(todo) <= 1:
         return [fn(item) for item in todo]
-    with ThreadPoolExecutor(min(workers, len(todo)), thread_name_prefix="alluvium-storage") as pool:
-        futures = [pool.submit(fn, item) for item in todo]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:  # also on KeyboardInterrupt
-            for future in futures:
-                future.cancel()
-    # In order, a future that was cancelled comes after the failed one: the pool takes items in order.
-    return [future.result() for future in futures]
+    results: list[Future[ResultT]] = [Future() for _ in todo]
+    waiting, lock, failed = iter(zip(todo, results, strict=True)), threading.Lock(), threading.Event()
+
+    def work() -> None:
+        while not failed.is_set():
+            with lock:
+                taken = next(waiting, None)
+            if taken is None:
+                return
+            item, result = taken
+            try:
+                result.set_result(fn(item))
+            except BaseException as error:  # noqa: BLE001 # raised below, by whoever asked
+                failed.set()
+                result.set_exception(error)
+
+    threads = [start_daemon(work, "alluvium-storage") for _ in range(min(workers, len(todo)))]
+    try:
+        wait(threads)
+    finally:
+        # Also where the wait was interrupted: then nobody waits for what is under way, which a store may hold for long.
+        failed.set()
+    # Items are taken in order, so that those never begun come after the one that failed.
+    return [result.result() for result in results]

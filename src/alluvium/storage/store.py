@@ -30,8 +30,7 @@ class PutOutcome(enum.Enum):
 class Store(Protocol):
     """The objects below one root. Paths are relative, decoded, with `/` between parts.
 
-    Errors: `NotFound` for a missing object; other failures of the store itself are
-    `AlluviumError`s of code `"storage"` that carry the path.
+    Errors: `NotFound` for a missing object; other failures of the store itself are `StorageError`s that carry the path.
     """
 
     @property
