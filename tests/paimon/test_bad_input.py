@@ -208,3 +208,29 @@ def test_expired_snapshots_name_what_exists(readings: Path) -> None:
     assert caught.value.code == "snapshot-expired"
     error = failure(readings, tag="nine")
     assert "noon" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("member", "value"),
+    [
+        ("timeMillis", 1 << 62),
+        ("timeMillis", -(1 << 70)),
+        ("totalRecordCount", 1 << 64),
+        ("watermark", 10**30),
+        ("id", 1 << 63),
+    ],
+)
+def test_numbers_that_java_cannot_hold(readings: Path, member: str, value: int) -> None:
+    for file in (readings / "snapshot").glob("snapshot-*"):
+        file.write_text(json.dumps({**json.loads(file.read_text()), member: value}))
+    assert failure(readings).code == "invalid-snapshot"
+
+
+def test_a_schema_of_no_calendar_and_without_options(readings: Path) -> None:
+    file = readings / "schema" / "schema-0"
+    document = json.loads(file.read_text())
+    file.write_text(json.dumps({**document, "timeMillis": 1 << 62}))
+    assert failure(readings).code == "invalid-schema"
+    del document["options"]
+    file.write_text(json.dumps(document))
+    assert alluvium.open(str(readings)).system("schemas").to_pylist()[0]["options"] == "{}"

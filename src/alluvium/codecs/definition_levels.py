@@ -31,7 +31,7 @@ def null_collections(footer: bytes, paths: list[Path]) -> dict[Path, int]:
     """
     try:
         return _null_collections(footer, paths)
-    except (IndexError, KeyError, TypeError, AssertionError, RecursionError, StopIteration) as error:
+    except (LookupError, TypeError, ValueError, AssertionError, RecursionError, StopIteration, OverflowError) as error:
         raise CorruptTable(f"the footer of a Parquet file is damaged: {error!r}", code="damaged-file") from None
 
 

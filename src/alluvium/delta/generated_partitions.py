@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -325,13 +325,22 @@ class DerivedStatistics:
             codes = pc.add(pc.multiply(codes, len(encoded.dictionary) + 1), encoded.indices.cast(pa.int64()))
             codes = codes.dictionary_encode().indices.cast(pa.int64())
         first = pc.index_in(pa.array(range((pc.max(codes).as_py() or 0) + 1 if len(codes) else 0)), value_set=codes)
-        bounds = [_safely(origin, tuple(row.values())) for row in values.take(first).to_pylist()]
+        bounds = [_safely(origin, row) for row in _python_rows(values.take(first))]
         arrow_type = to_arrow(origin.type)
         low, high = (pa.array([b and b[side] for b in bounds], arrow_type).take(codes) for side in (0, 1))
         present = pa.repeat(pa.scalar(False), self.num_files)
         for column in values.columns:
             present = pc.or_(present, column.is_valid().combine_chunks())
         return low, high, present
+
+
+def _python_rows(values: pa.Table) -> Iterator[tuple[object, ...]]:
+    """One tuple a row; null stands for what Python's calendar cannot hold, of which nothing is known then."""
+    for place in range(values.num_rows):
+        try:
+            yield tuple(column[place].as_py() for column in values.columns)
+        except (ValueError, OverflowError):
+            yield (None,)
 
 
 def _safely(origin: Origin, values: tuple[object, ...]) -> _Bounds:

@@ -5,10 +5,17 @@ Specification: `org.apache.paimon.Snapshot`, `org.apache.paimon.manifest.Manifes
 
 from __future__ import annotations
 
+from typing import Annotated, TypeAlias
+
 import msgspec
 import pyarrow as pa
 
 from alluvium.errors import CorruptTable
+
+#: Java's `long`; JSON's numbers have no bounds.
+Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+#: Milliseconds since 1970 UTC of the years 1 to 9999: those of which a calendar can be asked.
+Millis: TypeAlias = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000, le=253_402_300_799_999)]
 
 
 class SnapshotDocument(msgspec.Struct, frozen=True, rename="camel"):
@@ -17,28 +24,28 @@ class SnapshotDocument(msgspec.Struct, frozen=True, rename="camel"):
     "No version" means 1; fields that a newer writer adds are ignored.
     """
 
-    id: int
-    schema_id: int
+    id: Long
+    schema_id: Long
     base_manifest_list: str
     delta_manifest_list: str
     commit_user: str
-    commit_identifier: int
+    commit_identifier: Long
     commit_kind: str
-    time_millis: int
-    version: int | None = None
-    base_manifest_list_size: int | None = None
-    delta_manifest_list_size: int | None = None
+    time_millis: Millis
+    version: Long | None = None
+    base_manifest_list_size: Long | None = None
+    delta_manifest_list_size: Long | None = None
     changelog_manifest_list: str | None = None
-    changelog_manifest_list_size: int | None = None
+    changelog_manifest_list_size: Long | None = None
     index_manifest: str | None = None
-    log_offsets: dict[str, int] | None = None
-    total_record_count: int | None = None
-    delta_record_count: int | None = None
-    changelog_record_count: int | None = None
-    watermark: int | None = None
+    log_offsets: dict[str, Long] | None = None
+    total_record_count: Long | None = None
+    delta_record_count: Long | None = None
+    changelog_record_count: Long | None = None
+    watermark: Long | None = None
     statistics: str | None = None
     properties: dict[str, str] | None = None
-    next_row_id: int | None = None
+    next_row_id: Long | None = None
     tag_create_time: object = None
     tag_time_retained: object = None
 

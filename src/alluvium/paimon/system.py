@@ -144,7 +144,7 @@ def _schemas(snapshot: Snapshot) -> pa.Table:
                 "fields": _json(document["fields"]),
                 "partition_keys": _json(list(schema.partition_keys)),
                 "primary_keys": _json(list(schema.primary_keys)),
-                "options": _json(document["options"]),
+                "options": _json(document.get("options") or {}),
                 "comment": schema.comment,
                 "update_time": schema.time_millis,
             }

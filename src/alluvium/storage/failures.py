@@ -27,7 +27,7 @@ def store_unreachable(what: str, url: str, path: str, cause: Exception) -> Stora
         code="store-unreachable",
         url=url,
         path=path,
-        hint="check the endpoint, region and network; 'timeout', 'max_retries' and 'retry_timeout_s' of storage_options "
+        hint="check the endpoint, region and network; storage_options (timeout, max_retries, retry_timeout_s) "
         "say how long is waited",
     )
 

@@ -21,6 +21,7 @@ from alluvium.paimon.schema.evolve import Draft, evolve
 from alluvium.paimon.schema.keys import normalize_keys
 from alluvium.paimon.schema.type_json import format_field, parse_field
 from alluvium.paimon.schema.types import DataField, NeutralValue, field_ids, highest_field_id
+from alluvium.paimon.spec import Millis
 from alluvium.schema.types import JsonValue
 
 #: The version that is written.
@@ -41,7 +42,7 @@ class SchemaFile(msgspec.Struct, frozen=True, rename="camel"):
     primary_keys: list[str] | None = None
     options: dict[str, str | int | float | bool] | None = None
     comment: str | None = None
-    time_millis: int | None = None
+    time_millis: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
