@@ -190,3 +190,23 @@ def test_ranges_of_a_store_take_no_more_memory_than_the_file_has(tmp_path) -> No
 def test_addresses_that_users_give_are_their_own_affair(tmp_path) -> None:
     with pytest.raises(InvalidRequest):
         alluvium.open("http://127.0.0.1:1/table")
+
+
+@pytest.mark.parametrize("scheme", ["http", "https", "ftp", "jar", "webhdfs", "har", "nullscan"])
+@pytest.mark.parametrize("root", ["/data/t", "s3a://bucket/t", "hdfs://name/t"])
+def test_a_store_that_holds_no_tables_is_not_asked(root: str, scheme: str) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        ensure_same_side(root, f"{scheme}://127.0.0.1:1/x.parquet")
+    assert caught.value.code == "unreachable-file"
+
+
+def test_the_tables_own_store_is_asked_whatever_it_is() -> None:
+    ensure_same_side("ofs://om/t", "ofs://om/other/x.parquet")
+    ensure_same_side("/data/t", "s3://bucket/x.parquet")
+
+
+def test_a_plan_does_not_leave_for_the_web(build) -> None:
+    """An engine gets plans only, and would go wherever they say."""
+    root = build().commit(2, add("http://127.0.0.1:1/x.parquet", 10)).write()
+    with pytest.raises(UnsupportedFeature):
+        plan_scan(load_snapshot(open_store(root)))

@@ -26,8 +26,8 @@ from alluvium.errors import CorruptTable
 from alluvium.expr.prune import Decision, decide
 from alluvium.expr.tree import Expression, column_paths
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
-from alluvium.storage.elsewhere import ensure_same_side
-from alluvium.storage.paths import decode_uri_paths, is_near
+from alluvium.storage.elsewhere import ensure_all_same_side
+from alluvium.storage.paths import decode_uri_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +166,7 @@ def plan_files(
         for f in config.schema.fields
     )
     files = _scan_files(snapshot, chosen)
-    if not is_near(snapshot.store.url):
-        local = pc.match_substring_regex(files["path"], "(?i)^(file|memory):/")
-        for path in files["path"].filter(local).slice(0, 1).to_pylist():
-            ensure_same_side(snapshot.store.url, path)
+    ensure_all_same_side(snapshot.store.url, files["path"])
     plan = ScanPlan(
         root=snapshot.store.url,
         parts=(ScanPart("files", files, "parquet", config.data_columns, output),),

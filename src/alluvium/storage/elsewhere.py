@@ -4,9 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.storage import paths
 from alluvium.storage.store import Store
+
+#: Schemes of stores that hold tables. Hadoop knows more of them, `http` among them: whoever follows one there makes a
+#: request in the reader's name, to wherever the table's log says.
+_STORES = frozenset(
+    {
+        "",
+        "file",
+        "memory",
+        "s3",
+        "s3a",
+        "s3n",
+        "gs",
+        "gcs",
+        "az",
+        "azure",
+        "abfs",
+        "abfss",
+        "wasb",
+        "wasbs",
+        "hdfs",
+        "viewfs",
+    }
+)
 
 
 def locate(store: Store, open_store: Callable[[str], Store], address: str) -> tuple[Store, str]:
@@ -46,11 +72,40 @@ def ensure_same_side(root: str, address: str) -> None:
 
     Raises:
         CorruptTable: `path-escapes-root`.
+        UnsupportedFeature: The address is of a kind of store that is neither the table's own nor one that holds tables
+            (`unreachable-file`).
     """
-    if paths.is_absolute(address) and not paths.is_near(root) and paths.is_near(address):
+    if not paths.is_absolute(address):
+        return
+    if not paths.is_near(root) and paths.is_near(address):
         raise CorruptTable(
             f"a table that is not on this machine names a file of this machine: {address!r}",
             code="path-escapes-root",
             path=address,
             hint="the log was tampered with, or the table was copied from a local disk by a shallow clone",
         )
+    scheme = paths.split_url(address).scheme
+    if scheme not in _STORES and scheme != paths.split_url(root).scheme:
+        raise UnsupportedFeature(
+            f"the table names a file at {scheme}:, where no table's files are looked for: {address!r}",
+            code="unreachable-file",
+            path=address,
+            hint="the log was tampered with, or the file was registered by a tool of its own: copy it into the table",
+        )
+
+
+def ensure_all_same_side(root: str, addresses: pa.ChunkedArray) -> None:
+    """`ensure_same_side` of many files: each kind of store that they name is looked at once.
+
+    Args:
+        root: Of the table.
+        addresses: Of its files; relative ones, and those of the table's own file system, name no store.
+
+    Raises:
+        CorruptTable: `path-escapes-root`.
+        UnsupportedFeature: `unreachable-file`.
+    """
+    schemes = pc.struct_field(pc.extract_regex(addresses, r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/"), "scheme")
+    for scheme in pc.unique(schemes).drop_null().to_pylist():
+        first = pc.index(schemes, scheme).as_py()
+        ensure_same_side(root, addresses[first].as_py())
