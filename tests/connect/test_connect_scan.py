@@ -263,3 +263,17 @@ def test_a_missing_file_outside_of_the_table_is_our_error(connect, write_table, 
         with pytest.raises(NotFound) as caught:
             frame.collect()
         assert caught.value.code == "missing-file" and str(caught.value.path).endswith("/b.parquet")
+
+
+@pytest.mark.parametrize(
+    ("relations", "looked_up"), [(0, 0), (0, 100), (100, 100)], ids=["joined", "looked up", "literals"]
+)
+def test_paths_that_are_not_tidy(connect, write_table, monkeypatch, relations: int, looked_up: int):
+    """Hadoop drops doubled slashes and dots where it makes a path of a text: `_metadata.file_path` has them no more."""
+    monkeypatch.setattr(connect_constants, "_MAX_RELATIONS", relations)
+    monkeypatch.setattr(connect_constants, "_MAX_LOOKED_UP", looked_up)
+    names = ["./f 1.parquet", "a//b.parquet", "c/./d.parquet", "plain.parquet"]
+    url = write_table(names, numbered(4), [{"p": str(n)} for n in range(4)])
+    rows = alluvium.read(connect, url)
+    assert sorted((r["x"], r["p"]) for r in rows.collect()) == [(n, str(n // 2)) for n in range(8)]
+    assert rows.count() == 8

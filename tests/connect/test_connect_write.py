@@ -6,7 +6,11 @@ import datetime as dt
 import json
 from pathlib import Path
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import alluvium
@@ -31,11 +35,13 @@ def ids(url: str, where: str | None = None) -> list[int]:
     return sorted(alluvium.open(url).to_arrow(where=where)["id"].to_pylist())
 
 
-def create(url: str, schema: list[dict[str, object]], configuration: dict[str, str], writer: int = 7) -> None:
+def create(
+    url: str, schema: list[dict[str, object]], configuration: dict[str, str], writer: int = 7, reader: int = 1
+) -> None:
     log = Path(url) / "_delta_log"
     log.mkdir(parents=True)
     actions = [
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}},
+        {"protocol": {"minReaderVersion": reader, "minWriterVersion": writer}},
         {
             "metaData": {
                 "id": "made",
@@ -171,3 +177,53 @@ def test_a_server_with_other_disks(tmp_path: Path):
     (tmp_path / "part-1" / "_SUCCESS").touch()
     ensure_seen(store, plan)
     assert not (tmp_path / "part-1" / "_SUCCESS").exists()
+
+
+def test_rows_that_lie_in_the_session(connect, url: str):
+    """Rows of `createDataFrame` above some size, and checkpoints, are kept by the server for one session alone."""
+    many = pd.DataFrame({"id": range(200_000), "text": ["some text"] * 200_000})
+    assert alluvium.write(connect.createDataFrame(many), url).version == 0
+    checkpointed = connect.range(3).selectExpr("id - 3 as id", "'x' as text").localCheckpoint()
+    alluvium.write(checkpointed.union(checkpointed), url, mode="append")
+    rows = alluvium.open(url).to_arrow()
+    assert rows.num_rows == 200_006
+    assert sorted(rows["id"].to_pylist())[:6] == [-3, -3, -2, -2, -1, -1]
+    assert connect.conf.get(SETTING) == "INT96"
+
+
+def test_a_batch_of_a_stream(connect, tmp_path: Path):
+    """`foreachBatch` hands a frame that only the stream's session has."""
+    target = str(tmp_path / "target")
+    connect.range(5).write.parquet(str(tmp_path / "source"))
+
+    def store(batch: DataFrame, number: int) -> None:
+        alluvium.write(batch, target, mode="append", txnAppId="stream", txnVersion=number)
+
+    stream = connect.readStream.schema("id long").parquet(str(tmp_path / "source")).writeStream.foreachBatch(store)
+    query = stream.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True).start()
+    assert query.awaitTermination(120)
+    assert query.exception() is None
+    assert ids(target) == [0, 1, 2, 3, 4]
+
+
+def test_a_table_mapped_by_id_is_copied_in_a_session_that_never_read_one(connect, url: str, tmp_path: Path):
+    """The columns of its files are found by number alone, in the session that sends the plan."""
+    mapping = {"delta.columnMapping.mode": "id", "delta.columnMapping.maxColumnId": "2"}
+    marked = [
+        field(name, **{"delta.columnMapping.id": n, "delta.columnMapping.physicalName": f"col-{n}"})
+        for n, name in enumerate(("id", "b"), 1)
+    ]
+    create(url, marked, mapping, writer=5, reader=2)
+    schema = pa.schema([pa.field(f"other{n}", pa.int64(), metadata={"PARQUET:field_id": str(n)}) for n in (1, 2)])
+    pq.write_table(pa.table([[1, 2], [10, 20]], schema=schema), f"{url}/f.parquet")
+    added = {"path": "f.parquet", "partitionValues": {}, "size": Path(url, "f.parquet").stat().st_size}
+    entry = json.dumps({"add": {**added, "modificationTime": 0, "dataChange": True}})
+    Path(url, "_delta_log", f"{1:020}.json").write_text(entry)
+    fresh = connect.newSession()
+    try:
+        assert fresh.conf.get("spark.sql.parquet.fieldId.read.enabled") == "false"
+        alluvium.write(alluvium.read(fresh, url), str(tmp_path / "copy"))
+    finally:
+        fresh.client.release_session()
+        fresh.client.close()
+    assert alluvium.open(str(tmp_path / "copy")).to_arrow().to_pydict() == {"id": [1, 2], "b": [10, 20]}

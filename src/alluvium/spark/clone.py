@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,9 +15,9 @@ from alluvium.spark.session import capabilities, is_connect
 #: Since this version a Connect server copies sessions.
 _CLONES_SINCE = (4, 1)
 _changing_settings = threading.RLock()
-
-#: The same query, to be run with other settings.
-Take = Callable[[DataFrame], DataFrame]
+#: Relations that lie in a session of the server, where no copy of the session has them: rows of `createDataFrame` above
+#: a size, checkpoints, the batch of a stream.
+_KEPT_ON_SERVER = frozenset({"cached_local_relation", "chunked_cached_local_relation", "cached_remote_relation"})
 
 
 class PrivateSession:
@@ -47,22 +47,41 @@ class PrivateSession:
 
 
 @contextmanager
-def with_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[Take]:
-    """What moves queries of a session, classic or Connect, into one that has settings of ours, until the block ends."""
+def with_settings(df: DataFrame, settings: Mapping[str, str]) -> Iterator[DataFrame]:
+    """The same query, classic or Connect, in a session that has settings of ours until the block ends."""
+    spark = df.sparkSession
     if not is_connect(spark):
-        yield PrivateSession(spark, settings).take
-    elif capabilities(spark).version >= _CLONES_SINCE and hasattr(spark, "cloneSession"):
+        yield PrivateSession(spark, settings).take(df)
+    elif capabilities(spark).version >= _CLONES_SINCE and hasattr(spark, "cloneSession") and not _is_bound(df):
         with _cloned_on_server(spark) as clone:
             _set(clone, settings)
-            yield lambda df: _rebuilt(df, clone)
+            yield _rebuilt(df, clone)
     else:
         with _changing_settings:
             before = {key: spark.conf.get(key, None) for key in settings}
             _set(spark, settings)
             try:
-                yield lambda df: df
+                yield df
             finally:
                 _set(spark, before)
+
+
+def _is_bound(df: Any) -> bool:
+    """Whether a Connect query takes rows that only its own session has on the server."""
+    return _names_any(df._plan.to_proto(df.sparkSession.client), _KEPT_ON_SERVER)
+
+
+def _names_any(message: Any, names: frozenset[str]) -> bool:
+    """Whether a message of Protocol Buffers, or one within, has one of these fields."""
+    waiting = [message]
+    while waiting:
+        for descriptor, value in waiting.pop().ListFields():
+            if descriptor.name in names:
+                return True
+            if descriptor.message_type is not None:
+                parts = value.values() if isinstance(value, Mapping) else value if descriptor.is_repeated else (value,)
+                waiting.extend(part for part in parts if hasattr(part, "ListFields"))
+    return False
 
 
 @contextmanager

@@ -87,8 +87,8 @@ def write_files(
     if plan.derived or plan.numbered or plan.file_format != "parquet":
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
     try:
-        with with_settings(spark, {**_SETTINGS, **_rebalance_settings(plan)}) as take:
-            return _write(take(df), plan, open_store)
+        with with_settings(df, {**_SETTINGS, **_rebalance_settings(plan)}) as rows:
+            return _write(rows, plan, open_store)
     except AnalysisException as error:
         raise _invalid(error, plan.root) from error
     except (PySparkException, Py4JJavaError) as error:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.conf import RuntimeConf
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
@@ -67,15 +68,15 @@ def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
     return reduce(lambda one, other: one.union(other), frames)
 
 
-def ensure_settings(spark: SparkSession, plan: ScanPlan) -> None:
+def ensure_settings(conf: RuntimeConf, plan: ScanPlan) -> None:
     """Makes the server find columns by number where the plan does.
 
-    It is a setting of the session: the reader has no such option over Connect. It has no effect on schemas that carry
-    no numbers.
+    It is a setting of the session that sends the plan: the reader has no such option over Connect. It has no effect on
+    schemas that carry no numbers.
     """
     by_id = any(FIELD_ID in f.metadata for part in plan.parts for f in part.read_schema.fields)
-    if by_id and str(spark.conf.get(_READ_BY_ID)).lower() != "true":
-        spark.conf.set(_READ_BY_ID, "true")
+    if by_id and str(conf.get(_READ_BY_ID)).lower() != "true":
+        conf.set(_READ_BY_ID, "true")
 
 
 def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:

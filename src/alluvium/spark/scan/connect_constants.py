@@ -22,7 +22,7 @@ from alluvium.spark.scan.names import quote, unused_name
 from alluvium.spark.scan.rows import FileGroups
 from alluvium.spark.text_lengths import padded_char
 from alluvium.spark.types import to_spark
-from alluvium.storage.paths import encode_uri_paths
+from alluvium.storage.paths import encode_uri_paths, split_url
 
 #: Relations that a part is read as at most; one more scan costs less than the join up to about here.
 _MAX_RELATIONS = 8
@@ -31,6 +31,7 @@ _MAX_LOOKED_UP = 128
 _WORD_BITS = 64
 #: What a row raises whose file has another size than the log says. `connect_failures` makes our error of it.
 _WRONG_SIZE = "\nalluvium.errors.CorruptTable: a data file has another size than the log says\n"
+_WRONG_ADDRESS = "\nalluvium.errors.CorruptTable: Spark read a data file under another address than the log's\n"
 
 
 def is_few(groups: FileGroups, constants: Struct) -> bool:
@@ -47,7 +48,7 @@ def is_looked_up(addresses: pa.Array, files: pa.Table, constants: Struct) -> boo
     """
     return (
         files.num_rows <= _MAX_LOOKED_UP
-        and len(pc.unique(addresses)) == files.num_rows
+        and len(pc.unique(_as_listed(addresses))) == files.num_rows
         and all(_is_literal(pc.struct_field(files["constants"], f.name)) for f in constants.fields)
     )
 
@@ -73,7 +74,7 @@ def with_looked_up_constants(
     often = Counter(sizes)
     by_size = {size: row for size, row in zip(sizes, rows, strict=True) if often[size] == 1}
     # Files that are equally large go by their addresses.
-    table = pa.table({"key": encode_uri_paths(addresses.cast(pa.string())), "place": range(files.num_rows)})
+    table = pa.table({"key": _as_listed(addresses), "place": range(files.num_rows)})
     spellings = _both_spellings(table.filter(pa.array([often[size] > 1 for size in sizes], pa.bool_())), "key")
     by_path = {key: rows[place] for key, place in zip(*spellings.to_pydict().values(), strict=True)}
     found = [
@@ -150,14 +151,12 @@ def with_joined_constants(
     file, row, key = (unused_name(name, taken) for name in ("__file", "__row", "__key"))
     metadata = relation.metadataColumn("_metadata")
     by_size = len(pc.unique(files["size"])) == files.num_rows
-    keys = files["size"] if by_size else encode_uri_paths(addresses.cast(pa.string()))
+    keys = files["size"] if by_size else _as_listed(addresses)
     identity = metadata["file_size" if by_size else "file_path"]
     keyed = relation.select("*", identity.alias(file), metadata["row_index"].alias(row))
     table = _constant_table(keys, files, constants, key, deleted_rows)
     small = sf.broadcast(relation.sparkSession.createDataFrame(table if by_size else _both_spellings(table, key)))
-    joined = keyed.join(small, keyed[file] == small[key], "left" if by_size else "inner")
-    if by_size:
-        joined = joined.where(_is_found(key))
+    joined = keyed.join(small, keyed[file] == small[key], "left").where(_is_found(key, by_size))
     if deleted_rows is not None:
         deleted = _is_deleted(sf.col(quote(deleted_rows)), sf.col(quote(row)))
         joined = joined.where(deleted if keeps_deleted else ~deleted)
@@ -165,10 +164,11 @@ def with_joined_constants(
     return joined.select(*(quote(name) for name in data.names), *shown)
 
 
-def _is_found(key: str) -> Column:
-    """Raises for a row of a file whose size no file of the plan has: an inner join would lose it without a word."""
+def _is_found(key: str, by_size: bool) -> Column:
+    """Raises for a row of a file that no file of the plan is: an inner join would lose it without a word."""
     # A condition that is nondeterministic keeps Spark from making the left join an inner one.
-    raises = (sf.spark_partition_id() >= sf.lit(0)) & sf.raise_error(sf.lit(_WRONG_SIZE)).cast("boolean")
+    problem = sf.lit(_WRONG_SIZE if by_size else _WRONG_ADDRESS)
+    raises = (sf.spark_partition_id() >= sf.lit(0)) & sf.raise_error(problem).cast("boolean")
     return sf.col(quote(key)).isNotNull() | raises
 
 
@@ -190,6 +190,19 @@ def _constant_table(keys: pa.Array, files: pa.Table, constants: Struct, key: str
     if deleted_rows is not None:
         table = table.append_column(deleted_rows, _words(pc.struct_field(files["constants"], deleted_rows)))
     return table
+
+
+def _as_listed(addresses: pa.Array) -> pa.Array:
+    """Addresses as `_metadata.file_path` has them: escaped, and without the doubled slashes and dots that Hadoop drops
+    when it makes a path of a text.
+    """
+    plain = addresses.cast(pa.string())
+    untidy = pc.match_substring_regex(plain, r"[^:/]//|:////|/\.")
+    if pc.any(untidy).as_py():
+        tidied = pa.array([str(split_url(text)) for text in plain.filter(untidy).to_pylist()], pa.string())
+        tidied = pc.replace_substring_regex(tidied, "^file:/+", "file:///")
+        plain = pc.replace_with_mask(plain, untidy, tidied)
+    return encode_uri_paths(plain)
 
 
 def _both_spellings(table: pa.Table, key: str) -> pa.Table:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import pyspark.sql.connect.proto as proto
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.connect.client import SparkConnectClient
+from pyspark.sql.connect.conf import RuntimeConf
 from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
 from pyspark.sql.connect.plan import LogicalPlan
 from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -96,7 +97,8 @@ class PlannedScan(LogicalPlan):
     def plan(self, session: SparkConnectClient) -> proto.Relation:
         """The node for the server; the files are chosen at the first call."""
         plan = self.choose()
-        ensure_settings(self.table.spark, plan)
+        # The query may have been moved to another session than it was made in (`clone.with_settings`).
+        ensure_settings(RuntimeConf(session), plan)
         with self._answer.lock:
             if self._answer.frame is None:
                 with reading(plan.root):
