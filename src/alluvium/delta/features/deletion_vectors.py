@@ -33,6 +33,8 @@ _PORTABLE, _NATIVE = 1_681_511_377, 1_681_511_376
 _FILE_VERSION = 1
 #: "the (20 characters fixed length) uuid"
 _UUID_LENGTH = 20
+#: Storage type of a vector that stands in the log itself. Read, but not written: see `delta.vector_files`.
+INLINE = "i"
 _FRAME_BYTES = 8  # size before, checksum behind
 #: Bytes between two vectors that are read and thrown away rather than asked for apart.
 _WORTH_READING = 1 << 20
@@ -220,7 +222,7 @@ def load_vectors(
 
 def _locate(vector: DeletionVector, store: Store) -> _Stored | None:
     """Where the vector is stored; None: in the log itself."""
-    if vector.storage_type == "i":
+    if vector.storage_type == INLINE:
         return None
     # "Interpret as `0` if absent for other `storageType`s."
     offset = vector.offset or 0
