@@ -23,6 +23,7 @@ from alluvium.delta.features.deletion_vectors import (
 )
 from alluvium.delta.features.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.scan import data_paths
 from alluvium.delta.snapshot import Snapshot
@@ -137,11 +138,8 @@ def restore(
 
 
 def _keys(files: pa.Table) -> pa.ChunkedArray:
-    """Path and deletion vector of each file as one text: "the primary key [...] for reconciliation"."""
-    vectors = files.column("deletionVector")
-    parts = [pc.struct_field(vectors, name).cast(pa.string()) for name in ("storageType", "pathOrInlineDv", "offset")]
-    filled = [pc.fill_null(part, "") for part in parts]
-    return pc.binary_join_element_wise(files.column("path"), *filled, "\n")
+    """What each file is known by: "identified by their `(path, deletionVector.uniqueId)` primary key"."""
+    return pa.chunked_array([logical_file_keys(batch) for batch in files.to_batches()], pa.string())
 
 
 def _only_files(files: pa.Table) -> pa.Table:
