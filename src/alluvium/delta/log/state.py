@@ -104,15 +104,19 @@ def load_state(
 def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate) -> tuple[LogSegment, LogState]:
     """The newest state, of which only the commits after `state` are read; the same objects if there are none.
 
-    Where those commits have been cleaned up meanwhile, the newest state is read anew.
+    Where those commits have been cleaned up meanwhile, or another table stands in the place of the one that the state
+    is of, the newest state is read anew.
 
     Raises:
         CorruptTable: The new commits have a gap that no checkpoint bridges, or are damaged.
+        NotFound: The table is gone (`not-a-table`).
         UnsupportedFeature: From `ensure_readable`.
     """
     try:
-        commits = list_commits_after(store, state.version)
+        commits = list_commits_after(store, segment)
     except CorruptTable:
+        commits = None
+    if commits is None:
         anew = list_segment(store)
         newest = load_state(store, anew, ensure_readable)
         return newest.segment, newest
@@ -152,6 +156,7 @@ def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], 
         version=state.version + len(commits),
         commits=(*state.segment.commits, *commits),
         timestamp_ms=commits[-1].modified_ms,
+        last=commits[-1],
     )
     _judge(segment, head, actions, ensure_readable)
     return _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
