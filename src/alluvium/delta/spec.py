@@ -15,7 +15,7 @@ from typing import Annotated, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from alluvium.errors import CorruptTable
+from alluvium.delta.lines import DECODE_ERRORS, decode_lines
 from alluvium.schema.types import JsonValue
 
 #: The protocol's Long and Int. Bounded, so that a number that Arrow cannot hold is found with its line.
@@ -304,13 +304,6 @@ _KEYS: Mapping[type, str] = {
 _LINES = msgspec.json.Decoder(Line)
 _ENCODER = msgspec.json.Encoder()
 
-#: What some editors put before UTF-8. "[Parsers] MAY ignore the presence of a byte order mark" (RFC 8259), and the
-#: reference implementation does.
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-#: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-
 
 def parse_actions(data: bytes, *, path: str | None = None, version: int | None = None) -> list[Action]:
     """Reads a log entry. Specification: "Delta Log Entries".
@@ -327,24 +320,9 @@ def parse_actions(data: bytes, *, path: str | None = None, version: int | None =
         CorruptTable: A line is not an action; the message names the line, counted from 1.
     """
     actions: list[Action] = []
-    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
-        if text.strip():
-            actions.extend(_actions_of(parse_line(text, number, path=path, version=version)))
+    for line in decode_lines(data, _LINES, path, version):
+        actions.extend(_actions_of(line))
     return actions
-
-
-def parse_line(text: bytes, number: int, *, path: str | None = None, version: int | None = None) -> Line:
-    """One line of a log entry; arguments and errors as for `parse_actions`."""
-    try:
-        return _LINES.decode(text)
-    except DECODE_ERRORS as error:
-        raise CorruptTable(
-            f"line {number} of the log entry is damaged: {error}",
-            code="damaged-line",
-            path=path,
-            version=version,
-            hint="read a version before it, or restore the file from a copy",
-        ) from None
 
 
 def parse_commit_info(raw: bytes | msgspec.Raw) -> CommitInfo:

@@ -17,11 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import boolean_column, long_column, string_column
+from alluvium.delta.lines import BYTE_ORDER_MARK, DECODE_ERRORS, damaged_line, decode_line, split_lines
 from alluvium.delta.log.columns import Nulls, deletion_vector_column, map_column
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
 from alluvium.delta.spec import (
-    BYTE_ORDER_MARK,
-    DECODE_ERRORS,
     FILES,
     STRING_MAP,
     TOMBSTONES,
@@ -253,33 +252,22 @@ def _has_blank_lines(data: bytes) -> bool:
 
 
 def _count_documents(data: bytes) -> int:
-    return sum(1 for text in data.split(b"\n") if text.strip())
+    return sum(1 for _ in split_lines(data, first=1))
 
 
 def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
     """Finds the line: only now, as blocks that are right need not be looked at line by line."""
     for piece in pieces:
-        for number, text in enumerate(piece.data.split(b"\n"), piece.first_line):
+        for number, text in split_lines(piece.data, piece.first_line):
             try:
-                if text.strip():
-                    _LINES.decode(text)
-            except DECODE_ERRORS as problem:
-                return _damaged_line(number, piece.commit, problem)
+                decode_line(text, _LINES, number, piece.commit.path, _version_of(piece.commit))
+            except CorruptTable as damage:
+                return damage
     first = pieces[0].commit
     return CorruptTable(
         f"the log entry is damaged: {error or 'its lines are not one document each'}",
         code="damaged-line", path=first.path, version=_version_of(first),
     )  # fmt: skip
-
-
-def _damaged_line(number: int, commit: ObjectInfo, problem: Exception) -> CorruptTable:
-    return CorruptTable(
-        f"line {number} of the log entry is damaged: {problem}",
-        code="damaged-line",
-        path=commit.path,
-        version=_version_of(commit),
-        hint="read a version before it, or restore the file from a copy",
-    )
 
 
 def _find_protocol(pieces: list[_Piece]) -> Protocol | None:
@@ -336,7 +324,7 @@ def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_
     except DECODE_ERRORS as error:
         where = next(piece for piece in reversed(pieces) if bytes(raw) in piece.data)
         line = where.first_line + where.data[: where.data.rfind(bytes(raw))].count(b"\n")
-        actions.metadata_damage = _damaged_line(line, where.commit, error)
+        actions.metadata_damage = damaged_line(line, error, where.commit.path, _version_of(where.commit))
 
 
 def _add_batch(order: Sequence[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from alluvium.delta.lines import decode_lines
 from alluvium.delta.log.names import SIDECAR_DIRECTORY
 from alluvium.delta.spec import (
-    DECODE_ERRORS,
     CheckpointMetadata,
     DomainMetadata,
     Metadata,
@@ -66,15 +66,7 @@ def parse_json_head(data: bytes, path: str) -> JsonHead:
     """
     actions: list[Wire] = []
     lists_files = False
-    for number, text in enumerate(data.split(b"\n"), 1):
-        if not text.strip():
-            continue
-        try:
-            line = _HEAD_LINES.decode(text)
-        except DECODE_ERRORS as error:
-            raise CorruptTable(
-                f"line {number} of the checkpoint is damaged: {error}", code="damaged-checkpoint", path=path
-            ) from None
+    for line in decode_lines(data, _HEAD_LINES, path, None):
         lists_files = lists_files or bool(line.add) or bool(line.remove)
         for action in (
             line.txn, line.domain_metadata, line.protocol, line.meta_data, line.row_id_high_water_mark, line.sidecar,

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors
+from alluvium.delta.lines import DECODE_ERRORS, split_lines
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import BYTE_ORDER_MARK, DECODE_ERRORS, Cdc, Wire
+from alluvium.delta.spec import Cdc, Wire
 from alluvium.delta.upkeep.finding import Finding, Level, summed_up
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
@@ -112,7 +113,7 @@ def check_change_data(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _change_files(data: bytes) -> Iterator[tuple[str, int]]:
     """Those below the table's root. A line that does not parse is found by the check of the log."""
-    for text in data.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
+    for _, text in split_lines(data):
         if b'"cdc"' not in text:
             continue
         try:
