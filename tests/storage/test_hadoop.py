@@ -128,10 +128,10 @@ def test_hadoop_reads_what_we_wrote_over_its_own_files(hadoop: HadoopAccess, tmp
     assert _read_by_hadoop(hadoop, tmp_path / "put") == b"ours"
     store.put("put", b"ours again")
     assert _read_by_hadoop(hadoop, tmp_path / "put") == b"ours again"
-    (tmp_path / "deleted").unlink()
+    store.delete("deleted")
     assert store.put_if_absent("deleted", b"ours") is PutOutcome.DONE
     assert _read_by_hadoop(hadoop, tmp_path / "deleted") == b"ours"
-    (tmp_path / "target").unlink()
+    store.delete("target")
     store.move("source", "target")
     assert _read_by_hadoop(hadoop, tmp_path / "target") == b"by hadoop, source"
     store.delete("target")

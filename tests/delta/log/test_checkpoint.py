@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 
 import msgspec
@@ -289,3 +290,24 @@ def test_many_row_groups(log) -> None:
     log.store.delete(commit_path(0))
     again = log.load()
     assert again.files.column("stats").to_pylist() == state.files.column("stats").to_pylist()
+
+
+def _repeating(log, counts: dict[str, int]) -> None:
+    """A checkpoint that lists files several times, each time with another size."""
+    log.commits(1)
+    state = log.load()
+    (row,) = state.files.to_pylist()
+    rows = [{**row, "path": path, "size": n} for path, count in counts.items() for n in range(count)]
+    files = pa.Table.from_pylist(rows, schema=state.files.schema)
+    log.checkpoint(0, dataclasses.replace(state, files=files))
+
+
+@pytest.mark.parametrize("counts", [{"f0": 1, "x": 2}, {"x": 20_000, "f0": 3, "longer": 2}])
+def test_a_file_that_is_listed_twice_is_one_file(log, counts: dict[str, int]) -> None:
+    """As for the reference; the last row counts."""
+    _repeating(log, counts)
+    state = log.load()
+    assert state.segment.checkpoint_version == 0
+    found = dict(zip(*(state.files.column(name).to_pylist() for name in ("path", "size")), strict=True))
+    assert found == {path: count - 1 for path, count in counts.items()}
+    assert state.files.num_rows == len(counts)

@@ -85,6 +85,8 @@ class CommitActions:
         metadata_damage: Why the newest metadata cannot be read, if so.
         damage: The first damage that was met. It is not raised at once, as the newest protocol is to be judged first:
             a table of a protocol that we do not know may well look damaged to us.
+        lines: How many lines there were, with those that were skipped.
+        singles: How many actions that replace each other were seen, the replaced ones included.
     """
 
     adds: list[pa.RecordBatch] = field(default_factory=list)
@@ -96,6 +98,26 @@ class CommitActions:
     row_id_high_water_mark: RowIdHighWaterMark | None = None
     metadata_damage: CorruptTable | None = None
     damage: CorruptTable | None = None
+    lines: int = 0
+    singles: int = 0
+
+    def followed_by(self, later: CommitActions) -> CommitActions:
+        """What both say together; `later` was read with this one's `lines` before it."""
+        says_metadata = later.metadata is not None or later.metadata_damage is not None
+        newest = later if says_metadata else self
+        return CommitActions(
+            adds=[*self.adds, *later.adds],
+            removes=[*self.removes, *later.removes],
+            protocol=later.protocol or self.protocol,
+            metadata=later.metadata or self.metadata,
+            txns={**self.txns, **later.txns},
+            domains={**self.domains, **later.domains},
+            row_id_high_water_mark=later.row_id_high_water_mark or self.row_id_high_water_mark,
+            metadata_damage=newest.metadata_damage,
+            damage=self.damage or later.damage,
+            lines=later.lines,
+            singles=self.singles + later.singles,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +145,15 @@ def _piece(commit: ObjectInfo, first_line: int, data: bytes) -> _Piece:
     return _Piece(commit, first_line, data, data.count(b"\n"))
 
 
-def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
-    """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too."""
-    actions = CommitActions()
-    order = 0
+def read_commits(store: Store, commits: Sequence[ObjectInfo], lines_before: int = 0) -> CommitActions:
+    """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too.
+
+    Args:
+        store: The table's objects.
+        commits: The files.
+        lines_before: Lines of the log that were read before these.
+    """
+    actions = CommitActions(lines=lines_before)
     nulls = Nulls()
     for pieces in _blocks(_pieces(store, commits)):
         if actions.damage is None:
@@ -135,9 +162,9 @@ def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
             except CorruptTable as damage:
                 actions.damage = damage
             else:
-                _collect(actions, lines, order, nulls)
+                _collect(actions, lines, actions.lines, nulls)
                 _collect_metadata(actions, lines, pieces)
-                order += len(lines)
+                actions.lines += len(lines)
                 continue
         actions.protocol = _find_protocol(pieces) or actions.protocol
     return actions
@@ -298,6 +325,8 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
         actions.row_id_high_water_mark = line.row_id_high_water_mark or actions.row_id_high_water_mark
         # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
         # "it would be valid for the `version` to decrease".
+        single = (line.protocol, line.row_id_high_water_mark, line.txn, line.domain_metadata)
+        actions.singles += len(single) - single.count(None) + _is_said(line.meta_data)
         if line.txn is not None:
             actions.txns[line.txn.app_id] = line.txn
         if line.domain_metadata is not None:
@@ -314,9 +343,7 @@ def _present(found: list[_T | None], order: int) -> tuple[list[_T], Sequence[int
 
 def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_Piece]) -> None:
     """ "The latest `metaData` action seen wins" """
-    raw = next(
-        (line.meta_data for line in reversed(lines) if line.meta_data and bytes(line.meta_data) != b"null"), None
-    )
+    raw = next((line.meta_data for line in reversed(lines) if _is_said(line.meta_data)), None)
     if raw is None:
         return
     try:
@@ -325,6 +352,10 @@ def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_
         where = next(piece for piece in reversed(pieces) if bytes(raw) in piece.data)
         line = where.first_line + where.data[: where.data.rfind(bytes(raw))].count(b"\n")
         actions.metadata_damage = damaged_line(line, error, where.commit.path, _version_of(where.commit))
+
+
+def _is_said(raw: msgspec.Raw) -> bool:
+    return bool(raw) and bytes(raw) != b"null"
 
 
 def _add_batch(order: Sequence[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:
