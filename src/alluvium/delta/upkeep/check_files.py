@@ -93,7 +93,8 @@ def _problem_of(snapshot: Snapshot, file: pa.Table) -> str | None:
     """What is wrong with the vector of one file."""
     try:
         descriptors = parse_descriptors(file["deletionVector"].combine_chunks())
-        load_vectors(descriptors, snapshot.store, snapshot.open_store)
+        counts = snapshot.statistics(file).num_rows().to_pylist()
+        load_vectors(descriptors, snapshot.store, snapshot.open_store, counts)
     except AlluviumError as error:
         return error.message
     return None
