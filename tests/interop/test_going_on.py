@@ -23,7 +23,7 @@ TRACKED = {"delta.enableRowTracking": "true"}
 MAPPED = {"delta.columnMapping.mode": "name"}
 
 
-def changed_rows(spark, table: DeltaTable) -> None:
+def changed_rows(spark, table: DeltaTable, path: str) -> None:
     """Every row verb: of rows 0 to 19 four are left out, two are updated, one is new."""
     table.delete("id in (7, 8)")
     table.delete("id = 9")
@@ -33,32 +33,31 @@ def changed_rows(spark, table: DeltaTable) -> None:
     merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
 
-def overwritten(spark, table: DeltaTable) -> None:
-    path = table.detail().first()["location"]
+def overwritten(spark, table: DeltaTable, path: str) -> None:
     rows = spark.sql("select id, cast(id % 2 as int) p, concat('v', id) v from range(20)")
     alluvium.write(rows.where("p = 1"), path, mode="overwrite", replaceWhere="p = 1")
     alluvium.write(rows.where("p = 0"), path, mode="overwrite", partitionOverwriteMode="dynamic")
     alluvium.write(rows, path, mode="overwrite")
-    changed_rows(spark, table)
+    changed_rows(spark, table, path)
 
 
-def restored(spark, table: DeltaTable) -> None:
-    changed_rows(spark, table)
+def restored(spark, table: DeltaTable, path: str) -> None:
+    changed_rows(spark, table, path)
     version = table.history(1).first()["version"]
     table.delete("id < 5")
     table.restoreToVersion(version)
 
 
-def altered(spark, table: DeltaTable) -> None:
+def altered(spark, table: DeltaTable, path: str) -> None:
+    changed_rows(spark, table, path)
     table.addColumns({"extra": "int"})
-    changed_rows(spark, table)
+    table.update("id = 10", {"extra": "1"})
     table.addConstraint("positive", "id >= 0")
     table.dropColumns("extra")
 
 
-def with_logs(spark, table: DeltaTable) -> None:
-    changed_rows(spark, table)
-    path = table.detail().first()["location"]
+def with_logs(spark, table: DeltaTable, path: str) -> None:
+    changed_rows(spark, table, path)
     write_checkpoint(path)
     table.update("id = 10", {"v": "'u'"})
     compact_commits(path, 1, 4)
@@ -85,8 +84,9 @@ CHANGED = {n: v for n, v in LEFT.items() if n != "1"} | {
 def answers(spark, tmp_path_factory) -> dict[str, tuple[str, dict]]:
     root: Path = tmp_path_factory.mktemp("going on")
     for name, (properties, write) in TABLES.items():
-        write(spark, make(spark, str(root / name), properties))
-        assert check_table(str(root / name)) == (), name
+        path = str(root / name)
+        write(spark, make(spark, path, properties), path)
+        assert check_table(path) == (), name
     jobs = [{"table": str(root / name), "columns": ["id", "p", "v"]} for name in TABLES]
     found = judge(root, jobs, "reference_going_on")
     return {name: (str(root / name), answer) for name, answer in zip(TABLES, found, strict=True)}
