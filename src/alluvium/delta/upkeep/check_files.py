@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors
+from alluvium.delta.features.deletion_vectors import INLINE, has_vector, load_vectors, parse_descriptors
 from alluvium.delta.lines import DECODE_ERRORS, split_lines
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
@@ -83,6 +83,14 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
             text = f"{deleted} rows are deleted of a file that has {count}"
             found.append(Finding("error", "deletion-vectors", text, path))
     yield from summed_up("deletion-vectors", found)
+    kinds = pc.struct_field(masked["deletionVector"].combine_chunks(), "storageType").to_pylist()
+    inline = [path for path, kind in zip(paths, kinds, strict=True) if kind == INLINE]
+    if inline:
+        text = (
+            f"the vectors of {len(inline)} files stand in the log itself, at which delta-spark's VACUUM fails: "
+            "delete a row of each, which makes new vectors, or have the files rewritten"
+        )
+        yield Finding("warning", "deletion-vectors", text, inline[0])
 
 
 def _call(load: Callable[[], str | None]) -> str | None:
