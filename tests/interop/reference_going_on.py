@@ -23,7 +23,7 @@ def run(spark, job):
     spark.sql(f"DELETE FROM {table} WHERE {identity} IN (1, 100)")
     spark.sql(f"UPDATE {table} SET {value} = 'updated' WHERE {identity} = 2")
     spark.sql(
-        f"""MERGE INTO {table} t USING (VALUES (3, 1), (200, 0)) s(id, p) ON t.{identity} = s.id
+        f"""MERGE INTO {table} t USING (SELECT * FROM VALUES (3, 1), (200, 0) AS s(id, p)) s ON t.{identity} = s.id
         WHEN MATCHED THEN UPDATE SET {value} = 'merged'
         WHEN NOT MATCHED THEN INSERT ({identity}, {part}, {value}) VALUES (s.id, s.p, 'inserted')"""
     )
