@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import uuid
 
 import msgspec
 import pyarrow as pa
@@ -18,9 +19,17 @@ from alluvium.delta.log.names import (
     SIDECAR_DIRECTORY,
     checkpoint_paths,
     commit_path,
+    uuid_checkpoint_path,
 )
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.spec import DomainMetadata, Protocol, RowIdHighWaterMark, Txn
+from alluvium.delta.spec import (
+    CheckpointMetadata,
+    DomainMetadata,
+    Protocol,
+    RowIdHighWaterMark,
+    Txn,
+    format_actions,
+)
 from alluvium.errors import CorruptTable, NotFound
 
 
@@ -311,3 +320,34 @@ def test_a_file_that_is_listed_twice_is_one_file(log, counts: dict[str, int]) ->
     found = dict(zip(*(state.files.column(name).to_pylist() for name in ("path", "size")), strict=True))
     assert found == {path: count - 1 for path, count in counts.items()}
     assert state.files.num_rows == len(counts)
+
+
+@pytest.mark.parametrize("kind", ["commits", "checkpoint", "second kind", "json"])
+def test_fields_of_the_metadata_that_we_do_not_know(log, kind: str) -> None:
+    """They are those of the table in whatever the log stands."""
+    protocol, metadata = log.head()
+    unknown = (("future", b'"x"'), ("number", b"7"), ("on", b"true"))
+    log.commit(0, [protocol, msgspec.structs.replace(metadata, unknown=unknown)])
+    state = log.load()
+    if kind == "json":
+        version = CheckpointMetadata(version=0)
+        data = format_actions([version, state.protocol, state.metadata])
+        log.store.put(uuid_checkpoint_path(0, str(uuid.uuid4())).replace(".parquet", ".json"), data)
+    elif kind != "commits":
+        write_checkpoint(log.store, state, CheckpointOptions(0, 0, v2=kind == "second kind"))
+    again = log.load()
+    assert bool(again.segment.checkpoint) == (kind != "commits")
+    assert again.metadata == state.metadata
+    assert again.metadata.unknown == unknown
+
+
+def test_fields_of_the_metadata_that_a_checkpoint_cannot_hold(log) -> None:
+    protocol, metadata = log.head()
+    unknown = (("ID", b'"x"'), ("nested", b'{"a":{}}'), ("huge", b"99999999999999999999"), ("a", b"1"), ("A", b"2"))
+    log.commit(0, [protocol, msgspec.structs.replace(metadata, unknown=unknown)])
+    state = log.load()
+    write_checkpoint(log.store, state, CheckpointOptions(0, 0))
+    again = log.load()
+    assert again.segment.checkpoint
+    assert again.metadata.unknown == (("a", b"1"),)
+    assert again.metadata.id == "t"

@@ -32,6 +32,7 @@ from alluvium.delta.spec import (
     RowIdHighWaterMark,
     Txn,
     Wire,
+    parse_metadata,
 )
 from alluvium.errors import CorruptTable
 from alluvium.storage.paths import is_near
@@ -66,7 +67,6 @@ class _ProtocolLine(Wire, frozen=True):
 
 
 _LINES = msgspec.json.Decoder(_Line)
-_METADATA = msgspec.json.Decoder(Metadata)
 _PROTOCOL_LINES = msgspec.json.Decoder(_ProtocolLine)
 
 
@@ -347,7 +347,7 @@ def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_
     if raw is None:
         return
     try:
-        actions.metadata, actions.metadata_damage = _METADATA.decode(raw), None
+        actions.metadata, actions.metadata_damage = parse_metadata(raw), None
     except DECODE_ERRORS as error:
         where = next(piece for piece in reversed(pieces) if bytes(raw) in piece.data)
         line = where.first_line + where.data[: where.data.rfind(bytes(raw))].count(b"\n")

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
@@ -31,6 +30,7 @@ from alluvium.delta.spec import (
     Sidecar,
     Txn,
     Wire,
+    parse_metadata,
 )
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.parallel import map_parallel
@@ -44,7 +44,6 @@ _BUFFER = 1 << 19
 _WHOLE = 4 << 20
 # Parts and sidecars read at once: hides the latency of a store, and each holds its own columns in memory.
 _FILES_AT_ONCE = 4
-_T = TypeVar("_T", bound=Wire)
 
 _HEAD: dict[str, type[Wire]] = {
     "protocol": Protocol,
@@ -205,9 +204,12 @@ def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
                 _take(head, (_convert(row, column.type, _HEAD[name]) for row in rows), info)
 
 
-def _convert(row: object, data_type: pa.DataType, kind: type[_T]) -> _T:
+def _convert(row: object, data_type: pa.DataType, kind: type[Wire]) -> Wire:
     """A row of a struct column as the struct of the log."""
-    return msgspec.convert(_without_pairs(row, data_type), kind)
+    document = _without_pairs(row, data_type)
+    # As JSON, so that fields that we do not know are kept as those of a commit are.
+    described = parse_metadata(msgspec.json.encode(document)) if kind is Metadata else None
+    return msgspec.convert(document, kind) if described is None else described
 
 
 def _without_pairs(value: object, data_type: pa.DataType) -> object:
