@@ -68,10 +68,9 @@ def with_logs(spark, table: DeltaTable, path: str) -> None:
 
 #: What each table is made with, and by what.
 TABLES: dict[str, tuple[dict[str, str], Callable[..., None]]] = {
-    "rewritten": (FEED, restored),
+    "rewritten": (FEED, with_logs),
     "masked": ({**MASKS, **TRACKED, **FEED}, restored),
     "altered": ({**MASKS, **MAPPED, **V2}, altered),
-    "overwritten": (MASKS, with_logs),
 }
 LEFT = {str(n): f"v{n}" for n in range(20) if n not in (7, 8, 9, 12)} | {"10": "u", "11": "m", "50": "new"}
 CHANGED = {n: v for n, v in LEFT.items() if n != "1"} | {
