@@ -323,10 +323,10 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
         # "The latest `protocol` action seen wins"
         actions.protocol = line.protocol or actions.protocol
         actions.row_id_high_water_mark = line.row_id_high_water_mark or actions.row_id_high_water_mark
-        # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
-        # "it would be valid for the `version` to decrease".
         single = (line.protocol, line.row_id_high_water_mark, line.txn, line.domain_metadata)
         actions.singles += len(single) - single.count(None) + _is_said(line.meta_data)
+        # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
+        # "it would be valid for the `version` to decrease".
         if line.txn is not None:
             actions.txns[line.txn.app_id] = line.txn
         if line.domain_metadata is not None:
