@@ -24,6 +24,19 @@ def source(spark, rows: str):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_matches_that_fall_under_no_clause_are_no_changes(spark, tmp_path, mode):
+    """Their file may be written anew beside inserts; the feed tells of the inserts alone."""
+    path = str(tmp_path / "t")
+    table = make(spark, path, MODES[mode] | FEED)
+    merge = table.alias("t").merge(source(spark, "(5, 1, 'x'), (100, 1, 's100')").alias("s"), "t.id = s.id")
+    counts = merge.whenMatchedUpdateAll("s.v = 'y'").whenNotMatchedInsertAll().execute().first()
+    assert tuple(counts) == (1, 0, 0, 1)
+    feed = alluvium.open(path).changes(2).select(["id", "v", "_change_type"]).to_pylist()
+    assert feed == [{"id": 100, "v": "s100", "_change_type": "insert"}]
+    assert len(rows_of(table)) == 21
+
+
+@pytest.mark.parametrize("mode", MODES)
 def test_update_delete_and_insert(spark, tmp_path, mode):
     path = str(tmp_path / "t")
     table = make(spark, path, MODES[mode] | FEED | TRACKED)

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap, BitMap64
 
-from alluvium.codecs.roaring import bits_of, parse_bitmap, parse_bitmap_list, positions_of, subtract
+from alluvium.codecs.roaring import (
+    bits_of,
+    highest_of,
+    parse_bitmap,
+    parse_bitmap_list,
+    positions_of,
+    size_of_bits,
+    subtract,
+)
 from alluvium.errors import CorruptTable
 
 #: Containers of all kinds: single values, runs, dense and thinned ranges, high keys.
@@ -144,6 +152,7 @@ def test_subtraction_of_what_is_no_bitmap() -> None:
     st.sets(st.integers(0, 5000))
     | st.builds(lambda first, count: set(range(first, first + count)), *[st.integers(0, 9000)] * 2)
 )
+@settings(deadline=None)
 def test_bits(numbers: set[int]) -> None:
     bits = bits_of(BitMap64(numbers).serialize())
     assert len(bits) % 8 == 0
@@ -151,6 +160,20 @@ def test_bits(numbers: set[int]) -> None:
     # What lies behind the end may be asked of the last bit.
     assert bits[-1] < 0x80
     assert len(bits) <= max(numbers, default=0) // 8 + 16
+
+
+@given(st.sets(st.integers(0, 1 << 40)) | st.sets(st.integers(65_000, 140_000), min_size=5000, max_size=6000))
+@settings(deadline=None, max_examples=50)
+def test_the_highest_number_is_known_beforehand(numbers: set[int]) -> None:
+    for optimized in (False, True):
+        bitmap = BitMap64(numbers)
+        if optimized:
+            bitmap.run_optimize()
+        data = bitmap.serialize()
+        highest = max(numbers, default=-1)
+        assert parse_bitmap(data).highest == highest_of(data) == highest
+        if highest < 1 << 20:
+            assert size_of_bits(highest) == len(bits_of(data))
 
 
 def test_bits_of_what_cannot_be_row_numbers() -> None:

@@ -289,6 +289,7 @@ CONSTRAINED = mapped_config(("b",), constraints_c="a > 0 and s.x < 3")
         (lambda: drop_columns(CONSTRAINED, [("s",)]), "column-in-use"),
         # What we do not understand may name any column whose name stands in it.
         (lambda: rename_column(mapped_config((), constraints_c="b rlike 'x'"), ("b",), "q"), "column-in-use"),
+        (lambda: rename_column(mapped_config((), constraints_c="B rlike 'x'"), ("b",), "q"), "column-in-use"),
         (lambda: drop_columns(CONSTRAINED, [("b",)]), "partition-column"),
         (lambda: drop_columns(mapped_config(), [("s", "y", "z")]), "last-column"),
         (lambda: drop_columns(mapped_config(), [(n,) for n in SCHEMA.names]), "last-column"),

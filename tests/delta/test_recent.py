@@ -16,8 +16,9 @@ from alluvium.delta import recent
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.scan import plan_scan
-from alluvium.delta.snapshot import RECENT, Snapshot, load_snapshot
+from alluvium.delta.snapshot import RECENT, Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import Add, format_actions
+from alluvium.errors import NotFound
 from alluvium.storage.local import LocalStore
 
 LONG_AGO_S = 1_000_000_000
@@ -119,6 +120,42 @@ def test_another_log_at_the_same_place(table: Table, changed: dict[str, object])
     snapshot, reads = table.load()
     assert paths(snapshot) == sorted(["x", str(changed.get("path", "y"))])
     assert len(reads) == 2
+
+
+def test_a_log_whose_times_were_preserved(table: Table) -> None:
+    """Names, sizes and times of all files are those of before, as after `cp -a`: the files are others."""
+    table.load()
+    shutil.rmtree(table.root)
+    table.commit(0, "x")
+    table.commit(1, "y")
+    snapshot, reads = table.load()
+    assert (paths(snapshot), len(reads)) == (["x", "y"], 2)
+
+
+def test_a_disk_with_coarse_times(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It does not tell files apart, so that what changed a moment ago is read again."""
+    now_s = time.time()
+    monkeypatch.setattr(table.store, "list_from", lambda *a: [
+        replace(info, identity="", modified_ms=int(now_s * 1000) - 500) for info in LocalStore.list_from(table.store, *a)
+    ])  # fmt: skip
+    assert [len(table.load()[1]) for _ in range(2)] == [2, 2]
+    monkeypatch.undo()
+    assert [len(table.load()[1]) for _ in range(2)] == [2, 0]
+
+
+def test_a_refresh_does_not_mix_two_tables(table: Table) -> None:
+    snapshot, _ = table.load()
+    shutil.rmtree(table.root)
+    for version, path in enumerate("xyz"):
+        table.commit(version, path)
+    assert paths(refresh(snapshot)) == ["x", "y", "z"]
+    shutil.rmtree(table.root)
+    table.commit(0, "v")
+    assert (refresh(snapshot).version, paths(refresh(snapshot))) == (0, ["v"])
+    shutil.rmtree(table.root)
+    with pytest.raises(NotFound) as caught:
+        refresh(snapshot)
+    assert caught.value.code == "not-a-table"
 
 
 def test_files_of_this_very_moment_are_read_again(table: Table) -> None:

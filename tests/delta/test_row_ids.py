@@ -51,6 +51,15 @@ def ids(actions: Actions) -> dict[str, tuple[int, int]]:
     return {row["path"]: (row["baseRowId"], row["defaultRowCommitVersion"]) for row in rows}
 
 
+def test_one_row_moves_the_mark_too() -> None:
+    """The smallest number there is: an id that was given is never given again."""
+    one = make_files({"path": "a", "stats": '{"numRecords":1}'})
+    made = assign(Actions(added=one), context(mark=10))
+    assert (ids(made), made.domains) == ({"a": (11, 7)}, (mark_of(11),))
+    none = make_files({"path": "a", "stats": '{"numRecords":0}'})
+    assert assign(Actions(added=none), context(mark=10)).domains == ()
+
+
 def test_fresh_ids_lie_above_the_mark_and_move_it() -> None:
     """ "Writers must set the `baseRowId` field to a value that is higher than the row id high water mark."; "Writers
     must set the `defaultRowCommitVersion` field in new `add` actions to the version number of the log enty" """

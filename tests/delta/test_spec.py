@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 
@@ -107,3 +109,17 @@ def test_commit_info_keeps_everything_and_reads_what_it_can() -> None:
     assert info.is_blind_append is None
     assert info.content["timestamp"] == "no number"
     assert parse_actions(b'{"commitInfo":"text"}') == [CommitInfo({})]
+
+
+def test_metadata_keeps_what_we_do_not_know() -> None:
+    """Whoever changes a table writes its metadata anew, and others may have more to say there than we know."""
+    known = b'{"id":"t","format":{"provider":"parquet"},"schemaString":"{}","partitionColumns":[],"configuration":{}'
+    line = b'{"metaData":' + known + b',"future":{"a":[1,1.50]},"x y":null,"(unknown)":[["id","eA=="]]}}\n'
+    (metadata,) = parse_actions(line)
+    assert isinstance(metadata, Metadata)
+    assert metadata.unknown == (("future", b'{"a":[1,1.50]}'), ("x y", b"null"))
+    changed = msgspec.structs.replace(metadata, name="new")
+    (written,) = format_actions([changed]).splitlines()
+    found = json.loads(written)["metaData"]
+    assert (found["id"], found["name"], found["future"], found["x y"]) == ("t", "new", {"a": [1, 1.5]}, None)
+    assert parse_actions(written)[0].unknown[:2] == metadata.unknown[:2]

@@ -36,13 +36,17 @@ def test_vectors_of_a_commit_share_a_file():
     assert load_vectors(vectors, store, open_store) == [content for content, _ in wanted]
 
 
-def test_small_vectors_lie_in_the_log():
+def test_small_vectors_have_a_file_too():
+    """The reference's VACUUM knows no vectors in the log itself."""
     store = MemoryStore(str(uuid.uuid4()), "t")
-    vectors, path = write_vectors(store, [bitmap([3, 8])])
-    assert path is None
-    assert (vectors[0].storage_type, vectors[0].offset) == ("i", None)
-    # "Size of the serialized DV in bytes (raw data size, i.e. before base85 encoding, if inline)."
-    assert vectors[0].size_in_bytes == 4 + len(bitmap([3, 8])[0])
-    assert load_vectors(vectors, store, open_store) == [bitmap([3, 8])[0]]
-    assert vector_column(vectors).to_pylist()[0]["cardinality"] == 2
+    vectors, path = write_vectors(store, [bitmap([3, 8]), bitmap([0])])
+    assert [info.path for info in store.list_tree("")] == [path]
+    assert [(vector.storage_type, vector.cardinality) for vector in vectors] == [("u", 2), ("u", 1)]
+    assert load_vectors(vectors, store, open_store) == [bitmap([3, 8])[0], bitmap([0])[0]]
+    assert [vector["cardinality"] for vector in vector_column(vectors).to_pylist()] == [2, 1]
+
+
+def test_no_vectors_make_no_file():
+    store = MemoryStore(str(uuid.uuid4()), "t")
+    assert write_vectors(store, []) == ([], None)
     assert not list(store.list_tree(""))

@@ -98,3 +98,42 @@ def test_object_stores_take_the_credentials_of_the_session(hadoop: HadoopAccess)
     finally:
         hadoop.conf.unset("fs.s3a.access.key")
         hadoop.conf.unset("fs.s3a.secret.key")
+
+
+def _written_by_hadoop(hadoop: HadoopAccess, path: Path, data: bytes) -> None:
+    target = hadoop.jvm.org.apache.hadoop.fs.Path(f"file:{path}")
+    stream = target.getFileSystem(hadoop.conf).create(target, True)
+    stream.write(data)
+    stream.close()
+
+
+def _read_by_hadoop(hadoop: HadoopAccess, path: Path) -> bytes:
+    target = hadoop.jvm.org.apache.hadoop.fs.Path(f"file:{path}")
+    stream = target.getFileSystem(hadoop.conf).open(target)
+    try:
+        return bytes(stream.readAllBytes())
+    finally:
+        stream.close()
+
+
+@pytest.mark.parametrize("kind", ["local", "hadoop"])
+def test_hadoop_reads_what_we_wrote_over_its_own_files(hadoop: HadoopAccess, tmp_path: Path, kind: str) -> None:
+    """It keeps a checksum beside each file, and refuses a file that it does not fit."""
+    root = f"file:{tmp_path}"
+    store = open_store(str(tmp_path)) if kind == "local" else HadoopStore(hadoop, root, allow_unsafe_put=True)
+    for name in ("put", "deleted", "source", "target"):
+        _written_by_hadoop(hadoop, tmp_path / name, b"by hadoop, " + name.encode())
+        assert (tmp_path / f".{name}.crc").exists()
+    store.put("put", b"ours")
+    assert _read_by_hadoop(hadoop, tmp_path / "put") == b"ours"
+    store.put("put", b"ours again")
+    assert _read_by_hadoop(hadoop, tmp_path / "put") == b"ours again"
+    store.delete("deleted")
+    assert store.put_if_absent("deleted", b"ours") is PutOutcome.DONE
+    assert _read_by_hadoop(hadoop, tmp_path / "deleted") == b"ours"
+    store.delete("target")
+    store.move("source", "target")
+    assert _read_by_hadoop(hadoop, tmp_path / "target") == b"by hadoop, source"
+    store.delete("target")
+    assert not (tmp_path / ".target.crc").exists()
+    assert not [path.name for path in tmp_path.iterdir() if ".alluvium" in path.name]

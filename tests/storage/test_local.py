@@ -187,3 +187,20 @@ def test_names_as_long_as_the_file_system_allows(tmp_path: Path, length: int) ->
         with pytest.raises(AlluviumError) as caught:
             store.put_if_absent("n" * length, b"1")
         assert caught.value.code == "storage"
+
+
+def test_checksums_of_hadoop_go_with_their_files(tmp_path: Path) -> None:
+    """It refuses a file that the checksum beside it does not fit, and leaves none that has none."""
+    store = LocalStore(str(tmp_path))
+    for name in ("put", "absent", "deleted", "source", "target"):
+        (tmp_path / f".{name}.crc").write_bytes(b"crc\0 of other bytes")
+    for name in ("deleted", "source"):
+        (tmp_path / name).write_bytes(b"old")
+    store.put("put", b"new")
+    assert store.put_if_absent("absent", b"new") is PutOutcome.DONE
+    store.delete("deleted")
+    store.move("source", "target")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["absent", "put", "target"]
+    (tmp_path / ".put.crc").write_bytes(b"crc\0 of these bytes")
+    assert store.put_if_absent("put", b"newer") is PutOutcome.EXISTS
+    assert (tmp_path / ".put.crc").exists()

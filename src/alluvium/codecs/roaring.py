@@ -40,10 +40,12 @@ class Bitmap:
     Attributes:
         data: In the portable format.
         cardinality: How many numbers.
+        highest: The greatest of them; -1 for none.
     """
 
     data: bytes
     cardinality: int
+    highest: int
 
 
 def parse_bitmap(data: bytes) -> Bitmap:
@@ -54,20 +56,22 @@ def parse_bitmap(data: bytes) -> Bitmap:
             a count is wrong.
     """
     (buckets,) = _unpack("<Q", data, 0)
-    position, total, before = 8, 0, -1
+    position, total, before, highest = 8, 0, -1, -1
     kept: list[bytes] = []
     for _ in range(buckets):
         (high,) = _unpack("<I", data, position)
         if not before < high <= _MAX_HIGH:
             raise _damaged(f"the bucket {high} follows {before}")
-        end, cardinality = _check_32(data, position + 4)
+        end, cardinality, last = _check_32(data, position + 4)
         if cardinality:
             kept.append(data[position:end])
+            highest = (high << 32) + last
         position, total, before = end, total + cardinality, high
     if position != len(data):
         raise _damaged(f"it ends after {position} of {len(data)} bytes")
     # Writers that keep an array of buckets write empty ones, too.
-    return Bitmap(data if len(kept) == buckets else len(kept).to_bytes(8, "little") + b"".join(kept), total)
+    whole = data if len(kept) == buckets else len(kept).to_bytes(8, "little") + b"".join(kept)
+    return Bitmap(whole, total, highest)
 
 
 def parse_bitmap_list(data: bytes, byte_order: str) -> Bitmap:
@@ -94,16 +98,23 @@ def parse_bitmap_list(data: bytes, byte_order: str) -> Bitmap:
     return parse_bitmap(count.to_bytes(8, "little") + b"".join(buckets))
 
 
+def highest_of(data: bytes) -> int:
+    """The greatest number of a bitmap in the portable 64-bit format; -1 for none.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    numbers = _deserialized(data)
+    return int(numbers.max()) if numbers else -1
+
+
 def positions_of(data: bytes) -> array[int]:
     """The numbers of a bitmap in the portable 64-bit format, ascending.
 
     Raises:
         CorruptTable: `"damaged-bitmap"`.
     """
-    try:
-        return BitMap64.deserialize(data).to_array()
-    except (ValueError, RuntimeError) as error:
-        raise _damaged(str(error)) from None
+    return _deserialized(data).to_array()
 
 
 def subtract(left: bytes, right: bytes) -> bytes | None:
@@ -112,10 +123,7 @@ def subtract(left: bytes, right: bytes) -> bytes | None:
     Raises:
         CorruptTable: `"damaged-bitmap"`.
     """
-    try:
-        difference = BitMap64.deserialize(left) - BitMap64.deserialize(right)
-    except (ValueError, RuntimeError) as error:
-        raise _damaged(str(error)) from None
+    difference = _deserialized(left) - _deserialized(right)
     return difference.serialize() if difference else None
 
 
@@ -141,15 +149,8 @@ def bits_of(data: bytes) -> bytes:
     Raises:
         CorruptTable: `"damaged-bitmap"`, or it has numbers of more than 31 bits, which would take a lot of memory.
     """
-    try:
-        numbers = BitMap64.deserialize(data)
-    except (ValueError, RuntimeError) as error:
-        raise _damaged(str(error)) from None
-    if numbers and numbers.max() > _MAX_BIT:
-        raise _damaged(f"it holds {numbers.max()}")
-    size = (numbers.max() // 64 + 1) * 64 if numbers else 64
-    if size - 1 in numbers:
-        size += 64
+    numbers = _deserialized(data)
+    size = 8 * size_of_bits(int(numbers.max()) if numbers else -1)
     # Where a run of set bits begins or ends: dense sets have few such places.
     edges = (numbers ^ numbers.shift(1)).to_array()
     edges.append(size)
@@ -162,8 +163,27 @@ def bits_of(data: bytes) -> bytes:
     return bytes(bits.slice(0, size // 8).to_pybytes())
 
 
-def _check_32(data: bytes, start: int) -> tuple[int, int]:
-    """Where the 32-bit bitmap that begins at `start` ends, and how many numbers it holds."""
+def size_of_bits(highest: int) -> int:
+    """How many bytes `bits_of` gives for a bitmap of this highest number (-1: of none).
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`, as `bits_of`.
+    """
+    if highest > _MAX_BIT:
+        raise _damaged(f"it holds {highest}")
+    # One bit more, which is never set, in whole words.
+    return ((highest + 1) // 64 + 1) * 8
+
+
+def _deserialized(data: bytes) -> BitMap64:
+    try:
+        return BitMap64.deserialize(data)
+    except (ValueError, RuntimeError) as error:
+        raise _damaged(str(error)) from None
+
+
+def _check_32(data: bytes, start: int) -> tuple[int, int, int]:
+    """Where the 32-bit bitmap that begins at `start` ends, how many numbers it holds, and the highest (-1: none)."""
     (cookie,) = _unpack("<I", data, start)
     position, runs = start + 4, b""
     if cookie & 0xFFFF == _COOKIE_WITH_RUNS:
@@ -183,6 +203,7 @@ def _check_32(data: bytes, start: int) -> tuple[int, int]:
     if not _ascending(keys):
         raise _damaged("its containers are out of order")
     offsets: tuple[int, ...] | None = None
+    last = 0
     if not runs or count >= _OFFSETS_FROM:
         offsets = _unpack(f"<{count}I", data, position)
         position += 4 * count
@@ -190,15 +211,18 @@ def _check_32(data: bytes, start: int) -> tuple[int, int]:
         if offsets is not None and offsets[index] != position - start:
             raise _damaged(f"container {index} is not where the header says")
         if runs and runs[index // 8] >> index % 8 & 1:
-            position = _check_runs(data, position, cardinality)
+            position, last = _check_runs(data, position, cardinality)
         elif cardinality <= _MAX_ARRAY:
-            position = _check_array(data, position, cardinality)
+            position, last = _check_array(data, position, cardinality)
         else:
-            position = _check_bitset(data, position, cardinality)
-    return position, sum(cardinalities)
+            position, last = _check_bitset(data, position, cardinality)
+    return position, sum(cardinalities), (keys[-1] << 16) + last if keys else -1
 
 
-def _check_runs(data: bytes, position: int, cardinality: int) -> int:
+# Each gives where the container ends, and its last number.
+
+
+def _check_runs(data: bytes, position: int, cardinality: int) -> tuple[int, int]:
     (count,) = _unpack("<H", data, position)
     described = _shorts(data, position + 2, 2 * count)
     firsts, lengths = described[::2], described[1::2]
@@ -208,20 +232,21 @@ def _check_runs(data: bytes, position: int, cardinality: int) -> int:
         raise _damaged("its runs are out of order")
     if sum(lengths) + count != cardinality:
         raise _damaged(f"a container of {cardinality} numbers holds {sum(lengths) + count}")
-    return position + 2 + 4 * count
+    return position + 2 + 4 * count, ends[-1] - 1
 
 
-def _check_array(data: bytes, position: int, cardinality: int) -> int:
-    if not _ascending(_shorts(data, position, cardinality)):
+def _check_array(data: bytes, position: int, cardinality: int) -> tuple[int, int]:
+    numbers = _shorts(data, position, cardinality)
+    if not _ascending(numbers):
         raise _damaged("its numbers are out of order")
-    return position + 2 * cardinality
+    return position + 2 * cardinality, numbers[-1]
 
 
-def _check_bitset(data: bytes, position: int, cardinality: int) -> int:
-    found = int.from_bytes(_take(data, position, _BITSET_BYTES), "little").bit_count()
-    if found != cardinality:
-        raise _damaged(f"a container of {cardinality} numbers holds {found}")
-    return position + _BITSET_BYTES
+def _check_bitset(data: bytes, position: int, cardinality: int) -> tuple[int, int]:
+    bits = int.from_bytes(_take(data, position, _BITSET_BYTES), "little")
+    if bits.bit_count() != cardinality:
+        raise _damaged(f"a container of {cardinality} numbers holds {bits.bit_count()}")
+    return position + _BITSET_BYTES, bits.bit_length() - 1
 
 
 def _ascending(values: tuple[int, ...]) -> bool:

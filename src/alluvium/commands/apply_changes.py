@@ -208,7 +208,9 @@ class _Work:
         updated = self.located.total("updated")
         is_whole = copied == 0 and not updated and not inserted
         rows = self._single(self.changes.rows_of(chosen, True))
-        records = is_recorded(self.target) and not is_whole and bool(gone)
+        # A file that had matches is written anew, be it that none of its rows goes: without change files readers would
+        # take all that it holds for deleted and inserted.
+        records = is_recorded(self.target) and not is_whole and bool(len(numbers))
         # Rows of whole files, more than fit into memory: as compressed columns.
         rows = rows.persist() if records else rows
         try:

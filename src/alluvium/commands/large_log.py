@@ -84,8 +84,7 @@ class LargeSource:
         parts = [replace(part, is_complete=False) for part in plan.parts]
         if DELETION_VECTORS.name in (self.snapshot.config.protocol.reader_features or ()):
             s = self.snapshot
-            vectors = FILES.empty_table()["deletionVector"].combine_chunks()
-            none = DeletionVectors(pa.array([], pa.string()), vectors, s.store, s.open_store, s.version)
+            none = DeletionVectors(pa.array([], pa.string()), FILES.empty_table(), s.store, s.open_store, s.version)
             parts += [replace(part, key=f"{part.key}/masked", masks=none) for part in parts]
         return replace(plan, parts=tuple(parts))
 

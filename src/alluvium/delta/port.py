@@ -17,7 +17,7 @@ from alluvium.delta.history import commit_time_ms
 from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import FILES
 from alluvium.delta.winners import read_winners
-from alluvium.errors import Conflict
+from alluvium.errors import CommitConflict, Conflict
 from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
@@ -49,6 +49,8 @@ class DeltaPort:
 
     def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:
         newer = load_snapshot(self._store) if base is None else refresh(base)
+        if base is not None:
+            _ensure_same_table(self._store, base, newer)
         ensure_writable(newer.config)
         first = 0 if base is None else base.version + 1
         return newer, read_winners(self._store, first, newer.version)
@@ -57,6 +59,21 @@ class DeltaPort:
         config = _config(draft, base)
         files = base.files if base is not None else FILES.empty_table()
         return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))
+
+
+def _ensure_same_table(store: Store, base: Snapshot, newer: Snapshot) -> None:
+    """A draft made on one table must not land on another, which was put in its place."""
+    if newer.version >= base.version and newer.config.metadata.id == base.config.metadata.id:
+        return
+    message = f"the table was replaced since version {base.version} was read: it has another id, or fewer versions"
+    raise CommitConflict(
+        message,
+        conflicts=[Conflict("table-replaced", newer.version, None, message)],
+        code="table-replaced",
+        url=store.url,
+        version=newer.version,
+        hint="open the table again, and look at it before writing",
+    )
 
 
 def _context(draft: Draft, base: Snapshot | None) -> CommitContext:

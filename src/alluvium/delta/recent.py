@@ -25,8 +25,8 @@ MAX_SNAPSHOTS = 16
 #: One that nobody asked for in this time is let go when the next one comes.
 MAX_IDLE_S = 900.0
 #: Files that changed so shortly before they were listed are not known by their time: a table that is dropped and made
-#: anew may have others of the same names, sizes and times. Stores count times in seconds, and clocks differ; of a disk
-#: of this machine what counts is its tick.
+#: anew may have others of the same names, sizes and times. Stores count times in seconds, and so do some disks of this
+#: machine; of one whose store tells files apart by themselves what counts is its tick.
 SETTLED_MS = 2_000
 SETTLED_NEAR_MS = 50
 
@@ -69,8 +69,10 @@ class RecentSnapshots:
             snapshot: The snapshot.
             listed_ms: When they were listed, milliseconds since 1970 UTC.
         """
-        newest = max((info.modified_ms for info in (*segment.checkpoint, *segment.commits)), default=listed_ms)
-        settled_ms = listed_ms - (SETTLED_NEAR_MS if is_near(snapshot.store.url) else SETTLED_MS)
+        files = (*segment.checkpoint, *segment.commits)
+        newest = max((info.modified_ms for info in files), default=listed_ms)
+        is_fine = is_near(snapshot.store.url) and all(info.identity for info in files)
+        settled_ms = listed_ms - (SETTLED_NEAR_MS if is_fine else SETTLED_MS)
         entry = _Entry(segment, snapshot, time.monotonic())
         # Read from other files than those listed: one of them is damaged, and each reader is to be told.
         if newest > settled_ms or snapshot.state.segment != segment or entry.size_bytes > MAX_BYTES:
@@ -96,6 +98,8 @@ class RecentSnapshots:
 
 
 def _begins(segment: LogSegment, known: LogSegment) -> bool:
-    """Whether a version is `known`, or `known` and commits after it; files are the same by name, size and time."""
+    """Whether a version is `known`, or `known` and commits after it; files are the same by name, size, time and
+    identity.
+    """
     count = len(known.commits)
     return segment.checkpoint == known.checkpoint and segment.commits[:count] == known.commits

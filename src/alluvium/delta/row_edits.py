@@ -88,8 +88,9 @@ def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
 def _merged(snapshot: Snapshot, files: pa.Table, masks: pa.Array) -> list[tuple[bytes, int]]:
     """The rows that go, with those that went before."""
     there = has_vector(vectors_of(files))
-    vectors = parse_descriptors(vectors_of(files).filter(there))
-    earlier = iter(load_vectors(vectors, snapshot.store, snapshot.open_store))
+    masked = files.filter(there)
+    vectors, counts = parse_descriptors(vectors_of(masked)), snapshot.statistics(masked).num_rows().to_pylist()
+    earlier = iter(load_vectors(vectors, snapshot.store, snapshot.open_store, counts))
     bitmaps = []
     for mask, is_there in zip(masks.to_pylist(), there.to_pylist(), strict=True):
         before = next(earlier) if is_there else None

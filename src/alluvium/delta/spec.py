@@ -2,7 +2,7 @@
 
 Attributes are the protocol's words in snake_case (`minReaderVersion` is `min_reader_version`). A field that the
 protocol requires has no default. "Clients must ignore such unrecognized fields": unknown ones are dropped, except in
-`CommitInfo`, whose content is free.
+`CommitInfo`, whose content is free, and in `Metadata`, which is written anew by whoever changes a table.
 
 Whatever has a row per file stays out of these structs on hot paths: see the Arrow schemas `FILES` and `TOMBSTONES`.
 """
@@ -15,12 +15,15 @@ from typing import Annotated, TypeAlias
 import msgspec
 import pyarrow as pa
 
-from alluvium.errors import CorruptTable
+from alluvium.delta.lines import DECODE_ERRORS, damaged_line, decode_line, split_lines
 from alluvium.schema.types import JsonValue
 
 #: The protocol's Long and Int. Bounded, so that a number that Arrow cannot hold is found with its line.
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Int: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+
+
+_UNKNOWN = "(unknown)"
 
 
 class Wire(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True, gc=False):
@@ -45,7 +48,12 @@ class Protocol(Wire, frozen=True, kw_only=True):
 
 
 class Metadata(Wire, frozen=True, kw_only=True):
-    """The table's description. Specification: "Change Metadata"."""
+    """The table's description. Specification: "Change Metadata".
+
+    Attributes:
+        unknown: Fields that we do not know, and their JSON. They mean nothing to us, but whoever wrote them finds them
+            again in the metadata that we write.
+    """
 
     id: str
     name: str | None = None
@@ -55,6 +63,8 @@ class Metadata(Wire, frozen=True, kw_only=True):
     partition_columns: tuple[str, ...]
     configuration: dict[str, str]
     created_time: Long | None = None
+    # Under a name that `parse_metadata` overwrites, whatever a log says under it.
+    unknown: tuple[tuple[str, bytes], ...] = msgspec.field(default=(), name=_UNKNOWN)
 
 
 class DeletionVector(Wire, frozen=True, kw_only=True):
@@ -281,7 +291,7 @@ class Line(Wire, frozen=True, kw_only=True):
     txn: Txn | None = None
     domain_metadata: DomainMetadata | None = None
     protocol: Protocol | None = None
-    meta_data: Metadata | None = None
+    meta_data: msgspec.Raw = _ABSENT
     commit_info: msgspec.Raw = _ABSENT
     row_id_high_water_mark: RowIdHighWaterMark | None = None
     sidecar: Sidecar | None = None
@@ -302,14 +312,10 @@ _KEYS: Mapping[type, str] = {
 }
 
 _LINES = msgspec.json.Decoder(Line)
+_METADATA = msgspec.json.Decoder(Metadata)
+_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_METADATA_NAMES = frozenset(f.encode_name for f in msgspec.structs.fields(Metadata))
 _ENCODER = msgspec.json.Encoder()
-
-#: What some editors put before UTF-8. "[Parsers] MAY ignore the presence of a byte order mark" (RFC 8259), and the
-#: reference implementation does.
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-
-#: msgspec reports undecodable text as a UnicodeDecodeError, too deep nesting as a RecursionError.
-DECODE_ERRORS = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def parse_actions(data: bytes, *, path: str | None = None, version: int | None = None) -> list[Action]:
@@ -327,24 +333,27 @@ def parse_actions(data: bytes, *, path: str | None = None, version: int | None =
         CorruptTable: A line is not an action; the message names the line, counted from 1.
     """
     actions: list[Action] = []
-    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
-        if text.strip():
-            actions.extend(_actions_of(parse_line(text, number, path=path, version=version)))
+    for number, text in split_lines(data):
+        line = decode_line(text, _LINES, number, path, version)
+        try:
+            actions.extend(_actions_of(line))
+        except DECODE_ERRORS as error:
+            raise damaged_line(number, error, path, version) from None
     return actions
 
 
-def parse_line(text: bytes, number: int, *, path: str | None = None, version: int | None = None) -> Line:
-    """One line of a log entry; arguments and errors as for `parse_actions`."""
-    try:
-        return _LINES.decode(text)
-    except DECODE_ERRORS as error:
-        raise CorruptTable(
-            f"line {number} of the log entry is damaged: {error}",
-            code="damaged-line",
-            path=path,
-            version=version,
-            hint="read a version before it, or restore the file from a copy",
-        ) from None
+def parse_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:
+    """The value of a `metaData` action, unknown fields included; None for `null`.
+
+    Raises:
+        msgspec.MsgspecError: It breaks the specification; or another of `DECODE_ERRORS`.
+    """
+    if bytes(raw) in (b"", b"null"):
+        return None
+    known = _METADATA.decode(raw)
+    members = _MEMBERS.decode(raw)
+    unknown = tuple((name, bytes(value)) for name, value in members.items() if name not in _METADATA_NAMES)
+    return msgspec.structs.replace(known, unknown=unknown)
 
 
 def parse_commit_info(raw: bytes | msgspec.Raw) -> CommitInfo:
@@ -364,7 +373,7 @@ def _actions_of(line: Line) -> Iterable[Action]:
     if line.commit_info:
         yield parse_commit_info(line.commit_info)
     for action in (
-        line.add, line.remove, line.cdc, line.txn, line.domain_metadata, line.protocol, line.meta_data,
+        line.add, line.remove, line.cdc, line.txn, line.domain_metadata, line.protocol, parse_metadata(line.meta_data),
         line.row_id_high_water_mark, line.sidecar, line.checkpoint_metadata,
     ):  # fmt: skip
         if action is not None:
@@ -376,9 +385,17 @@ def format_actions(actions: Iterable[Action]) -> bytes:
     return b"".join(_ENCODER.encode(_document(action)) + b"\n" for action in actions)
 
 
+def known_metadata(metadata: Metadata) -> Metadata:
+    """The description without fields that we do not know."""
+    return msgspec.structs.replace(metadata, unknown=()) if metadata.unknown else metadata
+
+
 def _document(action: Action) -> dict[str, object]:
     if isinstance(action, CommitInfo):
         return {"commitInfo": action.content}
+    if isinstance(action, Metadata) and action.unknown:
+        unknown = {name: msgspec.Raw(value) for name, value in action.unknown}
+        return {"metaData": {**msgspec.to_builtins(known_metadata(action)), **unknown}}
     return {_KEYS[type(action)]: action}
 
 

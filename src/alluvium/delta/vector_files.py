@@ -1,4 +1,7 @@
-"""Deletion vectors as writers make them: a few in the log itself, the others of a commit together in one file.
+"""Deletion vectors as writers make them: those of a commit together in one file.
+
+None stands in the log itself, as the reference writes none there: its VACUUM knows no inline vectors, and ends with a
+`scala.MatchError` at the first one.
 
 Specification: "Deletion Vector Files", "Deletion Vector Format".
 """
@@ -20,8 +23,6 @@ from alluvium.storage.store import Store
 _MAGIC = (1_681_511_377).to_bytes(4, "little")
 #: "The format version of this file: `1` for the format described here."
 _FILE_VERSION = b"\x01"
-#: A vector of some ten rows is smaller than its address; checkpoints carry inline vectors for ever, so no more.
-_INLINE_BYTES = 64
 
 
 def write_vectors(
@@ -35,22 +36,27 @@ def write_vectors(
         name: Of the file; a new one by default.
 
     Returns:
-        A descriptor a bitmap, and the path of the file that was written, if one was.
+        A descriptor a bitmap, and the path of the file that was written; None where there was nothing to write.
     """
+    if not bitmaps:
+        return [], None
     name = name or uuid.uuid4()
     vectors, content, offset = [], [_FILE_VERSION], len(_FILE_VERSION)
     for bitmap, cardinality in bitmaps:
         data = _MAGIC + bitmap
-        if len(data) <= _INLINE_BYTES:
-            vectors.append(_descriptor("i", format_z85(data), None, data, cardinality))
-            continue
-        # "`<random prefix - optional><base85 encoded uuid>`"
-        vectors.append(_descriptor("u", format_z85(name.bytes), offset, data, cardinality))
+        vectors.append(
+            DeletionVector(
+                storage_type="u",
+                # "`<random prefix - optional><base85 encoded uuid>`"
+                path_or_inline_dv=format_z85(name.bytes),
+                offset=offset,
+                size_in_bytes=len(data),
+                cardinality=cardinality,
+            )
+        )
         framed = frame(data)
         content.append(framed)
         offset += len(framed)
-    if len(content) == 1:
-        return vectors, None
     path = f"deletion_vector_{name}.bin"
     store.put(path, b"".join(content))
     return vectors, path
@@ -59,17 +65,6 @@ def write_vectors(
 def frame(data: bytes) -> bytes:
     """A vector in its file: "dataSize", "bitmapData", "checksum: CRC-32 checksum of `bitmapData`"."""
     return len(data).to_bytes(4, "big") + data + zlib.crc32(data).to_bytes(4, "big")
-
-
-def _descriptor(kind: str, address: str, offset: int | None, data: bytes, cardinality: int) -> DeletionVector:
-    return DeletionVector(
-        storage_type=kind,
-        path_or_inline_dv=address,
-        offset=offset,
-        # "Size of the serialized DV in bytes (raw data size, i.e. before base85 encoding, if inline)."
-        size_in_bytes=len(data),
-        cardinality=cardinality,
-    )
 
 
 def vector_column(vectors: Sequence[DeletionVector]) -> pa.Array:

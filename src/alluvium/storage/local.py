@@ -3,6 +3,9 @@
 What makes it safe: a file comes into being under a hidden temporary name in the directory where it will live
 (`.alluvium-<random>.tmp`, which no log reader, Spark or Hadoop takes for a table's file), is made durable there, and
 only then gets its name in one step: `link`, which fails where the name is taken, or `rename`, which replaces it.
+
+Hadoop keeps a checksum `.<name>.crc` beside each file that it writes to a local disk, and refuses files that it does
+not fit. So what replaces, moves or deletes a file here takes away the checksum of what was there.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class LocalStore:
             found = os.stat(self._full(path))
         except OSError as error:
             raise self._failure("look at", path, error) from error
-        return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000)
+        return _info(path, found)
 
     def open_input(self, path: str) -> pa.NativeFile:
         # Not a memory map: reading one of a file that is cut short meanwhile kills the process.
@@ -89,6 +92,7 @@ class LocalStore:
         try:
             temporary = _write_temporary(os.path.dirname(full), data, durable)
             try:
+                _remove_checksum(full)
                 os.replace(temporary, full)
             except OSError:
                 _remove(temporary)
@@ -109,6 +113,8 @@ class LocalStore:
         finally:
             _remove(temporary)
         if outcome is PutOutcome.DONE:
+            # Of a file that had this name before, and was deleted by somebody who left it.
+            _remove_checksum(full)
             try:
                 _sync_directory(os.path.dirname(full))
             except OSError:
@@ -147,11 +153,13 @@ class LocalStore:
         # As durable as its writer has left the content: that is not synced here either.
         full = self._full(target)
         try:
+            _remove_checksum(full)
             try:
                 os.rename(self._full(source), full)
             except FileNotFoundError:
                 _make_directory(os.path.dirname(full))
                 os.rename(self._full(source), full)
+            _remove_checksum(self._full(source))
         except OSError as error:
             raise self._failure("move", source, error) from error
 
@@ -188,8 +196,10 @@ class LocalStore:
                 raise self._failure("list", prefix, error) from error
 
     def delete(self, path: str) -> None:
+        full = self._full(path)
         try:
-            os.unlink(self._full(path))
+            os.unlink(full)
+            _remove_checksum(full)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -233,7 +243,16 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
         if error.errno == errno.ELOOP:
             return None
         raise
-    return ObjectInfo(join(prefix, entry.name), found.st_size, found.st_mtime_ns // 1_000_000)
+    return _info(join(prefix, entry.name), found)
+
+
+def _info(path: str, found: os.stat_result) -> ObjectInfo:
+    changed_ns = found.st_ctime_ns
+    # A file system that counts in seconds, or milliseconds, gives two files of one moment the same time, and an inode
+    # is given again at once.
+    is_fine = changed_ns % 1_000_000 != 0
+    identity = f"{found.st_ino}-{changed_ns}" if is_fine else ""
+    return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
 def _write_temporary(directory: str, data: bytes, durable: bool = True) -> str:
@@ -293,6 +312,12 @@ def _link_count(path: str) -> int:
         return os.stat(path).st_nlink
     except OSError:
         return 0
+
+
+def _remove_checksum(full: str) -> None:
+    """Hadoop's checksum of a file that is no longer there, or is another now."""
+    directory, name = os.path.split(full)
+    _remove(os.path.join(directory, f".{name}.crc"))
 
 
 def _remove(temporary: str) -> None:

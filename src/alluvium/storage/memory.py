@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -14,16 +15,27 @@ from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome
 
 
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    data: bytes
+    modified_ms: int
+    number: int
+
+    def info(self, path: str) -> ObjectInfo:
+        return ObjectInfo(path, len(self.data), self.modified_ms, str(self.number))
+
+
 @dataclass(slots=True)
 class _Bucket:
-    """The objects below one authority: directory -> file name -> (bytes, time of change in ms)."""
+    """The objects below one authority: directory -> file name -> object."""
 
-    directories: dict[str, dict[str, tuple[bytes, int]]] = field(default_factory=dict)
+    directories: dict[str, dict[str, _Entry]] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 _BUCKETS: dict[str, _Bucket] = {}
 _BUCKETS_LOCK = threading.Lock()
+_NUMBERS = itertools.count(1)
 
 
 class MemoryStore:
@@ -48,14 +60,13 @@ class MemoryStore:
         return join(self._url, ensure_relative(path))
 
     def get(self, path: str) -> bytes:
-        return self._entry(path)[0]
+        return self._entry(path).data
 
     def get_range(self, path: str, start: int, length: int) -> bytes:
-        return self._entry(path)[0][start : start + length]
+        return self._entry(path).data[start : start + length]
 
     def head(self, path: str) -> ObjectInfo:
-        data, modified_ms = self._entry(path)
-        return ObjectInfo(path, len(data), modified_ms)
+        return self._entry(path).info(path)
 
     def open_input(self, path: str) -> pa.NativeFile:
         return pa.BufferReader(self.get(path))
@@ -63,7 +74,7 @@ class MemoryStore:
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         directory, name = self._place(path)
         with self._bucket.lock:
-            self._bucket.directories.setdefault(directory, {})[name] = (bytes(data), _now_ms())
+            self._bucket.directories.setdefault(directory, {})[name] = _entry_of(data)
 
     def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
         directory, name = self._place(path)
@@ -71,7 +82,7 @@ class MemoryStore:
             entries = self._bucket.directories.setdefault(directory, {})
             if name in entries:
                 return PutOutcome.EXISTS
-            entries[name] = (bytes(data), _now_ms())
+            entries[name] = _entry_of(data)
         return PutOutcome.DONE
 
     def move(self, source: str, target: str) -> None:
@@ -85,21 +96,17 @@ class MemoryStore:
         prefix = ensure_relative(directory)
         with self._bucket.lock:
             entries = dict(self._bucket.directories.get(join(self._root, prefix), {}))
-        return [
-            ObjectInfo(join(prefix, name), len(data), modified_ms)
-            for name, (data, modified_ms) in sorted(entries.items())
-            if name >= start
-        ]
+        return [entries[name].info(join(prefix, name)) for name in sorted(entries) if name >= start]
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         top = join(self._root, ensure_relative(directory))
         skipped = len(self._root) + 1 if self._root else 0
         with self._bucket.lock:
             found = [
-                ObjectInfo(join(place, name)[skipped:], len(data), modified_ms)
+                entry.info(join(place, name)[skipped:])
                 for place, entries in self._bucket.directories.items()
                 if _is_below(place, top)
-                for name, (data, modified_ms) in entries.items()
+                for name, entry in entries.items()
             ]
         yield from found
 
@@ -118,7 +125,7 @@ class MemoryStore:
         directory, _, name = join(self._root, ensure_relative(path)).rpartition("/")
         return directory, name
 
-    def _entry(self, path: str) -> tuple[bytes, int]:
+    def _entry(self, path: str) -> _Entry:
         directory, name = self._place(path)
         with self._bucket.lock:
             entry = self._bucket.directories.get(directory, {}).get(name)
@@ -131,5 +138,5 @@ def _is_below(place: str, top: str) -> bool:
     return not top or place == top or place.startswith(top + "/")
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+def _entry_of(data: bytes) -> _Entry:
+    return _Entry(bytes(data), time.time_ns() // 1_000_000, next(_NUMBERS))

@@ -79,7 +79,7 @@ class ObjectStore:
             found = self._ask(lambda: obstore.head(self._bucket, self._key(path)))
         except _FAILURES as error:
             raise self._failure("look at", path, error) from error
-        return ObjectInfo(path, found["size"], round(found["last_modified"].timestamp() * 1000))
+        return _described(path, found)
 
     def open_input(self, path: str) -> pa.NativeFile:
         return open_ranges(lambda start, length: self.get_range(path, start, length), self.head(path).size)
@@ -201,7 +201,7 @@ class ObjectStore:
     def _info(self, meta: obstore.ObjectMeta) -> ObjectInfo:
         key = meta["path"]
         path = (relative_to(self._prefix, key) if self._prefix else key) or key
-        return ObjectInfo(path, meta["size"], round(meta["last_modified"].timestamp() * 1000))
+        return _described(path, meta)
 
     def _failure(self, what: str, path: str, error: Exception) -> AlluviumError:
         if isinstance(error, FileNotFoundError):
@@ -218,6 +218,12 @@ class ObjectStore:
             return store_unreachable(what, self._url, path, error)
         hint = "check the credentials and the bucket's permissions" if status in (401, 403) else None
         return storage_error(what, self._url, path, error, hint)
+
+
+def _described(path: str, meta: obstore.ObjectMeta) -> ObjectInfo:
+    modified_ms = round(meta["last_modified"].timestamp() * 1000)
+    # Some services leave out the quotes in listings.
+    return ObjectInfo(path, meta["size"], modified_ms, (meta["e_tag"] or "").strip('"'))
 
 
 def _status(error: Exception) -> int | None:

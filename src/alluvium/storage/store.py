@@ -12,11 +12,20 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class ObjectInfo:
-    """An object: its path (decoded, relative to the store's root), bytes, and last change (ms since 1970 UTC)."""
+    """An object.
+
+    Attributes:
+        path: Decoded, relative to the store's root.
+        size: Bytes.
+        modified_ms: When its content last changed, milliseconds since 1970 UTC. Whoever may write there can set it.
+        identity: What tells it from another object that had or will have its name: an entity tag, or inode and change
+            of a file, which nobody sets. Empty where the store knows no such thing.
+    """
 
     path: str
     size: int
     modified_ms: int
+    identity: str = ""
 
 
 class PutOutcome(enum.Enum):

@@ -203,6 +203,21 @@ def test_a_table_that_was_partitioned_anew_within_the_range(table: ChangeTable) 
     assert found == [(1, "v1", "delete", 1), (1, "v1", "insert", 0), (2, "x", "insert", 1)]
 
 
+def test_vectors_that_change_in_files_of_several_layouts(table: ChangeTable) -> None:
+    """Rows that were deleted before are not deleted once more, whatever partition columns the files have."""
+    plain, parted = {"stats": '{"numRecords":3}'}, {"stats": '{"numRecords":3}', "partitionValues": {"v": "x"}}
+    table.commit(VECTORS, metadata(), table.add("a.parquet", [1, 2, 3], deletionVector=vector([0]), **plain))
+    table.rows("b.parquet", id=[4, 5, 6])
+    table.commit(metadata(partition_by=["v"]), table.add("b.parquet", deletionVector=vector([2]), **parted))
+    table.commit(
+        table.remove("a.parquet", deletionVector=vector([0])),
+        table.add("a.parquet", deletionVector=vector([0, 1]), **plain),
+        table.remove("b.parquet", deletionVector=vector([2]), partitionValues={"v": "x"}),
+        table.add("b.parquet", deletionVector=vector([0, 2]), **parted),
+    )
+    assert changed(alluvium.open(table.url).changes(2)) == [(2, "v2", "delete", 2), (4, "x", "delete", 2)]
+
+
 def test_a_remove_that_says_nothing_of_its_file_is_completed(table: ChangeTable) -> None:
     """ "`extendedFileMetadata`: When `true` the fields `partitionValues`, `size`, and `tags` are present" """
     bare = {"deletionTimestamp": 0, "dataChange": True}

@@ -31,6 +31,7 @@ from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES, ensure_readable, ensure_writable
 from alluvium.delta.scan import scan_files
 from alluvium.delta.spec import DeletionVector, Protocol
+from alluvium.delta.vector_files import frame
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.storage.memory import MemoryStore
@@ -390,14 +391,36 @@ def test_a_table_without_spark(tmp_path: Path) -> None:
     """ "Readers must read the table considering the existence of DVs, even when the `delta.enableDeletionVectors` table
     property is not set."
     """
-    vectors = {"none": None, "some": inline({0, 3, 9}), "all": inline(range(10)), "behind": inline({2, 50})}
+    vectors = {"none": None, "some": inline({0, 3, 9}), "all": inline(range(10)), "one": inline({2})}
     write_table(tmp_path, vectors, {})
     t = alluvium.open(str(tmp_path))
-    assert t.files()["num_rows"].to_pylist() == [10, 7, 0, 8]
+    assert t.files()["num_rows"].to_pylist() == [10, 7, 0, 9]
     rows = sorted([*range(10), *(set(range(10)) - {0, 3, 9}), *(set(range(10)) - {2})])
     assert sorted(t.to_arrow()["a"].to_pylist()) == rows
     assert t.to_arrow(columns=[]).num_rows == len(rows)
     assert sorted(t.to_arrow(where="a < 3")["a"].to_pylist()) == [0, 0, 1, 1, 1, 2, 2]
+
+
+def test_rows_that_the_file_has_not(tmp_path: Path) -> None:
+    """One position of a few bytes would stand for a quarter of a GiB of bits."""
+    write_table(tmp_path, {"f": None, "g": inline({2, (1 << 31) - 200})}, {})
+    t = alluvium.open(str(tmp_path))
+    with pytest.raises(CorruptTable, match=r"lists row 2147483448 of a file of 10 rows") as caught:
+        t.to_arrow()
+    assert (caught.value.code, caught.value.version) == ("damaged-deletion-vector", 0)
+    vectors = [inline({8, 9}), inline({9})]
+    assert None not in load_vectors(vectors, CountingStore(), open_store, [10, None])
+    with pytest.raises(CorruptTable, match="row 9 of a file of 9 rows"):
+        load_vectors(vectors, CountingStore(), open_store, [10, 9])
+
+
+def test_a_vector_in_a_file_without_an_offset() -> None:
+    """ "Interpret as `0` if absent for other `storageType`s." """
+    data = (1_681_511_377).to_bytes(4, "little") + BitMap64([3]).serialize()
+    store = CountingStore()
+    store.put(NAME, frame(data))
+    vector = replace_of(stored({3}, 0), offset=None, size_in_bytes=len(data))
+    assert rows_of(load_vectors([vector], store, open_store)[0]) == [3]
 
 
 def test_errors_say_where(tmp_path: Path) -> None:
@@ -411,6 +434,6 @@ def test_errors_say_where(tmp_path: Path) -> None:
 
 
 def test_no_files_need_no_vectors() -> None:
-    source = DeletionVectors(pa.array(["a"]), pa.array([wire(inline({1}))]), CountingStore(), open_store)
-    files = planned(make_files({"path": "a", "deletionVector": wire(inline({1}))})).parts[0].files
-    assert source.load_masks(files.slice(0, 0)).num_rows == 0
+    masked = make_files({"path": "a", "deletionVector": wire(inline({1}))})
+    source = DeletionVectors(pa.array(["a"]), masked, CountingStore(), open_store)
+    assert source.load_masks(planned(masked).parts[0].files.slice(0, 0)).num_rows == 0

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import dataclasses
 import io
+import uuid
 
 import msgspec
 import pyarrow as pa
@@ -17,9 +19,17 @@ from alluvium.delta.log.names import (
     SIDECAR_DIRECTORY,
     checkpoint_paths,
     commit_path,
+    uuid_checkpoint_path,
 )
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.spec import DomainMetadata, Protocol, RowIdHighWaterMark, Txn
+from alluvium.delta.spec import (
+    CheckpointMetadata,
+    DomainMetadata,
+    Protocol,
+    RowIdHighWaterMark,
+    Txn,
+    format_actions,
+)
 from alluvium.errors import CorruptTable, NotFound
 
 
@@ -289,3 +299,55 @@ def test_many_row_groups(log) -> None:
     log.store.delete(commit_path(0))
     again = log.load()
     assert again.files.column("stats").to_pylist() == state.files.column("stats").to_pylist()
+
+
+def _repeating(log, counts: dict[str, int]) -> None:
+    """A checkpoint that lists files several times, each time with another size."""
+    log.commits(1)
+    state = log.load()
+    (row,) = state.files.to_pylist()
+    rows = [{**row, "path": path, "size": n} for path, count in counts.items() for n in range(count)]
+    files = pa.Table.from_pylist(rows, schema=state.files.schema)
+    log.checkpoint(0, dataclasses.replace(state, files=files))
+
+
+@pytest.mark.parametrize("counts", [{"f0": 1, "x": 2}, {"x": 20_000, "f0": 3, "longer": 2}])
+def test_a_file_that_is_listed_twice_is_one_file(log, counts: dict[str, int]) -> None:
+    """As for the reference; the last row counts."""
+    _repeating(log, counts)
+    state = log.load()
+    assert state.segment.checkpoint_version == 0
+    found = dict(zip(*(state.files.column(name).to_pylist() for name in ("path", "size")), strict=True))
+    assert found == {path: count - 1 for path, count in counts.items()}
+    assert state.files.num_rows == len(counts)
+
+
+@pytest.mark.parametrize("kind", ["commits", "checkpoint", "second kind", "json"])
+def test_fields_of_the_metadata_that_we_do_not_know(log, kind: str) -> None:
+    """They are those of the table in whatever the log stands."""
+    protocol, metadata = log.head()
+    unknown = (("future", b'"x"'), ("number", b"7"), ("on", b"true"))
+    log.commit(0, [protocol, msgspec.structs.replace(metadata, unknown=unknown)])
+    state = log.load()
+    if kind == "json":
+        version = CheckpointMetadata(version=0)
+        data = format_actions([version, state.protocol, state.metadata])
+        log.store.put(uuid_checkpoint_path(0, str(uuid.uuid4())).replace(".parquet", ".json"), data)
+    elif kind != "commits":
+        write_checkpoint(log.store, state, CheckpointOptions(0, 0, v2=kind == "second kind"))
+    again = log.load()
+    assert bool(again.segment.checkpoint) == (kind != "commits")
+    assert again.metadata == state.metadata
+    assert again.metadata.unknown == unknown
+
+
+def test_fields_of_the_metadata_that_a_checkpoint_cannot_hold(log) -> None:
+    protocol, metadata = log.head()
+    unknown = (("ID", b'"x"'), ("nested", b'{"a":{}}'), ("huge", b"99999999999999999999"), ("a", b"1"), ("A", b"2"))
+    log.commit(0, [protocol, msgspec.structs.replace(metadata, unknown=unknown)])
+    state = log.load()
+    write_checkpoint(log.store, state, CheckpointOptions(0, 0))
+    again = log.load()
+    assert again.segment.checkpoint
+    assert again.metadata.unknown == (("a", b"1"),)
+    assert again.metadata.id == "t"

@@ -78,6 +78,32 @@ def test_one_that_is_damaged_or_empty_is_passed_over(compacted: LogWriter, damag
     assert compacted.paths() == {"f1", "f2"}
 
 
+@pytest.mark.parametrize("repeated", ["file", "file that comes", "metadata", "txn", "domain", "protocol"])
+def test_one_that_is_not_reconciled_is_passed_over(compacted: LogWriter, repeated: str) -> None:
+    """Newest first, say: taken for a run of commits, the older of two actions would win."""
+    head = compacted.head()
+    actions: list[Action] = {
+        "file": [compacted.remove("f0"), compacted.add("f0")],
+        "file that comes": [compacted.add("x", size=2), compacted.add("./x".removeprefix("./"))],
+        "metadata": [head[1], head[1]],
+        "protocol": [head[0], head[0]],
+        "txn": [Txn(app_id="a", version=2), Txn(app_id="a", version=1)],
+        "domain": [DomainMetadata(domain="d", configuration=text, removed=False) for text in "ba"],
+    }[repeated]
+    compacted.store.put(compacted_path(1, 3), format_actions([*actions, compacted.add("c")]))
+    state = compacted.load()
+    assert set(state.files.column("path").to_pylist()) == {"f1", "f2"}
+    assert (dict(state.txns), dict(state.domains)) == ({}, {})
+
+
+def test_several_compactions_and_commits_in_a_row(log) -> None:
+    log.commits(8)
+    for start, end in ((1, 2), (3, 4), (6, 7)):
+        adds = [log.add(f"c{version}") for version in range(start, end + 1)]
+        log.store.put(compacted_path(start, end), format_actions([*adds, log.remove(f"f{start - 1}")]))
+    assert log.paths() == {"c1", "c2", "c3", "c4", "c6", "c7"}
+
+
 def test_damage_of_a_commit_is_still_told(compacted: LogWriter) -> None:
     compacted.store.put(commit_path(0), b"{")
     with pytest.raises(CorruptTable) as caught:

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.log.replay import canonical_paths
+from alluvium.delta.log.read import ORDER
+from alluvium.delta.log.replay import canonical_paths, reconcile
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import advance, load_state
-from alluvium.delta.spec import Add, CommitInfo
+from alluvium.delta.spec import FILES, Add, CommitInfo
 from alluvium.storage.memory import MemoryStore
 
 Key = tuple[str, str | None, int | None]
@@ -147,3 +148,17 @@ def test_values_that_are_rare_in_logs(log) -> None:
     assert rows["c"]["deletionVector"] == {
         "storageType": "u", "pathOrInlineDv": "v", "offset": 3, "sizeInBytes": 8, "cardinality": 1,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_a_part_of_a_batch(start: int) -> None:
+    """Keys of one length are told apart by their bytes, where these lie in the buffer of a longer array."""
+    rows = [
+        {"path": path, "partitionValues": [], "size": size, "modificationTime": 1, "dataChange": True}
+        for size, path in enumerate(("f0", "f1", "f2", "f2"))
+    ]
+    files = pa.RecordBatch.from_pylist(rows, schema=FILES)
+    whole = pa.RecordBatch.from_arrays([*files.columns, pa.array(range(4))], schema=FILES.append(ORDER))
+    found, _ = reconcile([], [], [whole.slice(start)], [])
+    expected = [("f0", 0), ("f1", 1), ("f2", 3)][start:]
+    assert list(zip(*(found.column(name).to_pylist() for name in ("path", "size")), strict=True)) == expected

@@ -147,9 +147,10 @@ def test_litter_changes_nothing(log) -> None:
 
 def test_new_commits(log) -> None:
     log.commits(4)
-    assert [info.path for info in list_commits_after(log.store, 1)] == [commit_path(2), commit_path(3)]
-    assert list_commits_after(log.store, 3) == ()
+    segment = list_segment(log.store, 1)
+    assert [info.path for info in list_commits_after(log.store, segment)] == [commit_path(2), commit_path(3)]
+    assert list_commits_after(log.store, list_segment(log.store)) == ()
     log.store.delete(commit_path(2))
     with pytest.raises(CorruptTable) as caught:
-        list_commits_after(log.store, 1)
+        list_commits_after(log.store, segment)
     assert caught.value.code == "gap-in-log"

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from alluvium.delta.log.names import checkpoint_paths, commit_path
-from alluvium.delta.log.segment import list_commits_after, list_segment
+from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import advance, apply_commits, load_state
 from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata, Protocol, RowIdHighWaterMark, Txn
 from alluvium.errors import CorruptTable, UnsupportedFeature
@@ -215,11 +215,37 @@ def test_advance_over_commits_that_were_cleaned_up(log) -> None:
     assert (segment.checkpoint_version, newer.files.num_rows) == (4, 6)
 
 
+@pytest.mark.parametrize("count", [1, 3, 5])
+def test_advance_does_not_mix_two_tables(log, count: int) -> None:
+    """A table that was dropped and made anew has commits of the same names."""
+    log.commits(3)
+    state = log.load()
+    log.store.delete_tree("_delta_log")
+    for version in range(count):
+        log.commit(version, [*(log.head() if version == 0 else []), log.add(f"g{version}")])
+    segment, newer = advance(log.store, state.segment, state, open_gate)
+    assert (segment.version, newer.version) == (count - 1, count - 1)
+    assert set(newer.files.column("path").to_pylist()) == {f"g{version}" for version in range(count)}
+
+
+def test_advance_from_a_checkpoint_alone(log) -> None:
+    log.commits(3)
+    log.checkpoint(2)
+    state = log.load()
+    assert state.segment.commits == ()
+    log.commit(3, [log.add("g")])
+    log.store.delete(commit_path(0))
+    log.store.put(commit_path(1), b"damaged since, and not read again")
+    _, newer = advance(log.store, state.segment, state, open_gate)
+    assert (newer.version, newer.files.num_rows) == (3, 4)
+    assert newer.segment.checkpoint == state.segment.checkpoint
+
+
 def test_commits_must_follow_the_state(log) -> None:
     log.commits(4)
     state = log.load(0)
     with pytest.raises(CorruptTable) as caught:
-        apply_commits(state, log.store, list_commits_after(log.store, 1), open_gate)
+        apply_commits(state, log.store, list_segment(log.store).commits[2:], open_gate)
     assert caught.value.code == "gap-in-log"
 
 

@@ -12,9 +12,10 @@ from delta_values import LEGACY, make_metadata
 
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checksum_path, commit_path, compacted_path
+from alluvium.delta.log.segment import Listing
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.spec import Add, Protocol, format_actions
-from alluvium.delta.upkeep.log_cleanup import clean_up_log
+from alluvium.delta.upkeep.log_cleanup import clean_up_log, cutoff_checkpoint
 from alluvium.errors import CorruptTable
 from alluvium.storage.local import LocalStore
 from alluvium.storage.open import open_store
@@ -260,3 +261,31 @@ def test_protected_checkpoints_go_all_at_once(tmp_path: Path, before_version: st
     table = Table(tmp_path, PROTECTED, **{"delta.requireCheckpointProtectionBeforeVersion": before_version})
     table.checkpoint(2)
     assert table.clean_up(today=20).first_version == expected
+
+
+def _listing(commits: dict[int, int], checkpoints: set[int]) -> Listing:
+    infos = {version: ObjectInfo(commit_path(version), 1, day * DAY) for version, day in commits.items()}
+    return Listing(infos, {version: (ObjectInfo(f"{version}", 1, 0),) for version in sorted(checkpoints)})
+
+
+@pytest.mark.parametrize(
+    ("commits", "checkpoints", "expected"),
+    [
+        ({0: 0, 1: 1, 2: 2, 3: 9}, {1, 2}, 2),
+        ({0: 0, 1: 1, 2: 9, 3: 9}, {1, 2}, 1),
+        # The commit of the checkpoint is gone: the log would begin without it.
+        ({0: 0, 1: 1, 3: 3, 4: 9}, {2}, None),
+        ({2: 0, 3: 1, 4: 9}, {1}, None),
+        ({1: 0, 2: 1, 3: 9}, {1}, 1),
+        # A commit counts as old only if all before it are.
+        ({0: 0, 1: 9, 2: 2, 3: 3}, {2}, None),
+        ({0: 0, 1: 9, 2: 2, 3: 3}, {0, 2}, 0),
+        ({0: 5, 1: 6}, {1}, None),
+        ({}, {1}, None),
+    ],
+)
+def test_which_checkpoint_the_log_begins_with(
+    commits: dict[int, int], checkpoints: set[int], expected: int | None
+) -> None:
+    """ "We need to preserve the `cutOffCheckpoint` (both the checkpoint file and the JSON commit file at that version)" """
+    assert cutoff_checkpoint(_listing(commits, checkpoints), 5 * DAY - 1) == expected

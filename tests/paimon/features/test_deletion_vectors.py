@@ -8,12 +8,13 @@ import struct
 import zlib
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyroaring import BitMap, BitMap64
 
 from alluvium.codecs.roaring import positions_of
 from alluvium.errors import CorruptTable
-from alluvium.paimon.features.deletion_vectors import parse_vector
+from alluvium.paimon.features.deletion_vectors import ensure_rows_exist, parse_vector
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMED = os.environ.get("ALLUVIUM_CONFORMANCE")
@@ -58,3 +59,17 @@ def test_damage_is_found(damage: str) -> None:
         parse_vector(data, "index/x")
     assert caught.value.code == "damaged-deletion-vector"
     assert caught.value.path == "index/x"
+
+
+def test_rows_that_the_file_has_not() -> None:
+    """One position of a few bytes would stand for a quarter of a GiB of bits."""
+
+    def files(*rows: tuple[int | None, int]) -> pa.Table:
+        masks = [BitMap64([row]).serialize() for _, row in rows]
+        counts = pa.array([count for count, _ in rows], pa.int64())
+        return pa.table({"path": [f"f{n}" for n in range(len(rows))], "num_rows": counts, "mask": masks})
+
+    ensure_rows_exist(files((10, 9), (None, 10)))
+    with pytest.raises(CorruptTable, match="row 2147483448 is deleted of a file of 3 rows") as caught:
+        ensure_rows_exist(files((10, 9), (3, (1 << 31) - 200)))
+    assert (caught.value.code, caught.value.path) == ("damaged-deletion-vector", "f1")

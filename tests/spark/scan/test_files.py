@@ -7,10 +7,11 @@ import struct
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.gateway import java_of
@@ -44,6 +45,7 @@ def decode(record: bytes) -> dict[int, object]:
 
 
 @given(st.lists(st.tuples(st.text(min_size=1), st.integers(0, 2**50), st.integers(0, 2**45)), max_size=5))
+@settings(deadline=None)
 def test_records_decode_to_what_was_given(rows: list[tuple[str, int, int]]) -> None:
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     data = format_file_statuses(
@@ -139,3 +141,23 @@ def test_directories_outside_of_the_table() -> None:
     found = directories_elsewhere("file:/table", pa.chunked_array([names]))
     assert found == ["file:///other", "s3://b/t", "file:///d/e.f"]
     assert directories_elsewhere("s3://b/table", pa.chunked_array([["/k/x", "a:b"]])) == ["s3://b/k"]
+
+
+@pytest.mark.parametrize("path", ["file:/etc/passwd", "FILE:///etc/passwd", "memory://x/y"])
+def test_a_remote_table_cannot_name_files_of_this_machine(path: str) -> None:
+    """Every plan passes here: that of a snapshot, of a change feed, of a Paimon table with external paths."""
+    paths = pa.chunked_array([["a", "s3a://other/b"], ["c", path]])
+    with pytest.raises(CorruptTable) as caught:
+        address("s3a://bucket/t", paths)
+    assert (caught.value.code, caught.value.path) == ("path-escapes-root", path)
+    assert len(address("s3a://bucket/t", paths.slice(0, 3))) == 3
+    assert len(address("file:/t", paths)) == 4
+
+
+@pytest.mark.parametrize("size", [1 << 55, (1 << 46) + 1, -1])
+def test_a_size_that_no_file_has(size: int) -> None:
+    """Spark would plan a task for every 128 MiB of it."""
+    files = pa.table({"path": ["a", "b"], "size": [1, size], "modification_time_ms": [0, 0]})
+    with pytest.raises(CorruptTable) as caught:
+        make_file_statuses(None, "file:/t", files)
+    assert (caught.value.code, caught.value.path) == ("impossible-size", "b")

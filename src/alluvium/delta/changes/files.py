@@ -35,6 +35,7 @@ class ChangedRows:
         keys: One a file, see `keys_of`.
         vectors: The listed rows, one descriptor a key (`DELETION_VECTOR`).
         without: Rows that are not listed after all; null where there are none. None: there are none at all.
+        num_records: How many rows each file holds, null where it is unknown.
         store: The table's objects.
         open_store: From a URL to its store, for vectors outside the table.
     """
@@ -42,6 +43,7 @@ class ChangedRows:
     keys: pa.Array
     vectors: pa.StructArray
     without: pa.StructArray | None
+    num_records: pa.Array
     store: Store
     open_store: Callable[[str], Store]
 
@@ -63,17 +65,21 @@ class ChangedRows:
         return files.set_column(index, "mask", pa.array(masks, pa.binary()))
 
     def _masks(self, rows: pa.Array) -> list[bytes | None]:
-        listed = load_vectors(parse_descriptors(self.vectors.take(rows)), self.store, self.open_store)
+        counts = self.num_records.take(rows)
+        listed = self._load(self.vectors.take(rows), counts)
         if self.without is None:
             return listed
         without = self.without.take(rows)
         there = has_vector(without)
-        subtracted = iter(load_vectors(parse_descriptors(without.filter(there)), self.store, self.open_store))
+        subtracted = iter(self._load(without.filter(there), counts.filter(there)))
         others = [next(subtracted) if is_there else None for is_there in there.to_pylist()]
         return [
             mask if mask is None or other is None else subtract(mask, other)
             for mask, other in zip(listed, others, strict=True)
         ]
+
+    def _load(self, vectors: pa.StructArray, num_records: pa.Array) -> list[bytes | None]:
+        return load_vectors(parse_descriptors(vectors), self.store, self.open_store, num_records.to_pylist())
 
 
 @dataclass(frozen=True, slots=True)

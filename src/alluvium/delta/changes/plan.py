@@ -233,7 +233,9 @@ def _part(layout: Layout, kept: pa.Array | None, feed: Feed) -> ScanPart:
     if group.vectors is None:
         return mapped
     keys = keys_of(data_paths(group.files), group.files["version"])
-    masks = ChangedRows(keys, group.vectors, group.without, feed.store, feed.open_store)
+    counts = layout.statistics.num_rows()
+    num_records = pa.nulls(len(keys), pa.int64()) if counts is None else counts
+    masks = ChangedRows(keys, group.vectors, group.without, num_records, feed.store, feed.open_store)
     return replace(mapped, masks=masks, keeps_masked=group.keeps_listed)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -20,8 +20,10 @@ from alluvium.codecs.z85 import parse_z85
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import Feature, ScanContext
 from alluvium.delta.spec import DeletionVector
+from alluvium.delta.stats import AddStatistics
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
+from alluvium.schema.types import Struct
 from alluvium.storage import paths
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
@@ -33,6 +35,8 @@ _PORTABLE, _NATIVE = 1_681_511_377, 1_681_511_376
 _FILE_VERSION = 1
 #: "the (20 characters fixed length) uuid"
 _UUID_LENGTH = 20
+#: Storage type of a vector that stands in the log itself. Read, but not written: see `delta.vector_files`.
+INLINE = "i"
 _FRAME_BYTES = 8  # size before, checksum behind
 #: Bytes between two vectors that are read and thrown away rather than asked for apart.
 _WORTH_READING = 1 << 20
@@ -74,14 +78,14 @@ class DeletionVectors:
 
     Attributes:
         paths: The files, as a plan names them.
-        vectors: Their descriptors, one a path (`DELETION_VECTOR`).
+        files: Their `add` actions, one a path (`FILES`).
         store: The table's objects.
         open_store: From a URL to its store, for vectors outside the table.
         version: The table's version, for errors.
     """
 
     paths: pa.Array
-    vectors: pa.StructArray
+    files: pa.Table
     store: Store
     open_store: Callable[[str], Store]
     version: int | None = None
@@ -96,7 +100,9 @@ class DeletionVectors:
         rows = pc.index_in(files["path"], value_set=self.paths)
         rows = rows.combine_chunks() if isinstance(rows, pa.ChunkedArray) else rows
         try:
-            masks = load_vectors(parse_descriptors(self.vectors.take(rows)), self.store, self.open_store)
+            listed = self.files.take(rows)
+            counts = AddStatistics(listed, Struct(()), ()).num_rows().to_pylist()
+            masks = load_vectors(parse_descriptors(vectors_of(listed)), self.store, self.open_store, counts)
         except AlluviumError as error:
             error.url, error.version = error.url or self.store.url, self.version
             raise
@@ -141,8 +147,9 @@ def mask_rows(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     masked = has_vector(vectors)
     if not pc.any(masked).as_py():
         return plan
-    files = paths.decode_uri_paths(context.files["path"].combine_chunks().filter(masked))
-    source = DeletionVectors(files, vectors.filter(masked), context.store, context.open_store, context.version)
+    listed = context.files.filter(masked)
+    file_paths = paths.decode_uri_paths(listed["path"].combine_chunks())
+    source = DeletionVectors(file_paths, listed, context.store, context.open_store, context.version)
     return replace(plan, parts=tuple(part for whole in plan.parts for part in _split(whole, source)))
 
 
@@ -187,7 +194,10 @@ def parse_descriptors(vectors: pa.StructArray) -> list[DeletionVector]:
 
 
 def load_vectors(
-    vectors: Iterable[DeletionVector], store: Store, open_store: Callable[[str], Store]
+    vectors: Sequence[DeletionVector],
+    store: Store,
+    open_store: Callable[[str], Store],
+    num_records: Sequence[int | None] | None = None,
 ) -> list[bytes | None]:
     """The deleted rows as 64-bit roaring bitmaps in the portable format; None for none.
 
@@ -195,9 +205,10 @@ def load_vectors(
         vectors: Descriptors.
         store: The table's objects.
         open_store: From a URL to its store, for vectors outside the table.
+        num_records: How many rows each vector's data file holds, deleted ones included; None where it is unknown.
 
     Raises:
-        CorruptTable: A vector is damaged, or not what its descriptor says.
+        CorruptTable: A vector is damaged, not what its descriptor says, or lists rows that its file has not.
         NotFound: A file of vectors is gone, code `missing-file`.
     """
     # A descriptor of no rows is written without any bytes.
@@ -208,19 +219,19 @@ def load_vectors(
     for loaded in map_parallel(lambda part: _load_range(part, store, open_store), ranges):
         found.update(loaded)
     masks: list[bytes | None] = []
-    for entry in asked:
+    for entry, count in zip(asked, num_records or [None] * len(asked), strict=True):
         if entry is None:
             masks.append(None)
             continue
         vector, stored = entry
         data = _parse_inline(vector) if stored is None else found[stored]
-        masks.append(_parse_vector(vector, data, stored))
+        masks.append(_parse_vector(vector, data, stored, count))
     return masks
 
 
 def _locate(vector: DeletionVector, store: Store) -> _Stored | None:
     """Where the vector is stored; None: in the log itself."""
-    if vector.storage_type == "i":
+    if vector.storage_type == INLINE:
         return None
     # "Interpret as `0` if absent for other `storageType`s."
     offset = vector.offset or 0
@@ -318,7 +329,7 @@ def _parse_inline(vector: DeletionVector) -> bytes:
     return data[: vector.size_in_bytes]
 
 
-def _parse_vector(vector: DeletionVector, data: bytes, stored: _Stored | None) -> bytes:
+def _parse_vector(vector: DeletionVector, data: bytes, stored: _Stored | None, num_records: int | None) -> bytes:
     path, offset = (stored.address, stored.offset) if stored else (None, None)
     try:
         bitmap = _parse_format(data)
@@ -327,6 +338,9 @@ def _parse_vector(vector: DeletionVector, data: bytes, stored: _Stored | None) -
     # "Number of rows the given DV logically removes from the file."
     if bitmap.cardinality != vector.cardinality:
         raise _corrupt(f"it has {bitmap.cardinality} rows, the log says {vector.cardinality}", path, offset)
+    # A few bytes can name row 2^31, and whoever makes an array of bits of them is out of memory.
+    if num_records is not None and bitmap.highest >= num_records:
+        raise _corrupt(f"it lists row {bitmap.highest} of a file of {num_records} rows", path, offset)
     return bitmap.data
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.murmur3 import hash_texts, partition_of
 from alluvium.delta.log import checkpoint_rows as rows_of
-from alluvium.delta.log.checkpoint_rows import Rows, count_rows, documents, file_rows, format_rows
+from alluvium.delta.log.checkpoint_rows import Rows, count_rows, described, documents, file_rows, format_rows
 from alluvium.delta.log.last_checkpoint import publish_last_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths, uuid_checkpoint_path
 from alluvium.delta.log.replay import vector_ids
@@ -117,7 +117,7 @@ def _head_rows(state: LogState, options: CheckpointOptions) -> Rows:
     txns = live_txns(state, options.now_ms, options.txn_retention_ms)
     head = {
         "txn": documents(txns, rows_of.TXN),
-        "metaData": documents([state.metadata], rows_of.METADATA),
+        "metaData": described(state.metadata),
         "protocol": documents([state.protocol], rows_of.PROTOCOL),
         "domainMetadata": documents(list(state.domains.values()), rows_of.DOMAIN_METADATA),
     }

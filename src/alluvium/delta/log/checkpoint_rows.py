@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from alluvium.codecs.columns import boolean_column, long_column, string_column, validity
 from alluvium.delta.log.columns import Nulls
-from alluvium.delta.spec import STRING_MAP, Wire
+from alluvium.delta.spec import STRING_MAP, Metadata, Wire, known_metadata
 
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 
@@ -70,6 +70,24 @@ _ROW_GROUP = 100_000
 def documents(actions: Sequence[Wire], data_type: pa.DataType) -> list[pa.Array]:
     """Actions of one kind as structs."""
     return [_column([msgspec.to_builtins(action) for action in actions], data_type)]
+
+
+def described(metadata: Metadata) -> list[pa.Array]:
+    """The metadata as a struct, with the plain ones of the fields that we do not know: they are not to be lost by the
+    checkpoint that takes the place of the commit. Readers ask for the columns that they know.
+    """
+    (known,) = documents([known_metadata(metadata)], METADATA)
+    # To Spark names that differ by case are the same.
+    taken = {f.name.casefold() for f in METADATA}
+    plain: dict[str, pa.Array] = {}
+    for name, text in metadata.unknown:
+        value = msgspec.json.decode(text)
+        is_long = isinstance(value, int) and -(2**63) <= value < 2**63
+        if name.casefold() not in taken and (is_long or isinstance(value, (str, float))):
+            taken.add(name.casefold())
+            plain[name] = pa.array([value])
+    fields = [*METADATA, *(pa.field(name, column.type) for name, column in plain.items())]
+    return [pa.StructArray.from_arrays([*known.flatten(), *plain.values()], fields=fields)]
 
 
 def file_rows(table: pa.Table) -> list[pa.Array]:

@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import string_column
+from alluvium.delta.lines import DECODE_ERRORS
 from alluvium.delta.log.columns import deletion_vector_column
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log.state import LogState
 from alluvium.delta.spec import (
-    DECODE_ERRORS,
     Action,
     Add,
     CommitInfo,
@@ -28,6 +28,7 @@ from alluvium.delta.spec import (
     Remove,
     Txn,
     Wire,
+    known_metadata,
 )
 from alluvium.errors import CorruptTable
 
@@ -138,7 +139,7 @@ def checksum_after(state: LogState | None, actions: Iterable[Action]) -> Checksu
         set_transactions=tuple(txns.values()),
         # "Live Domain Metadata actions at this version, excluding tombstones"
         domain_metadata=tuple(domain for domain in domains.values() if not domain.removed),
-        metadata=metadata,
+        metadata=known_metadata(metadata),
         protocol=protocol,
         num_deleted_records_opt=tally.deleted if with_vectors else None,
         num_deletion_vectors_opt=tally.vectors if with_vectors else None,
@@ -214,7 +215,7 @@ def _plain(document: Metadata | Protocol | None) -> object:
     if isinstance(document, Protocol):
         lists = (document.reader_features, document.writer_features)
         return (document.min_reader_version, document.min_writer_version, *(f and frozenset(f) for f in lists))
-    return document
+    return document and known_metadata(document)
 
 
 def _by_name(actions: tuple[Txn, ...] | tuple[DomainMetadata, ...] | None) -> dict[str, object] | None:

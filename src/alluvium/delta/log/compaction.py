@@ -3,14 +3,20 @@
 Specification: "Log Compaction Files": "the compaction replaces the corresponding commits during action
 reconciliation". Two known writers leave out more than they may: older ones of the reference implementation drop the
 tombstones of domains, and delta-kernel drops removed files that are older than the retention. What comes from before
-the compacted range would then rise from the dead, so such compactions are passed over.
+the compacted range would then rise from the dead, so such compactions are passed over. So are those that are not
+reconciled: of several actions of one file nobody knows which is the newest, the order of lines being nobody's promise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
+from alluvium.delta.log.read import CommitActions
+from alluvium.delta.log.replay import logical_file_keys
 from alluvium.storage.store import ObjectInfo
 
 
@@ -61,6 +67,20 @@ def may_lack_removes(entries: Iterable[ObjectInfo], commits: Sequence[ObjectInfo
 def may_lack_domains(entries: Iterable[ObjectInfo]) -> bool:
     """Whether a compaction among the files read may lack the tombstones of domains that are older than itself."""
     return any(name.start > 0 for _, name in compacted(entries))
+
+
+def is_reconciled(actions: CommitActions) -> bool:
+    """Whether a compaction says one thing of each file, application, domain and of the table: "the actions of the
+    commits [...] reconciled".
+
+    Args:
+        actions: Of this compaction alone.
+    """
+    single = [actions.protocol, actions.metadata or actions.metadata_damage, actions.row_id_high_water_mark]
+    if actions.singles != len(actions.txns) + len(actions.domains) + len(single) - single.count(None):
+        return False
+    keys = pa.chunked_array([logical_file_keys(b) for b in (*actions.adds, *actions.removes)], pa.string())
+    return int(pc.count_distinct(keys).as_py()) == len(keys)
 
 
 def compacted(entries: Iterable[ObjectInfo]) -> list[tuple[ObjectInfo, CompactedName]]:

@@ -17,11 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import boolean_column, long_column, string_column
+from alluvium.delta.lines import BYTE_ORDER_MARK, DECODE_ERRORS, damaged_line, decode_line, split_lines
 from alluvium.delta.log.columns import Nulls, deletion_vector_column, map_column
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
 from alluvium.delta.spec import (
-    BYTE_ORDER_MARK,
-    DECODE_ERRORS,
     FILES,
     STRING_MAP,
     TOMBSTONES,
@@ -33,6 +32,7 @@ from alluvium.delta.spec import (
     RowIdHighWaterMark,
     Txn,
     Wire,
+    parse_metadata,
 )
 from alluvium.errors import CorruptTable
 from alluvium.storage.paths import is_near
@@ -67,7 +67,6 @@ class _ProtocolLine(Wire, frozen=True):
 
 
 _LINES = msgspec.json.Decoder(_Line)
-_METADATA = msgspec.json.Decoder(Metadata)
 _PROTOCOL_LINES = msgspec.json.Decoder(_ProtocolLine)
 
 
@@ -86,6 +85,8 @@ class CommitActions:
         metadata_damage: Why the newest metadata cannot be read, if so.
         damage: The first damage that was met. It is not raised at once, as the newest protocol is to be judged first:
             a table of a protocol that we do not know may well look damaged to us.
+        lines: How many lines there were, with those that were skipped.
+        singles: How many actions that replace each other were seen, the replaced ones included.
     """
 
     adds: list[pa.RecordBatch] = field(default_factory=list)
@@ -97,6 +98,26 @@ class CommitActions:
     row_id_high_water_mark: RowIdHighWaterMark | None = None
     metadata_damage: CorruptTable | None = None
     damage: CorruptTable | None = None
+    lines: int = 0
+    singles: int = 0
+
+    def followed_by(self, later: CommitActions) -> CommitActions:
+        """What both say together; `later` was read with this one's `lines` before it."""
+        says_metadata = later.metadata is not None or later.metadata_damage is not None
+        newest = later if says_metadata else self
+        return CommitActions(
+            adds=[*self.adds, *later.adds],
+            removes=[*self.removes, *later.removes],
+            protocol=later.protocol or self.protocol,
+            metadata=later.metadata or self.metadata,
+            txns={**self.txns, **later.txns},
+            domains={**self.domains, **later.domains},
+            row_id_high_water_mark=later.row_id_high_water_mark or self.row_id_high_water_mark,
+            metadata_damage=newest.metadata_damage,
+            damage=self.damage or later.damage,
+            lines=later.lines,
+            singles=self.singles + later.singles,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +145,15 @@ def _piece(commit: ObjectInfo, first_line: int, data: bytes) -> _Piece:
     return _Piece(commit, first_line, data, data.count(b"\n"))
 
 
-def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
-    """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too."""
-    actions = CommitActions()
-    order = 0
+def read_commits(store: Store, commits: Sequence[ObjectInfo], lines_before: int = 0) -> CommitActions:
+    """Reads commits in ascending order; log compactions and checkpoints in JSON, which look alike, too.
+
+    Args:
+        store: The table's objects.
+        commits: The files.
+        lines_before: Lines of the log that were read before these.
+    """
+    actions = CommitActions(lines=lines_before)
     nulls = Nulls()
     for pieces in _blocks(_pieces(store, commits)):
         if actions.damage is None:
@@ -136,9 +162,9 @@ def read_commits(store: Store, commits: Sequence[ObjectInfo]) -> CommitActions:
             except CorruptTable as damage:
                 actions.damage = damage
             else:
-                _collect(actions, lines, order, nulls)
+                _collect(actions, lines, actions.lines, nulls)
                 _collect_metadata(actions, lines, pieces)
-                order += len(lines)
+                actions.lines += len(lines)
                 continue
         actions.protocol = _find_protocol(pieces) or actions.protocol
     return actions
@@ -253,33 +279,22 @@ def _has_blank_lines(data: bytes) -> bool:
 
 
 def _count_documents(data: bytes) -> int:
-    return sum(1 for text in data.split(b"\n") if text.strip())
+    return sum(1 for _ in split_lines(data, first=1))
 
 
 def _damage(pieces: list[_Piece], error: Exception | None) -> CorruptTable:
     """Finds the line: only now, as blocks that are right need not be looked at line by line."""
     for piece in pieces:
-        for number, text in enumerate(piece.data.split(b"\n"), piece.first_line):
+        for number, text in split_lines(piece.data, piece.first_line):
             try:
-                if text.strip():
-                    _LINES.decode(text)
-            except DECODE_ERRORS as problem:
-                return _damaged_line(number, piece.commit, problem)
+                decode_line(text, _LINES, number, piece.commit.path, _version_of(piece.commit))
+            except CorruptTable as damage:
+                return damage
     first = pieces[0].commit
     return CorruptTable(
         f"the log entry is damaged: {error or 'its lines are not one document each'}",
         code="damaged-line", path=first.path, version=_version_of(first),
     )  # fmt: skip
-
-
-def _damaged_line(number: int, commit: ObjectInfo, problem: Exception) -> CorruptTable:
-    return CorruptTable(
-        f"line {number} of the log entry is damaged: {problem}",
-        code="damaged-line",
-        path=commit.path,
-        version=_version_of(commit),
-        hint="read a version before it, or restore the file from a copy",
-    )
 
 
 def _find_protocol(pieces: list[_Piece]) -> Protocol | None:
@@ -308,6 +323,8 @@ def _collect(actions: CommitActions, lines: list[_Line], order: int, nulls: Null
         # "The latest `protocol` action seen wins"
         actions.protocol = line.protocol or actions.protocol
         actions.row_id_high_water_mark = line.row_id_high_water_mark or actions.row_id_high_water_mark
+        single = (line.protocol, line.row_id_high_water_mark, line.txn, line.domain_metadata)
+        actions.singles += len(single) - single.count(None) + _is_said(line.meta_data)
         # "For `txn` actions, the latest `version` seen for a given `appId` wins": seen last, for
         # "it would be valid for the `version` to decrease".
         if line.txn is not None:
@@ -326,17 +343,19 @@ def _present(found: list[_T | None], order: int) -> tuple[list[_T], Sequence[int
 
 def _collect_metadata(actions: CommitActions, lines: list[_Line], pieces: list[_Piece]) -> None:
     """ "The latest `metaData` action seen wins" """
-    raw = next(
-        (line.meta_data for line in reversed(lines) if line.meta_data and bytes(line.meta_data) != b"null"), None
-    )
+    raw = next((line.meta_data for line in reversed(lines) if _is_said(line.meta_data)), None)
     if raw is None:
         return
     try:
-        actions.metadata, actions.metadata_damage = _METADATA.decode(raw), None
+        actions.metadata, actions.metadata_damage = parse_metadata(raw), None
     except DECODE_ERRORS as error:
         where = next(piece for piece in reversed(pieces) if bytes(raw) in piece.data)
         line = where.first_line + where.data[: where.data.rfind(bytes(raw))].count(b"\n")
-        actions.metadata_damage = _damaged_line(line, where.commit, error)
+        actions.metadata_damage = damaged_line(line, error, where.commit.path, _version_of(where.commit))
+
+
+def _is_said(raw: msgspec.Raw) -> bool:
+    return bool(raw) and bytes(raw) != b"null"
 
 
 def _add_batch(order: Sequence[int], adds: list[Add], nulls: Nulls) -> pa.RecordBatch:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import long_column, string_column
+from alluvium.delta.lines import decode_line, decode_lines, split_lines
 from alluvium.delta.log.columns import deletion_vector_column, map_column
 from alluvium.delta.log.read import commit_version
 from alluvium.delta.spec import (
-    DECODE_ERRORS,
     DELETION_VECTOR,
     STRING_MAP,
     Add,
@@ -28,7 +27,7 @@ from alluvium.delta.spec import (
     Wire,
     parse_commit_info,
 )
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
@@ -66,8 +65,6 @@ class _HeadLine(Wire, frozen=True, kw_only=True):
     protocol: Protocol | None = None
     meta_data: Metadata | None = None
 
-
-_LineT = TypeVar("_LineT")
 
 _LINES = msgspec.json.Decoder(_Line)
 _HEAD_LINES = msgspec.json.Decoder(_HeadLine)
@@ -136,7 +133,7 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
     Raises:
         CorruptTable: A line is damaged (`damaged-line`).
     """
-    lines = _decode(data, _LINES, path, version)
+    lines = list(decode_lines(data, _LINES, path, version))
     # "either of `add` and `remove` with `dataChange=false` [...] only rearranges existing data": no rows changed.
     adds = [line.add for line in lines if line.add is not None and line.add.data_change]
     removes = [line.remove for line in lines if line.remove is not None and line.remove.data_change]
@@ -149,17 +146,8 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
         recorded=_recorded(cdcs, version),
         protocol=next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
         metadata=next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
-        info=_info(infos[0], path, version) if infos else None,
+        info=parse_commit_info(infos[0]) if infos else None,
     )
-
-
-def _info(raw: msgspec.Raw, path: str, version: int) -> CommitInfo:
-    try:
-        return parse_commit_info(raw)
-    except DECODE_ERRORS as error:
-        raise CorruptTable(
-            f"the commitInfo of the log entry is damaged: {error}", code="damaged-line", path=path, version=version
-        ) from None
 
 
 def parse_head(data: bytes, path: str, version: int) -> tuple[Protocol | None, Metadata | None]:
@@ -168,31 +156,15 @@ def parse_head(data: bytes, path: str, version: int) -> tuple[Protocol | None, M
     Raises:
         CorruptTable: A line that sets them is damaged (`damaged-line`).
     """
-    chosen = [text if b'"metaData"' in text or b'"protocol"' in text else b"" for text in data.split(b"\n")]
-    lines = _decode(b"\n".join(chosen), _HEAD_LINES, path, version)
+    lines = [
+        decode_line(text, _HEAD_LINES, number, path, version)
+        for number, text in split_lines(data)
+        if b'"metaData"' in text or b'"protocol"' in text
+    ]
     return (
         next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
         next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
     )
-
-
-def _decode(data: bytes, decoder: msgspec.json.Decoder[_LineT], path: str, version: int) -> list[_LineT]:
-    lines: list[_LineT] = []
-    # One line at a time, for errors that name it: the decoder alone takes a line break for white space.
-    for number, text in enumerate(data.split(b"\n"), 1):
-        if not text.strip():
-            continue
-        try:
-            lines.append(decoder.decode(text))
-        except DECODE_ERRORS as error:
-            raise CorruptTable(
-                f"line {number} of the log entry is damaged: {error}",
-                code="damaged-line",
-                path=path,
-                version=version,
-                hint="read changes from versions after it, or restore the file from a copy",
-            ) from None
-    return lines
 
 
 def _table(actions: Sequence[Add] | Sequence[_Remove], version: int, modified: Sequence[int | None]) -> pa.Table:

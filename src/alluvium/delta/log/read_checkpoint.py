@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alluvium.delta.log.columns import Nulls, conform, settled
 from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
+from alluvium.delta.log.replay import without_repeats
 from alluvium.delta.log.sidecar import parse_json_head, sidecar_file
 from alluvium.delta.spec import (
     FILES,
@@ -29,6 +30,7 @@ from alluvium.delta.spec import (
     Sidecar,
     Txn,
     Wire,
+    parse_metadata,
 )
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.parallel import map_parallel
@@ -36,12 +38,12 @@ from alluvium.storage.store import ObjectInfo, Store
 
 # Small batches on one thread: what a reader holds beside the result is what it costs.
 _ROWS = 8192
+_SAMPLE = 256
 _BUFFER = 1 << 19
 # Files up to this size come by one request instead of one a column.
 _WHOLE = 4 << 20
 # Parts and sidecars read at once: hides the latency of a store, and each holds its own columns in memory.
 _FILES_AT_ONCE = 4
-_T = TypeVar("_T", bound=Wire)
 
 _HEAD: dict[str, type[Wire]] = {
     "protocol": Protocol,
@@ -130,9 +132,9 @@ def read_checkpoint_files(
     """
     nulls = Nulls()
     parts = map_parallel(lambda info: _read_files(store, info, nulls), sources, _FILES_AT_ONCE)
-    return _unified([batch for adds, _ in parts for batch in adds]), [
-        batch for _, removes in parts for batch in removes
-    ]
+    adds, removes = ([batch for part in parts for batch in part[side]] for side in (0, 1))
+    # A writer that lists a file twice means it once, and so does the reference.
+    return _unified(without_repeats(adds)), without_repeats(removes)
 
 
 def _read_files(store: Store, info: ObjectInfo, nulls: Nulls) -> tuple[list[pa.RecordBatch], list[pa.RecordBatch]]:
@@ -202,9 +204,12 @@ def _read_head(store: Store, info: ObjectInfo, head: CheckpointHead) -> None:
                 _take(head, (_convert(row, column.type, _HEAD[name]) for row in rows), info)
 
 
-def _convert(row: object, data_type: pa.DataType, kind: type[_T]) -> _T:
+def _convert(row: object, data_type: pa.DataType, kind: type[Wire]) -> Wire:
     """A row of a struct column as the struct of the log."""
-    return msgspec.convert(_without_pairs(row, data_type), kind)
+    document = _without_pairs(row, data_type)
+    # As JSON, so that fields that we do not know are kept as those of a commit are.
+    described = parse_metadata(msgspec.json.encode(document)) if kind is Metadata else None
+    return msgspec.convert(document, kind) if described is None else described
 
 
 def _without_pairs(value: object, data_type: pa.DataType) -> object:
@@ -254,9 +259,17 @@ def _file_actions(
         rows = batch.column(kind)
         valid = rows.filter(rows.is_valid()) if rows.null_count else rows
         if len(valid):
-            yield _batch(valid, schema, parsed, nulls)
+            found = _batch(valid, schema, parsed, nulls)
+            # At once: of millions of equal rows, which take next to no room in a file, one is kept a batch.
+            yield from without_repeats([found]) if _seems_repeated(found.column("path")) else [found]
         # The allocator would otherwise keep three times what a batch needs.
         pa.default_memory_pool().release_unused()
+
+
+def _seems_repeated(file_paths: pa.Array) -> bool:
+    """Whether the first paths of a batch are fewer than they should be; all of them are looked at in the end."""
+    some = file_paths.slice(0, _SAMPLE)
+    return int(pc.count_distinct(some).as_py()) < len(some)
 
 
 def checkpoint_rows(rows: pa.StructArray) -> pa.RecordBatch:

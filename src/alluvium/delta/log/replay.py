@@ -63,6 +63,17 @@ def reconcile(
     return _table(files, adds, file_schema), _table(tombstones, removes, TOMBSTONES)
 
 
+def without_repeats(batches: list[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    """Files of which each is listed once, as a checkpoint should list them: of several rows of one file the last."""
+    keys = pa.chunked_array([logical_file_keys(batch) for batch in batches], pa.string())
+    keep = _newest(keys, pa.chunked_array([_long_array(np.arange(len(keys)))]))
+    if keep is None:
+        return batches
+    kept = list(batches)
+    _filter(kept, keep)
+    return [batch for batch in kept if batch.num_rows]
+
+
 def overlay(older: list[pa.RecordBatch], files: pa.Table, tombstones: pa.Table) -> pa.Table:
     """Some files of an older version with newer, reconciled actions on top of them: the live ones.
 

@@ -35,6 +35,7 @@ class LogSegment:
         commits: The commits after the checkpoint, ascending, without a gap, up to `version`.
         timestamp_ms: Time of the last commit's file (of the checkpoint's, where the commit itself is gone).
         compactions: Log compactions that begin after the checkpoint; they may be read in place of commits.
+        last: The last commit itself, be it the checkpoint's; None where it is gone.
     """
 
     version: int
@@ -43,6 +44,7 @@ class LogSegment:
     commits: tuple[ObjectInfo, ...]
     timestamp_ms: int
     compactions: tuple[ObjectInfo, ...] = ()
+    last: ObjectInfo | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +133,19 @@ def list_segment(store: Store, version: int | None = None, without: Collection[s
     return _segment(list_log(store, 0, without), version)
 
 
-def list_commits_after(store: Store, version: int) -> tuple[ObjectInfo, ...]:
-    """The commits after a version, ascending.
+def list_commits_after(store: Store, segment: LogSegment) -> tuple[ObjectInfo, ...] | None:
+    """The commits after those of a segment, ascending; None where nothing proves that they go on from it.
+
+    A table that was dropped and made anew has commits of the same names. What proves that it is still the same is the
+    segment's last commit: the same file is still there.
 
     Raises:
         CorruptTable: They do not follow each other (`gap-in-log`).
     """
-    commits = list_log(store, version + 1).commits
-    _ensure_contiguous(commits, version + 1, max(commits, default=version))
+    commits = dict(list_log(store, segment.version).commits)
+    if segment.last is None or commits.pop(segment.version, None) != segment.last:
+        return None
+    _ensure_contiguous(commits, segment.version + 1, max(commits, default=segment.version))
     return tuple(commits.values())
 
 
@@ -163,8 +170,9 @@ def _segment(listing: Listing, version: int | None) -> LogSegment:
     base = -1 if checkpoint is None else checkpoint
     commits = tuple(info for v, info in listing.commits.items() if base < v <= wanted)
     compactions = tuple(info for (start, end), info in listing.compactions.items() if base < start and end <= wanted)
-    last = listing.commits.get(wanted) or files[-1]
-    return LogSegment(wanted, checkpoint, files, commits, last.modified_ms, compactions)
+    last = listing.commits.get(wanted)
+    timestamp_ms = (last or files[-1]).modified_ms
+    return LogSegment(wanted, checkpoint, files, commits, timestamp_ms, compactions, last)
 
 
 def _ensure_contiguous(commits: Mapping[int, ObjectInfo], first: int, last: int) -> None:

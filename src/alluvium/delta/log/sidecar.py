@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from alluvium.delta.lines import DECODE_ERRORS, decode_lines
 from alluvium.delta.log.names import SIDECAR_DIRECTORY
 from alluvium.delta.spec import (
-    DECODE_ERRORS,
     CheckpointMetadata,
     DomainMetadata,
     Metadata,
@@ -20,6 +20,7 @@ from alluvium.delta.spec import (
     Sidecar,
     Txn,
     Wire,
+    parse_metadata,
 )
 from alluvium.errors import CorruptTable
 from alluvium.storage.paths import decode_uri_path
@@ -36,7 +37,7 @@ class _HeadLine(Wire, frozen=True, kw_only=True):
     txn: Txn | None = None
     domain_metadata: DomainMetadata | None = None
     protocol: Protocol | None = None
-    meta_data: Metadata | None = None
+    meta_data: msgspec.Raw = _ABSENT
     row_id_high_water_mark: RowIdHighWaterMark | None = None
     sidecar: Sidecar | None = None
     checkpoint_metadata: CheckpointMetadata | None = None
@@ -66,23 +67,22 @@ def parse_json_head(data: bytes, path: str) -> JsonHead:
     """
     actions: list[Wire] = []
     lists_files = False
-    for number, text in enumerate(data.split(b"\n"), 1):
-        if not text.strip():
-            continue
-        try:
-            line = _HEAD_LINES.decode(text)
-        except DECODE_ERRORS as error:
-            raise CorruptTable(
-                f"line {number} of the checkpoint is damaged: {error}", code="damaged-checkpoint", path=path
-            ) from None
+    for line in decode_lines(data, _HEAD_LINES, path, None):
         lists_files = lists_files or bool(line.add) or bool(line.remove)
         for action in (
-            line.txn, line.domain_metadata, line.protocol, line.meta_data, line.row_id_high_water_mark, line.sidecar,
-            line.checkpoint_metadata,
+            line.txn, line.domain_metadata, line.protocol, _described(line.meta_data, path),
+            line.row_id_high_water_mark, line.sidecar, line.checkpoint_metadata,
         ):  # fmt: skip
             if action is not None:
                 actions.append(action)
     return JsonHead(tuple(actions), lists_files)
+
+
+def _described(raw: msgspec.Raw, path: str) -> Metadata | None:
+    try:
+        return parse_metadata(raw)
+    except DECODE_ERRORS as error:
+        raise CorruptTable(f"its metaData is damaged: {error}", code="damaged-checkpoint", path=path) from None
 
 
 def sidecar_file(sidecar: Sidecar, checkpoint_path: str) -> ObjectInfo:

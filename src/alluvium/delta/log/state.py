@@ -8,10 +8,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 
 import pyarrow as pa
 
-from alluvium.delta.log.compaction import choose_compactions, compacted, may_lack_domains, may_lack_removes
+from alluvium.delta.log.compaction import (
+    choose_compactions,
+    compacted,
+    is_reconciled,
+    may_lack_domains,
+    may_lack_removes,
+)
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import CommitActions, commit_version, read_commits
 from alluvium.delta.log.read_checkpoint import CheckpointHead, file_sources, read_checkpoint_files, read_checkpoint_head
@@ -104,15 +111,19 @@ def load_state(
 def advance(store: Store, segment: LogSegment, state: LogState, ensure_readable: Gate) -> tuple[LogSegment, LogState]:
     """The newest state, of which only the commits after `state` are read; the same objects if there are none.
 
-    Where those commits have been cleaned up meanwhile, the newest state is read anew.
+    Where those commits have been cleaned up meanwhile, or another table stands in the place of the one that the state
+    is of, the newest state is read anew.
 
     Raises:
         CorruptTable: The new commits have a gap that no checkpoint bridges, or are damaged.
+        NotFound: The table is gone (`not-a-table`).
         UnsupportedFeature: From `ensure_readable`.
     """
     try:
-        commits = list_commits_after(store, state.version)
+        commits = list_commits_after(store, segment)
     except CorruptTable:
+        commits = None
+    if commits is None:
         anew = list_segment(store)
         newest = load_state(store, anew, ensure_readable)
         return newest.segment, newest
@@ -152,6 +163,7 @@ def apply_commits(state: LogState, store: Store, commits: Sequence[ObjectInfo], 
         version=state.version + len(commits),
         commits=(*state.segment.commits, *commits),
         timestamp_ms=commits[-1].modified_ms,
+        last=commits[-1],
     )
     _judge(segment, head, actions, ensure_readable)
     return _merge(segment, head, actions, (state.files.to_batches(), state.tombstones.to_batches()))
@@ -176,13 +188,28 @@ def _read_entries(store: Store, segment: LogSegment, head: CheckpointHead) -> Co
     if not compacted(entries) or (head.domains and may_lack_domains(entries)):
         return read_commits(store, segment.commits)
     try:
-        actions = read_commits(store, entries)
+        actions = _read_reconciled(store, entries)
     except AlluviumError as error:
         if error.path not in {info.path for info, _ in compacted(entries)}:
             raise
-        # A compaction is an offer; the commits that it stands for are all there.
-        return read_commits(store, segment.commits)
-    return actions if _is_sound(segment, entries, head, actions) else read_commits(store, segment.commits)
+        actions = None
+    if actions is not None and _is_sound(segment, entries, head, actions):
+        return actions
+    # A compaction is an offer; the commits that it stands for are all there.
+    return read_commits(store, segment.commits)
+
+
+def _read_reconciled(store: Store, entries: Sequence[ObjectInfo]) -> CommitActions | None:
+    """Commits and compactions; None where one of these is not reconciled."""
+    compactions = {info for info, _ in compacted(entries)}
+    actions = CommitActions()
+    for is_compaction, run in groupby(entries, key=compactions.__contains__):
+        for files in [[info] for info in run] if is_compaction else [list(run)]:
+            found = read_commits(store, files, actions.lines)
+            if is_compaction and not is_reconciled(found):
+                return None
+            actions = actions.followed_by(found)
+    return actions
 
 
 def _is_sound(segment: LogSegment, entries: Sequence[ObjectInfo], head: CheckpointHead, actions: CommitActions) -> bool:

@@ -13,10 +13,11 @@ from datetime import datetime, timezone
 import msgspec
 
 from alluvium.delta.features.in_commit_timestamp import Enablement
+from alluvium.delta.lines import decode_lines
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import commit_version, read_each
 from alluvium.delta.log.segment import list_log, not_a_table
-from alluvium.delta.spec import BYTE_ORDER_MARK, DECODE_ERRORS, CommitInfo, Wire, parse_commit_info
+from alluvium.delta.spec import CommitInfo, Wire, parse_commit_info
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 
@@ -190,20 +191,9 @@ def read_commit_infos(
 
 
 def _commit_info(data: bytes, version: int) -> CommitInfo | None:
-    for number, text in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
-        if b'"commitInfo"' not in text:
-            continue
-        try:
-            found = _INFO_LINES.decode(text).commit_info
-        except DECODE_ERRORS as error:
-            raise CorruptTable(
-                f"line {number} of the log entry is damaged: {error}",
-                code="damaged-line",
-                path=commit_path(version),
-                version=version,
-            ) from None
-        if found:
-            return parse_commit_info(found)
+    for line in decode_lines(data, _INFO_LINES, commit_path(version), version, mentioning=b'"commitInfo"'):
+        if line.commit_info:
+            return parse_commit_info(line.commit_info)
     return None
 
 

@@ -9,11 +9,12 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors
+from alluvium.delta.features.deletion_vectors import INLINE, has_vector, load_vectors, parse_descriptors
+from alluvium.delta.lines import DECODE_ERRORS, split_lines
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import BYTE_ORDER_MARK, DECODE_ERRORS, Cdc, Wire
+from alluvium.delta.spec import Cdc, Wire
 from alluvium.delta.upkeep.finding import Finding, Level, summed_up
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
@@ -82,6 +83,14 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
             text = f"{deleted} rows are deleted of a file that has {count}"
             found.append(Finding("error", "deletion-vectors", text, path))
     yield from summed_up("deletion-vectors", found)
+    kinds = pc.struct_field(masked["deletionVector"].combine_chunks(), "storageType").to_pylist()
+    inline = [path for path, kind in zip(paths, kinds, strict=True) if kind == INLINE]
+    if inline:
+        text = (
+            f"the vectors of {len(inline)} files stand in the log itself, at which delta-spark's VACUUM fails: "
+            "delete a row of each, which makes new vectors, or have the files rewritten"
+        )
+        yield Finding("warning", "deletion-vectors", text, inline[0])
 
 
 def _call(load: Callable[[], str | None]) -> str | None:
@@ -92,7 +101,8 @@ def _problem_of(snapshot: Snapshot, file: pa.Table) -> str | None:
     """What is wrong with the vector of one file."""
     try:
         descriptors = parse_descriptors(file["deletionVector"].combine_chunks())
-        load_vectors(descriptors, snapshot.store, snapshot.open_store)
+        counts = snapshot.statistics(file).num_rows().to_pylist()
+        load_vectors(descriptors, snapshot.store, snapshot.open_store, counts)
     except AlluviumError as error:
         return error.message
     return None
@@ -112,7 +122,7 @@ def check_change_data(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _change_files(data: bytes) -> Iterator[tuple[str, int]]:
     """Those below the table's root. A line that does not parse is found by the check of the log."""
-    for text in data.removeprefix(BYTE_ORDER_MARK).split(b"\n"):
+    for _, text in split_lines(data):
         if b'"cdc"' not in text:
             continue
         try:

@@ -17,11 +17,15 @@ from alluvium.delta.log.names import (
     checksum_path,
     parse_name,
 )
-from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.read_checkpoint import file_sources, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
+from alluvium.delta.upkeep.check_shortcuts import (
+    check_checkpoints_against_commits,
+    check_compactions,
+    check_hadoop_checksums,
+)
 from alluvium.delta.upkeep.finding import Finding, summed_up
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.store import Store
@@ -43,13 +47,17 @@ _STATISTICS = msgspec.json.Decoder(_Statistics)
 
 
 def check_log(store: Store) -> tuple[Finding, ...]:
-    """Whether the log's commits follow each other, and its checkpoints and compactions are whole and readable."""
+    """Whether the log's commits follow each other, and its checkpoints and compactions are whole and readable, and say
+    what the commits say.
+    """
     return (
         *_check_commits(store),
         *_check_empty_commits(store),
         *_check_hint(store),
         *_check_checkpoints(store),
-        *_check_compactions(store),
+        *check_checkpoints_against_commits(store),
+        *check_compactions(store),
+        *check_hadoop_checksums(store),
     )
 
 
@@ -105,14 +113,6 @@ def _check_checkpoints(store: Store) -> Iterator[Finding]:
         except AlluviumError as error:
             yield Finding("error", "checkpoint", f"the checkpoint of version {version} cannot be read: {error.message}",
                           error.path or files[0].path)  # fmt: skip
-
-
-def _check_compactions(store: Store) -> Iterator[Finding]:
-    """A compaction that cannot be read only costs time: the commits that it stands for are read instead."""
-    for info in list_log(store).compactions.values():
-        problem = read_commits(store, [info]).damage
-        if problem is not None:
-            yield Finding("warning", "compaction", problem.message, info.path)
 
 
 def _check_empty_commits(store: Store) -> Iterator[Finding]:

@@ -14,8 +14,16 @@ from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig, parse_config
 from alluvium.delta.differences import differences
 from alluvium.delta.draft import Draft
+from alluvium.delta.features.deletion_vectors import (
+    INLINE,
+    has_vector,
+    parse_descriptors,
+    vector_address,
+    vectors_of,
+)
 from alluvium.delta.features.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.scan import data_paths
 from alluvium.delta.snapshot import Snapshot
@@ -29,7 +37,7 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue
 from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import split_file
+from alluvium.storage.paths import relative_to, split_file
 from alluvium.storage.store import Store
 
 _MATERIALIZED = (MATERIALIZED_ROW_ID, MATERIALIZED_ROW_COMMIT_VERSION)
@@ -99,7 +107,7 @@ def restore(
         retry: How often to try.
 
     Raises:
-        NotFound: Data files of the old version are gone (`missing-file`).
+        NotFound: Data files of the old version, or files of their deletion vectors, are gone (`missing-file`).
         CommitConflict: Another writer changed the table meanwhile.
         UnsupportedFeature: The table needs a writer that we are not.
     """
@@ -130,11 +138,8 @@ def restore(
 
 
 def _keys(files: pa.Table) -> pa.ChunkedArray:
-    """Path and deletion vector of each file as one text: "the primary key [...] for reconciliation"."""
-    vectors = files.column("deletionVector")
-    parts = [pc.struct_field(vectors, name).cast(pa.string()) for name in ("storageType", "pathOrInlineDv", "offset")]
-    filled = [pc.fill_null(part, "") for part in parts]
-    return pc.binary_join_element_wise(files.column("path"), *filled, "\n")
+    """What each file is known by: "identified by their `(path, deletionVector.uniqueId)` primary key"."""
+    return pa.chunked_array([logical_file_keys(batch) for batch in files.to_batches()], pa.string())
 
 
 def _only_files(files: pa.Table) -> pa.Table:
@@ -182,18 +187,33 @@ def _domains(current: Snapshot, old: Snapshot) -> tuple[DomainMetadata, ...]:
 
 
 def _ensure_there(old: Snapshot, added: pa.Table) -> None:
-    paths = data_paths(added)
-    outside = pc.match_substring_regex(paths, r"^([A-Za-z][A-Za-z0-9+.-]*:|/)")
-    missing = _missing_inside(old.store, paths.filter(pc.invert(outside)))
-    missing += _missing_outside(old, paths.filter(outside).to_pylist())
-    if missing:
-        raise NotFound(
-            f"{len(missing)} data files of version {old.version} are gone: {', '.join(missing[:_SHOWN])}",
-            code="missing-file",
-            path=missing[0],
-            version=old.version,
-            hint="restore a younger version: these files were removed from storage after they had left the table",
-        )
+    """A version without its data files, or without a vector of one, could not be read."""
+    vectors = pa.chunked_array([pa.array(_vector_files(old, added), pa.string())])
+    for what, paths in (("data files", data_paths(added)), ("files of deletion vectors", vectors)):
+        outside = pc.match_substring_regex(paths, r"^([A-Za-z][A-Za-z0-9+.-]*:|/)")
+        missing = _missing_inside(old.store, paths.filter(pc.invert(outside)))
+        missing += _missing_outside(old, paths.filter(outside).to_pylist())
+        if missing:
+            raise NotFound(
+                f"{len(missing)} {what} of version {old.version} are gone: {', '.join(missing[:_SHOWN])}",
+                code="missing-file",
+                path=missing[0],
+                version=old.version,
+                hint="restore a younger version: these files were removed from storage after they had left the table",
+            )
+
+
+def _vector_files(old: Snapshot, added: pa.Table) -> list[str]:
+    """The files that the vectors of some files lie in, as `data_paths` names files; each once."""
+    vectors = vectors_of(added)
+    descriptors = parse_descriptors(vectors.filter(has_vector(vectors)))
+    addresses = [
+        vector_address(vector, old.store.url)
+        for vector in descriptors
+        if vector.storage_type != INLINE and vector.cardinality != 0
+    ]
+    below = ((address, relative_to(old.store.url, address)) for address in addresses)
+    return list(dict.fromkeys(address if inside is None else inside for address, inside in below))
 
 
 def _missing_inside(store: Store, paths: pa.ChunkedArray) -> list[str]:

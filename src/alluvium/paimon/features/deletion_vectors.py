@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.roaring import parse_bitmap
+from alluvium.codecs.roaring import highest_of, parse_bitmap
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon.manifest import read_index_manifest
 from alluvium.paimon.partitions import bucket_directories, partitions_of
@@ -71,6 +71,23 @@ def _damaged(reason: str, place: str) -> CorruptTable:
     )
 
 
+def ensure_rows_exist(files: pa.Table) -> None:
+    """Raises where a vector lists rows that its file has not: a few bytes can name row 2^31, and whoever makes an array
+    of bits of them is out of memory.
+
+    Args:
+        files: `SCAN_FILES`, masks loaded.
+
+    Raises:
+        CorruptTable: `"damaged-deletion-vector"`.
+    """
+    known = pc.and_(files["mask"].is_valid(), files["num_rows"].is_valid())
+    masked = files.select(["path", "num_rows", "mask"]).filter(known)
+    for path, count, mask in zip(*(column.to_pylist() for column in masked.columns), strict=True):
+        if (highest := highest_of(mask)) >= count:
+            raise _damaged(f"row {highest} is deleted of a file of {count} rows", path)
+
+
 @dataclass(frozen=True, slots=True)
 class VectorMasks:
     """Implements `plan.scan.MaskSource` over the index files of a snapshot.
@@ -91,7 +108,9 @@ class VectorMasks:
         bodies = map_parallel(lambda request: self._load(*request[1:]), requests)
         index = pc.index_in(names, value_set=wanted["name"].combine_chunks())
         masks = pa.array(bodies, pa.binary()).take(index.combine_chunks() if hasattr(index, "chunks") else index)
-        return files.set_column(files.schema.get_field_index("mask"), "mask", masks)
+        masked = files.set_column(files.schema.get_field_index("mask"), "mask", masks)
+        ensure_rows_exist(masked)
+        return masked
 
     def _load(self, index: str, offset: int, length: int) -> bytes:
         store, name = self.snapshot.store, index

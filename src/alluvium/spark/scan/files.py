@@ -14,8 +14,10 @@ import zlib
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.errors import CorruptTable
 from alluvium.spark.gateway import Java, JavaObject
 from alluvium.storage import paths
+from alluvium.storage.elsewhere import ensure_same_side
 
 _FILE_TYPE = b"\x08\x02"  # FT_FILE
 _PATH, _LENGTH, _MODIFIED = b"\x12", b"\x18", b"\x38"
@@ -23,6 +25,9 @@ _PERMISSION = b"\x22\x02\x08\x00"
 # Spark splits files by its own conf; the block size only bounds how blocks are looked up, so 128 MiB serves all.
 _BLOCKS = b"\x50\x01\x58\x80\x80\x80\x40"
 _VARINT_BYTES = 8
+#: More than any store holds in one file. Spark plans a task for every 128 MiB of what a log says.
+_MAX_SIZE = 1 << 46
+_SCHEME = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/"
 #: All of a record but its path: three varints and the tags.
 _FIXED_BYTES = len(_FILE_TYPE + _PATH + _LENGTH + _PERMISSION + _MODIFIED + _BLOCKS) + 3 * _VARINT_BYTES
 
@@ -52,7 +57,12 @@ def format_file_statuses(addresses: pa.Array, sizes: pa.Array, modified_ms: pa.A
 
 
 def make_file_statuses(java: Java, root: str, files: pa.Table) -> JavaObject:
-    """A Java `FileStatus[]` of a plan's files, in their order."""
+    """A Java `FileStatus[]` of a plan's files, in their order.
+
+    Raises:
+        CorruptTable: A file has a size that no file has (`impossible-size`), or see `address`.
+    """
+    _ensure_possible(files)
     addresses = address(root, files["path"])
     data = format_file_statuses(
         addresses.cast(pa.large_binary()),
@@ -68,7 +78,15 @@ def make_file_statuses(java: Java, root: str, files: pa.Table) -> JavaObject:
 
 
 def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
-    """The files' addresses as Hadoop path strings, not escaped; local ones as Spark lists them: `file:///`."""
+    """The files' addresses as Hadoop path strings, not escaped; local ones as Spark lists them: `file:///`.
+
+    Every plan passes here on its way to Spark, whatever format and verb it comes from: what a table may not make its
+    readers open is refused here.
+
+    Raises:
+        CorruptTable: A table that is not on this machine names a file of this machine (`path-escapes-root`).
+    """
+    _ensure_reachable(root, file_paths)
     whole = _whole(file_paths.cast(pa.large_string()))
     below = _prefixed(f"{root.rstrip('/')}/", whole)
     # Absolute paths without a scheme lie in the table's own file system, not in the session's default one.
@@ -77,6 +95,23 @@ def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
     from_root = pc.if_else(pc.starts_with(whole, "/"), _prefixed(origin, whole), below)
     addresses = pc.if_else(pc.match_substring_regex(whole, r"^[A-Za-z][A-Za-z0-9+.\-]*:/"), whole, from_root)
     return pc.replace_substring_regex(addresses, r"^file:/+", "file:///")
+
+
+def _ensure_reachable(root: str, file_paths: pa.ChunkedArray) -> None:
+    schemes = pc.struct_field(pc.extract_regex(file_paths, _SCHEME), "scheme")
+    for scheme in pc.unique(schemes).drop_null().to_pylist():
+        ensure_same_side(root, file_paths[pc.index(schemes, scheme).as_py()].as_py())
+
+
+def _ensure_possible(files: pa.Table) -> None:
+    odd = pc.or_(pc.less(files["size"], 0), pc.greater(files["size"], _MAX_SIZE))
+    for file in files.select(["path", "size"]).filter(odd).slice(0, 1).to_pylist():
+        raise CorruptTable(
+            f"the table says that a file has {file['size']} bytes",
+            code="impossible-size",
+            path=file["path"],
+            hint="the metadata was tampered with, or written by a broken client; do not trust the table",
+        )
 
 
 def directories_elsewhere(root: str, file_paths: pa.ChunkedArray) -> list[str]:
