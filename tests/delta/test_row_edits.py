@@ -50,7 +50,7 @@ def edit(store, masks: dict[str, object], snapshot=None) -> tuple[dict[str, str]
         WRITTEN_FILES.empty_table(),
         (),
         Operation("DELETE"),
-        read=ReadScope(blind=False),
+        read=ReadScope.table(),
         touched=pa.Table.from_pylist(rows, schema=TOUCHED_FILES),
         describe=lambda figures: told.append(figures) or {"n": "1"},
     )

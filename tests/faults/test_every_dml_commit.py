@@ -158,7 +158,7 @@ def ensure_next_verb(url: str, fact: Fact) -> None:
     chosen = [p for p, values in zip(*(snapshot.files[n].to_pylist() for n in ("path", "partitionValues")), strict=True)
               if dict(values)["p"] == "1"]  # fmt: skip
     touched = TOUCHED_FILES.empty_table().from_pylist([{"path": p, "mask": None} for p in chosen], schema=TOUCHED_FILES)
-    changes = FileChanges(None, (), Operation("DELETE"), read=ReadScope(False, where), touched=touched)
+    changes = FileChanges(None, (), Operation("DELETE"), read=ReadScope.rows(where), touched=touched)
     before = rows(url)
     done = DeltaTarget(snapshot.store, snapshot.config, snapshot).commit(changes)
     assert (done.version, done.attempts) == (snapshot.version + 1, 1), fact

@@ -249,7 +249,7 @@ class _Work:
                 written,
                 footers,
                 self.verb.operation,
-                read=ReadScope(blind=False, where=self.changes.where),
+                read=ReadScope.rows(self.changes.where),
                 reached=reached,
                 touched=touched,
                 change_files=recorded,
@@ -308,7 +308,7 @@ class _Work:
             return self._commit(self.spark.range(0).toDF(KIND), none, 0, False, 0, 0)
         counts = Counts(scan_ms=self.scan_ms)
         if self.target.is_changed:
-            read = ReadScope(blind=False, where=self.changes.where)
+            read = ReadScope.rows(self.changes.where)
             touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
             changes = FileChanges(written, (), self.verb.operation, read=read, touched=touched)
             return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))

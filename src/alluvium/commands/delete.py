@@ -126,7 +126,7 @@ def _remove_whole(
     if not files.num_rows:
         return Committed(version, nothing, describe(EditFigures()), 0)
     touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-    read = ReadScope(blind=False, where=where)
+    read = ReadScope.rows(where)
     return target.commit(FileChanges(nothing, (), verb.operation, read=read, touched=touched, describe=describe))
 
 

@@ -113,7 +113,8 @@ def rewrite_files(
             footers,
             operation,
             data_change=False,
-            read=ReadScope(),
+            # Where the description changes with the files, rows that others add by the old one could not be read.
+            read=ReadScope.nothing() if config == snapshot.config else ReadScope.table(),
             touched=touched,
             describe=lambda figures: _metrics(operation, figures, written["size"]),
         )

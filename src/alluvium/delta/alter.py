@@ -49,7 +49,7 @@ def apply_change(
             ensure_writable(snapshot.config)
             change = change_of(snapshot.config)
         target = DeltaTarget(snapshot.store, change.config, snapshot, retry, restates=True)
-        read = ReadScope(blind=False) if change.reads else None
+        read = ReadScope.table() if change.reads else None
         changes = FileChanges(None, (), replace(change.operation, engine=engine), read=read)
         if dry_run:
             return target.preview(changes)

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.actions import Actions
+from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.identity_columns import differ_only_in_marks
@@ -90,11 +91,13 @@ def metadata_changed(contest: Contest) -> Conflict | None:
 
 def concurrent_append(contest: Contest) -> Conflict | None:
     """The winner added rows that we would have read."""
-    if contest.draft.read.blind:
+    if contest.draft.read.is_nothing:
         return None
     isolation = parse_properties(contest.config.metadata.configuration).isolation_level
-    if isolation == "WriteSerializable" and contest.winner.is_blind_append:
-        # The append may be ordered after us, for it read nothing.
+    is_described = contest.draft.actions.metadata is not None
+    if isolation == "WriteSerializable" and contest.winner.is_blind_append and not is_described:
+        # The append may be ordered after us, for it read nothing. But not where we change what the table says of
+        # itself: its rows were checked, and its files written, by the description that was there before.
         return None
     added = contest.winner.actions.added
     added = contest.touched(added.filter(added.column("dataChange")))
@@ -107,11 +110,11 @@ def concurrent_append(contest: Contest) -> Conflict | None:
 def concurrent_delete_read(contest: Contest) -> Conflict | None:
     """The winner removed rows that we have read."""
     removed = contest.winner.actions.removed
-    if contest.draft.read.blind or removed.num_rows == 0:
+    if contest.draft.read.is_nothing or removed.num_rows == 0:
         return None
     removed = removed.filter(removed.column("dataChange"))
     files = contest.files
-    read = contest.touched(files.filter(pc.is_in(files.column("path"), value_set=removed.column("path"))))
+    read = contest.touched(files.filter(pc.is_in(_files(files), value_set=_files(removed))))
     if read.num_rows == 0:
         return None
     message = f"it removed {read.num_rows} files of {contest.scope()}, which this operation has read"
@@ -123,15 +126,16 @@ def concurrent_delete_delete(contest: Contest) -> Conflict | None:
     ours, theirs = contest.draft.actions.removed, contest.winner.actions.removed
     if ours.num_rows == 0 or theirs.num_rows == 0:
         return None
-    paths = ours.column("path").filter(pc.is_in(ours.column("path"), value_set=theirs.column("path")))
+    paths = ours.column("path").filter(pc.is_in(_files(ours), value_set=_files(theirs)))
     if len(paths) == 0:
         return None
     return contest.conflict("concurrent-delete-delete", f"it removed {len(paths)} files that we remove", paths)
 
 
 def concurrent_transaction(contest: Contest) -> Conflict | None:
-    """The winner moved a transaction identifier that we looked up: perhaps it is our own earlier attempt."""
-    both = sorted({t.app_id for t in contest.winner.actions.txns} & set(contest.draft.read.app_ids))
+    """The winner moved a transaction identifier that we move: perhaps it is our own earlier attempt."""
+    ours, theirs = ({t.app_id for t in side.actions.txns} for side in (contest.draft, contest.winner))
+    both = sorted(ours & theirs)
     if not both:
         return None
     return contest.conflict("concurrent-transaction", f"it committed a transaction of the application {both[0]!r}")
@@ -146,6 +150,11 @@ def concurrent_domain(contest: Contest) -> Conflict | None:
     if not both:
         return None
     return contest.conflict("concurrent-domain", f"it changed the metadata domain {both[0]!r}")
+
+
+def _files(actions: pa.Table) -> pa.Array:
+    """Which files some actions are about, however each writer spells their paths."""
+    return canonical_paths(actions.column("path").combine_chunks())
 
 
 CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (

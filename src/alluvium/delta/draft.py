@@ -38,4 +38,4 @@ class Draft:
     def is_blind_append(self) -> bool:
         """Only adds, having read nothing; any number of such commits go together."""
         actions = self.actions
-        return self.read.blind and actions.removed.num_rows == 0
+        return self.read.is_nothing and actions.removed.num_rows == 0

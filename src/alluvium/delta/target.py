@@ -222,17 +222,16 @@ class DeltaTarget:
         return (clustering_domain([]),) if clustered else ()
 
     def _read(self, added: pa.Table, changes: FileChanges) -> ReadScope:
-        app_ids = (changes.txn[0],) if changes.txn else ()
         overwrites = changes.replace
         if changes.read is not None:
-            return replace(changes.read, app_ids=app_ids)
+            return changes.read
         if overwrites is None or self.snapshot is None or not changes.data_change:
             # Rows that are only rearranged depend on the files that they were in, and these are removed.
-            return ReadScope(app_ids=app_ids)
+            return ReadScope.nothing()
         where = overwrites.where
         if overwrites.dynamic:
             where = partitions_predicate(added, self.config, self.snapshot.time_zone)
-        return ReadScope(blind=False, where=where, app_ids=app_ids)
+        return ReadScope.rows(where)
 
     def _metrics(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> dict[str, str]:
         """Under the names, and in the presence, that the reference gives them."""

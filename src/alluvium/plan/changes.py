@@ -68,15 +68,30 @@ class RowColumns:
 class ReadScope:
     """What the outcome depends on, and so what a concurrent commit may not have touched.
 
+    There is no default: whoever commits says what was read, by one of the three names below.
+
     Attributes:
-        blind: Nothing was read: no data of others can make the result wrong.
-        where: The rows that were read; None (and not blind) is the whole table.
-        app_ids: Transaction identifiers that were looked up.
+        is_nothing: No data of others can make the result wrong.
+        where: The rows that were read; None: every row of the table, unless nothing was read.
     """
 
-    blind: bool = True
-    where: Expression | None = None
-    app_ids: tuple[str, ...] = ()
+    is_nothing: bool
+    where: Expression | None
+
+    @classmethod
+    def nothing(cls) -> ReadScope:
+        """The outcome is the same whatever the table holds."""
+        return cls(True, None)
+
+    @classmethod
+    def rows(cls, where: Expression | None) -> ReadScope:
+        """Rows for which a condition is true, or may be; None: any row."""
+        return cls(False, where)
+
+    @classmethod
+    def table(cls) -> ReadScope:
+        """Every row."""
+        return cls(False, None)
 
 
 class Author(str):

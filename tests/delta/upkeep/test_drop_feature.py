@@ -193,7 +193,7 @@ def with_vectors(url: str, removed: bool) -> Store:
     files = pa.Table.from_pylist(live, schema=FILES)
     for actions in (Actions(added=files), Actions(removed=tombstones_of(files, int(time.time() * 1000)))):
         base = load_snapshot(store)
-        publish(store, Draft(actions, ReadScope(), Operation("TEST"), base.version), base, DEFAULT_RETRY)
+        publish(store, Draft(actions, ReadScope.nothing(), Operation("TEST"), base.version), base, DEFAULT_RETRY)
         if not removed:
             break
     return store

@@ -259,7 +259,7 @@ def _downgrade(snapshot: Snapshot, feature: str, operation: Operation, truncate:
     domains = _without_mark(snapshot) if feature == "rowTracking" else ()
     actions = Actions(protocol=config.protocol, metadata=config.metadata, domains=domains)
     # Any row of others may bring the feature back: but `_ONCE` lets no winner pass, whatever it did.
-    draft = Draft(actions, ReadScope(), operation, snapshot.version, config)
+    draft = Draft(actions, ReadScope.nothing(), operation, snapshot.version, config)
     published = publish(snapshot.store, draft, snapshot, _ONCE)
     if removal.hides_history and not truncate:
         write_checkpoint_at(refresh_to(snapshot, published.entry.version))
@@ -377,7 +377,7 @@ def _final_config(config: TableConfig, feature: str, removal: Removal, version: 
 
 def _draft(snapshot: Snapshot, operation: Operation, config: TableConfig | None = None) -> Draft:
     actions = Actions() if config is None else Actions(metadata=config.metadata)
-    return Draft(actions, ReadScope(), operation, snapshot.version, config)
+    return Draft(actions, ReadScope.nothing(), operation, snapshot.version, config)
 
 
 def _take_row_ids(snapshot: Snapshot, engine: str) -> Snapshot:
@@ -387,7 +387,7 @@ def _take_row_ids(snapshot: Snapshot, engine: str) -> Snapshot:
         return snapshot
     operation = Operation("ROW TRACKING UNBACKFILL", {"batchId": "0"}, engine=engine)
     # A file that somebody removes meanwhile must not come back by this.
-    draft = Draft(Actions(added=added), ReadScope(blind=False), operation, snapshot.version)
+    draft = Draft(Actions(added=added), ReadScope.table(), operation, snapshot.version)
     return _commit(snapshot, draft, _ONCE)
 
 
@@ -398,7 +398,9 @@ def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sn
     """
     tombstones = _tombstones_of_vectors(snapshot)
     operation = Operation("Deletion Vector Tombstones", engine=engine)
-    return _commit(snapshot, Draft(Actions(removed=tombstones), ReadScope(), operation, snapshot.version), retry)
+    return _commit(
+        snapshot, Draft(Actions(removed=tombstones), ReadScope.nothing(), operation, snapshot.version), retry
+    )
 
 
 def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:
