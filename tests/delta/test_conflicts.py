@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from delta_values import LEGACY, make_config, make_draft, make_files, make_metadata, make_stats, removal_of
@@ -193,4 +195,10 @@ def test_every_broken_rule_is_told_in_order():
         "protocol-changed", "metadata-changed", "concurrent-append", "concurrent-delete-read",
         "concurrent-delete-delete",
     ]  # fmt: skip
-    assert len(CHECKS) == 7
+    assert len(CHECKS) == 8
+
+
+def test_nobody_may_come_before_a_commit_that_stands_alone():
+    draft = replace(make_draft(Actions()), is_alone=True)
+    met = Contest(draft, make_config(), LIVE, Winner(7, Actions(txns=(Txn(app_id="x", version=1),))))
+    assert rules(met) == ["concurrent-commit"]

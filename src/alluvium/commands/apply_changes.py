@@ -19,11 +19,12 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded
 from alluvium.commands.row_identity import id_columns, with_ids
 from alluvium.commands.write import numbered_files, written_files
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     ChangeKind,
@@ -262,7 +263,7 @@ class _Work:
             raise
         try:
             return target.commit(changes)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except NOTHING_STANDS:
             self._discard(plan, records_plan)
             raise
 
@@ -299,7 +300,7 @@ class _Work:
     def _discard(self, *plans: WritePlan | None) -> None:
         for plan in plans:
             if plan is not None:
-                self.target.store.delete_tree(plan.directory)
+                clear(self.target.store, plan.directory)
 
     def _nothing(self) -> Committed:
         """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""

@@ -16,6 +16,8 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.write import WriteRequest, numbered_files, written_files
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.actions import total
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.row_edits import live_counts
@@ -23,7 +25,7 @@ from alluvium.delta.scan import data_paths
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, FileChanges, Replace, RowChangeMode
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
@@ -65,7 +67,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
         verb = Verb(request.operation, _no_metrics, time.monotonic(), fresh.complete)
         try:
             done = apply_changes(spark, target, changes, verb, mode)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except NOTHING_STANDS:
             # Certainly not committed. An outcome that is unknown may need the files.
             fresh.discard()
             raise
@@ -142,8 +144,7 @@ class _FreshRows:
 
     def discard(self) -> None:
         """Removes the files of these rows."""
-        for plan in (self._plan, self._records):
-            self._target.store.delete_tree(plan.directory)
+        clear(self._target.store, self._plan.directory, self._records.directory)
 
     def _write(self, df: DataFrame) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
         write_files(df.sparkSession, df, self._rows.plan)

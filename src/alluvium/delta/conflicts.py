@@ -69,6 +69,11 @@ class Contest:
         return "the table" if where is None else f"rows where {format_sql(where)}"
 
 
+def concurrent_commit(contest: Contest) -> Conflict | None:
+    """Anything that others do may forbid what we do."""
+    return contest.conflict("concurrent-commit", "nobody may come between") if contest.draft.is_alone else None
+
+
 def protocol_changed(contest: Contest) -> Conflict | None:
     """What we assembled obeys the old protocol, perhaps not the new one."""
     if contest.winner.actions.protocol is None:
@@ -165,6 +170,7 @@ CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (
     concurrent_delete_delete,
     concurrent_transaction,
     concurrent_domain,
+    concurrent_commit,
 )
 
 

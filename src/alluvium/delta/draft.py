@@ -24,6 +24,7 @@ class Draft:
         operation: Provenance.
         read_version: The version it was made on; -1 when it creates the table.
         config: The table's configuration after it, where it changes that.
+        is_alone: Whether it may follow no other version than the one that it was made on, whatever winners did.
         txn_id: Unique to this draft: reading it back proves that a log entry is ours.
     """
 
@@ -32,6 +33,7 @@ class Draft:
     operation: Operation
     read_version: int
     config: TableConfig | None = None
+    is_alone: bool = False
     txn_id: str = field(default_factory=_new_id)
 
     @property

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.commit.loop import Published, commit
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.differences import differences
@@ -27,7 +28,7 @@ from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, change_files, partition_maps, plan_write
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import column_paths
 from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -125,10 +126,10 @@ class DeltaTarget:
             return Committed(self.snapshot.version, written_files(self.config, changes.files), metrics, 0)
         operation = replace(changes.operation, metrics=metrics)
         draft = self._draft(added, removed, changes, operation)
+        # Computed before the commit: after it nothing may fail.
+        files = written_files(self.config, changes.files)
         published = publish(self.store, draft, self.snapshot, self.retry)
-        return Committed(
-            published.entry.version, written_files(self.config, changes.files), metrics, published.attempts
-        )
+        return Committed(published.entry.version, files, metrics, published.attempts)
 
     def _commit_rows(self, changes: FileChanges, touched: pa.Table, added: pa.Table) -> Committed:
         """A commit that changes rows of live files."""
@@ -145,13 +146,13 @@ class DeltaTarget:
         actions = replace(draft.actions, change_files=change_files(self.config, written))
         # Rows of touched files keep their identities, also where they are only copied.
         draft = replace(draft, actions=actions if changes.data_change else preserving(actions, self.config))
+        files = written_files(self.config, changes.files)
         try:
             published = publish(self.store, draft, self.snapshot, self.retry)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except NOTHING_STANDS:
             if edited.vectors_path is not None:
-                self.store.delete(edited.vectors_path)
+                clear(self.store, files=[edited.vectors_path])
             raise
-        files = written_files(self.config, changes.files)
         return Committed(published.entry.version, files, metrics, published.attempts)
 
     def preview(self, changes: FileChanges) -> Preview:

@@ -65,7 +65,7 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.directories.setdefault(directory, {})[name] = (bytes(data), _now_ms())
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         directory, name = self._place(path)
         with self._bucket.lock:
             entries = self._bucket.directories.setdefault(directory, {})
