@@ -250,6 +250,7 @@ class _Work:
                 written,
                 footers,
                 self.verb.operation,
+                txn=self.verb.txn,
                 read=ReadScope.rows(self.changes.where),
                 reached=reached,
                 touched=touched,
@@ -303,15 +304,17 @@ class _Work:
                 clear(self.target.store, plan.directory)
 
     def _nothing(self) -> Committed:
-        """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""
+        """As the reference, a verb that changes no row makes no commit, unless there is something else to say: the
+        table gets new columns, or an application has come further.
+        """
         if self.verb.complete is not None:
             none = TOUCHED_FILES.empty_table()
             return self._commit(self.spark.range(0).toDF(KIND), none, 0, False, 0, 0)
         counts = Counts(scan_ms=self.scan_ms)
-        if self.target.is_changed:
+        if self.target.is_changed or self.verb.txn is not None:
             read = ReadScope.rows(self.changes.where)
             touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
-            changes = FileChanges(written, (), self.verb.operation, read=read, touched=touched)
+            changes = FileChanges(written, (), self.verb.operation, txn=self.verb.txn, read=read, touched=touched)
             return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))
         metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)

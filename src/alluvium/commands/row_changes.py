@@ -78,6 +78,7 @@ class Verb:
         operation: Name, parameters, engine.
         metrics: Under the history's names, from the counts of rows and files.
         started: When the verb began (`time.monotonic`).
+        txn: An application's id and version, which the commit records, be it of no row.
         complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
             there is a commit even where no row changes.
     """
@@ -86,6 +87,7 @@ class Verb:
     metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
     started: float = field(default_factory=time.monotonic)
     complete: Callable[[FileChanges, Counts], FileChanges] | None = None
+    txn: tuple[str, int] | None = None
 
 
 def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:

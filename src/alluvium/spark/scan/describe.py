@@ -74,13 +74,19 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
         yield describe_plan(own, About(index.identity, NATIVE), "native", filters)
 
 
-def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
+def about_workers(node: JavaObject) -> About | None:
+    """What a relation of Python workers tells of itself; None: it is none of ours."""
     if node.getClass().getName() != _WORKERS_RELATION or node.table().getClass().getName() != _WORKERS_TABLE:
-        return
+        return None
     options = dict(node.options().asCaseSensitiveMap())
-    open_scan = opener_of(str(node.table().name()))
-    if open_scan is not None and ABOUT in options:
-        about = msgspec.json.decode(options[ABOUT], type=About)
+    is_ours = opener_of(str(node.table().name())) is not None and ABOUT in options
+    return msgspec.json.decode(options[ABOUT], type=About) if is_ours else None
+
+
+def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
+    about = about_workers(node)
+    if about is not None and (open_scan := opener_of(str(node.table().name()))) is not None:
+        options = dict(node.options().asCaseSensitiveMap())
         filters = (options["where"],) if options.get("where") else ()
         yield describe_plan(open_scan(options).plan, about, "python", filters)
 

@@ -106,6 +106,11 @@ class PlannedFiles:
         return self._source.identity
 
     @property
+    def source(self) -> ScanSource:
+        """The table version."""
+        return self._source
+
+    @property
     def internal_columns(self) -> frozenset[str]:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
