@@ -16,8 +16,7 @@ from alluvium.delta.log.names import commit_path
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict, NotFound
-from alluvium.plan.changes import FileChanges, Operation, Replace
-from alluvium.plan.write import WRITTEN_FILES
+from alluvium.plan.changes import Append, NewFiles, Operation, ReadScope, Replace
 from alluvium.storage.memory import MemoryStore
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -50,8 +49,8 @@ def overwrite(store: Store) -> Callable[[], object]:
 
 def say_nothing(store: Store) -> None:
     """A commit that bothers nobody."""
-    nothing = WRITTEN_FILES.empty_table()
-    open_target(store).commit(FileChanges(nothing, (), Operation("WRITE"), txn=("other", 1)))
+    nothing = Append(NewFiles.none(), Operation("WRITE"), ReadScope.nothing(), ("other", 1))
+    open_target(store).commit(nothing)
 
 
 @pytest.mark.parametrize("order", ["conflict first", "conflict last"])

@@ -22,6 +22,7 @@ from alluvium.api.write_options import (
     with_session,
     write_operation,
 )
+from alluvium.commands.own_reads import read_scope
 from alluvium.commands.repeat import is_recorded
 from alluvium.commands.replace_rows import replace_rows
 from alluvium.commands.write import WriteRequest, write_rows
@@ -151,6 +152,7 @@ def write_parsed(
     request = WriteRequest(
         overwrites,
         operation,
+        read_scope(df, target.snapshot, overwrites),
         txn,
         engine_options(parsed),
         assignment,

@@ -30,7 +30,8 @@ from alluvium.plan.changes import (
     ChangeKind,
     Committed,
     EditFigures,
-    FileChanges,
+    EditRows,
+    NewFiles,
     Operation,
     Preview,
     ReadScope,
@@ -246,16 +247,14 @@ class _Work:
             if counts.is_nothing and self.verb.complete is None:
                 self._discard(plan, records_plan)
                 return self._nothing()
-            changes = FileChanges(
-                written,
-                footers,
+            changes = EditRows(
+                NewFiles(written, footers, reached),
+                touched,
                 self.verb.operation,
-                txn=self.verb.txn,
-                read=ReadScope.rows(self.changes.where),
-                reached=reached,
-                touched=touched,
+                ReadScope.rows(self.changes.where),
                 change_files=recorded,
                 describe=lambda figures: self._metrics(counts, figures),
+                txn=self.verb.txn,
             )
             if self.verb.complete is not None:
                 changes = self.verb.complete(changes, counts)
@@ -312,10 +311,15 @@ class _Work:
             return self._commit(self.spark.range(0).toDF(KIND), none, 0, False, 0, 0)
         counts = Counts(scan_ms=self.scan_ms)
         if self.target.is_changed or self.verb.txn is not None:
-            read = ReadScope.rows(self.changes.where)
-            touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
-            changes = FileChanges(written, (), self.verb.operation, txn=self.verb.txn, read=read, touched=touched)
-            return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))
+            nothing = EditRows(
+                NewFiles.none(),
+                TOUCHED_FILES.empty_table(),
+                self.verb.operation,
+                ReadScope.rows(self.changes.where),
+                describe=lambda figures: self._metrics(counts, figures),
+                txn=self.verb.txn,
+            )
+            return self.target.commit(nothing)
         metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
 

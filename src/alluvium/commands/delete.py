@@ -29,7 +29,8 @@ from alluvium.plan.changes import (
     ChangeKind,
     Committed,
     EditFigures,
-    FileChanges,
+    EditRows,
+    NewFiles,
     Operation,
     Preview,
     ReadScope,
@@ -129,8 +130,7 @@ def _remove_whole(
         return Committed(version, nothing, describe(EditFigures()), 0)
     touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
     read = ReadScope.rows(where)
-    changes = FileChanges(nothing, (), verb.operation, txn=verb.txn, read=read, touched=touched, describe=describe)
-    return target.commit(changes)
+    return target.commit(EditRows(NewFiles.none(), touched, verb.operation, read, describe=describe, txn=verb.txn))
 
 
 def _rows(

@@ -24,7 +24,16 @@ from alluvium.delta.spec import FILES
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkpoints import refresh_to
 from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
-from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, FileChanges, Operation, ReadScope
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    ChangeKind,
+    Committed,
+    EditFigures,
+    NewFiles,
+    Operation,
+    ReadScope,
+    RewriteFiles,
+)
 from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.spark.derive import complete
@@ -120,14 +129,13 @@ def _rewrite(
             clear(target.store, plan.directory)
             raise
         touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-        changes = FileChanges(
-            written,
-            footers,
+        # Where the description changes with the files, rows that others add by the old one could not be read.
+        read = ReadScope.nothing() if config == snapshot.config else ReadScope.table()
+        changes = RewriteFiles(
+            NewFiles(written, footers),
+            touched,
             operation,
-            data_change=False,
-            # Where the description changes with the files, rows that others add by the old one could not be read.
-            read=ReadScope.nothing() if config == snapshot.config else ReadScope.table(),
-            touched=touched,
+            read,
             describe=lambda figures: _metrics(operation, figures, written["size"]),
         )
         try:

@@ -13,7 +13,7 @@ from alluvium.delta.features import change_data_feed, deletion_vectors
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import EditFigures, FileChanges, Operation, RowChangeMode
+from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
 from alluvium.plan.write import Numbered
 from alluvium.spark.positions import Located
 
@@ -86,7 +86,7 @@ class Verb:
     operation: Operation
     metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
     started: float = field(default_factory=time.monotonic)
-    complete: Callable[[FileChanges, Counts], FileChanges] | None = None
+    complete: Callable[[EditRows, Counts], EditRows] | None = None
     txn: tuple[str, int] | None = None
 
 

@@ -13,7 +13,17 @@ from alluvium.codecs.partition_path import parse_partition_path
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
-from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.plan.changes import (
+    Append,
+    Committed,
+    NewFiles,
+    Operation,
+    Overwrite,
+    ReadScope,
+    Rearrange,
+    Replace,
+    WrittenRows,
+)
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
@@ -33,6 +43,7 @@ class WriteRequest:
     Attributes:
         replace: None for an append.
         operation: Provenance; its metrics are filled in by the target.
+        read: What the rows depend on, beside what they replace.
         txn: An application's id and version; a version already seen makes the write a no-op.
         options: For Spark's Parquet writer.
         assignment: Which types of the rows may go into which types of the table.
@@ -43,6 +54,7 @@ class WriteRequest:
 
     replace: Replace | None
     operation: Operation
+    read: ReadScope
     txn: tuple[str, int] | None = None
     options: tuple[tuple[str, str], ...] = ()
     assignment: Assignment = Assignment.EXACT
@@ -72,16 +84,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         if is_connect(df.sparkSession) and counted is None:
             ensure_seen(target.store, plan)
         written, footers, reached = numbered_files(target.store, plan, numbered, counted)
-        changes = FileChanges(
-            written,
-            footers,
-            request.operation,
-            request.replace,
-            request.txn,
-            request.data_change,
-            reached=reached,
-            numbers=bool(numbered),
-        )
+        changes = _changes(request, NewFiles(written, footers, reached, bool(numbered)))
     except BaseException:
         clear(target.store, plan.directory)
         raise
@@ -95,6 +98,14 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     if committed.attempts == 0 or plan.is_staged:
         clear(target.store, plan.directory)
     return committed
+
+
+def _changes(request: WriteRequest, new: NewFiles) -> WrittenRows:
+    if request.replace is None:
+        return Append(new, request.operation, request.read, request.txn)
+    if not request.data_change:
+        return Rearrange(new, request.replace, request.operation, request.txn)
+    return Overwrite(new, request.replace, request.operation, request.read, request.txn)
 
 
 def ensure_seen(store: Store, plan: WritePlan) -> None:

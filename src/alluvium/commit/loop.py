@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
@@ -102,6 +102,7 @@ def commit(
     base: BaseT,
     policy: RetryPolicy = DEFAULT_RETRY,
     sleep: Callable[[float], None] = time.sleep,
+    is_current: bool = False,
 ) -> Published[BaseT]:
     """Commits a draft, rebasing it over winners that it does not conflict with.
 
@@ -111,6 +112,7 @@ def commit(
         base: The version that the draft was made on.
         policy: How often to try.
         sleep: Waits between attempts (seconds).
+        is_current: Whether the caller has made the base this moment, so that nobody need be looked for.
 
     Raises:
         CommitConflict: A winner's commit forbids ours, or attempts are exhausted. Nothing of ours stands.
@@ -118,7 +120,8 @@ def commit(
     """
     delays = policy.delays_s()
     attempts = 1
-    base = _rebase(port, draft, base, attempts)
+    if not is_current:
+        base = _rebase(port, draft, base, attempts)
     while True:
         entry = port.assemble(draft, base)
         try:
@@ -168,18 +171,23 @@ def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT
     newer, winners = port.refresh(base)
     found = [c for winner in winners for c in port.conflicts(draft, base, winner)]
     if found:
-        first = found[0]
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise CommitConflict(
-            f"version {first.version}{_winner(first)} was committed first: {first.message}{_shown(first)}{more}",
-            conflicts=found,
-            attempts=attempts,
-            code=first.rule,
-            url=port.url,
-            version=first.version,
-            hint="read the table again and repeat the operation",
-        )
+        raise refused(found, attempts, port.url)
     return newer
+
+
+def refused(conflicts: Sequence[Conflict], attempts: int, url: str) -> CommitConflict:
+    """The error for a draft that may not follow winners."""
+    first = conflicts[0]
+    more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    return CommitConflict(
+        f"version {first.version}{_winner(first)} was committed first: {first.message}{_shown(first)}{more}",
+        conflicts=conflicts,
+        attempts=attempts,
+        code=first.rule,
+        url=url,
+        version=first.version,
+        hint="read the table again and repeat the operation",
+    )
 
 
 def _winner(conflict: Conflict) -> str:

@@ -41,13 +41,23 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A draft, the base that it was assembled on, and one winner."""
+    """A draft, the base that it was assembled on, and one winner.
+
+    Attributes:
+        draft: What is to be committed.
+        config: The table as the draft saw it.
+        files: Its live files then.
+        winner: The commit that was first.
+        time_zone: In which partition values without a zone are read.
+        admits_blind: Whether a blind append may be ordered after the draft, where the table's isolation allows it.
+    """
 
     draft: Draft
     config: TableConfig
     files: pa.Table
     winner: Winner
     time_zone: str = "UTC"
+    admits_blind: bool = True
 
     def conflict(self, rule: str, message: str, paths: pa.ChunkedArray | None = None) -> Conflict:
         shown = tuple(paths.slice(0, _SHOWN).to_pylist()) if paths is not None else ()
@@ -99,8 +109,8 @@ def concurrent_append(contest: Contest) -> Conflict | None:
     if contest.draft.read.is_nothing:
         return None
     isolation = parse_properties(contest.config.metadata.configuration).isolation_level
-    is_described = contest.draft.actions.metadata is not None
-    if isolation == "WriteSerializable" and contest.winner.is_blind_append and not is_described:
+    admits_blind = contest.admits_blind and contest.draft.actions.metadata is None
+    if isolation == "WriteSerializable" and contest.winner.is_blind_append and admits_blind:
         # The append may be ordered after us, for it read nothing. But not where we change what the table says of
         # itself: its rows were checked, and its files written, by the description that was there before.
         return None
@@ -177,3 +187,10 @@ CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (
 def conflicts(contest: Contest) -> tuple[Conflict, ...]:
     """Every rule that the winner broke for the draft, in the order of CHECKS."""
     return tuple(found for check in CHECKS if (found := check(contest)) is not None)
+
+
+def conflicts_of_rows(contest: Contest) -> tuple[Conflict, ...]:
+    """Of these, the rules about rows that the draft has read."""
+    return tuple(
+        found for check in (concurrent_append, concurrent_delete_read) if (found := check(contest)) is not None
+    )

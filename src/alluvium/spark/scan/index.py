@@ -117,7 +117,11 @@ class PlannedFiles:
 
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
-        return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))) or self._everything)
+        return self._source.plan_scan(self.predicate(filters) or self._everything)
+
+    def predicate(self, filters: tuple[str, ...]) -> Expression | None:
+        """What filters as Catalyst prints them say of the table's columns, as far as it is understood."""
+        return conjunction(tuple(self._parse(list(filters))))
 
     @property
     def _everything(self) -> Expression | None:
