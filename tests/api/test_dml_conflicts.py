@@ -76,10 +76,10 @@ def test_a_winner_elsewhere_costs_no_second_execution(spark, tmp_path, meanwhile
         )
     meanwhile(lambda: insert(spark, path, 101))
     done = table.delete("p = 0 and id < 4")
-    assert (done.attempts, len(runs)) == (2, 1), "an append to another partition"
+    assert (done.attempts, len(runs)) == (1, 1), "an append to another partition"
     meanwhile(lambda: insert(spark, path, 200))
     done = table.update("id between 4 and 9 and p = 0", {"v": "'u'"})
-    assert (done.attempts, len(runs)) == (2, 2), "statistics tell that no row is among those read"
+    assert (done.attempts, len(runs)) == (1, 2), "statistics tell that no row is among those read"
     meanwhile(lambda: DeltaTable.forPath(spark, path).delete("p = 1 and id = 5"))
     source = spark.createDataFrame([(4, 0, "m"), (300, 0, "m")], "id long, p int, v string").alias("s")
     merge = table.alias("t").merge(source, "t.id = s.id and t.p = s.p and t.p = 0")

@@ -134,7 +134,7 @@ def test_assembling_anew_keeps_the_draft_s_identity():
 
 
 def test_user_metadata_stands_in_the_commit_info():
-    draft = Draft(Actions(), ReadScope(), Operation("WRITE", user_metadata="nightly"), 0)
+    draft = Draft(Actions(), ReadScope.nothing(), Operation("WRITE", user_metadata="nightly"), 0)
     assert (
         lines(assemble(draft, CommitContext(make_config(), version=1)).data)[0]["commitInfo"]["userMetadata"]
         == "nightly"
@@ -143,7 +143,7 @@ def test_user_metadata_stands_in_the_commit_info():
 
 @pytest.mark.parametrize(
     ("read", "removes", "blind"),
-    [(ReadScope(), False, True), (ReadScope(blind=False), False, False), (ReadScope(), True, False)],
+    [(ReadScope.nothing(), False, True), (ReadScope.table(), False, False), (ReadScope.nothing(), True, False)],
 )
 def test_a_blind_append_has_neither_read_nor_removed(read: ReadScope, removes: bool, blind: bool):
     removed = removal_of(make_files({"path": "a"})) if removes else removal_of(make_files())

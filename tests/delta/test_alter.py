@@ -10,14 +10,13 @@ from plain_writer import commit_rows, open_target
 
 import alluvium
 from alluvium.delta.alter import apply_change
-from alluvium.delta.draft import Draft
 from alluvium.delta.evolve import Change, set_properties
 from alluvium.delta.evolve_columns import NewColumn, add_columns
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict, InvalidRequest
-from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, Replace
+from alluvium.plan.changes import Append, Committed, Describe, NewFiles, Operation, Preview, ReadScope
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import LONG, Field
 from alluvium.storage.memory import MemoryStore
@@ -148,7 +147,7 @@ def test_many_writers_of_properties_lose_nothing(store: MemoryStore):
 def test_replacing_a_table_removes_its_files(store: MemoryStore):
     snapshot = load_snapshot(store)
     target = DeltaTarget(store, snapshot.config, snapshot)
-    changes = FileChanges(None, (), Operation("REPLACE TABLE"), Replace())
+    changes = Describe(Operation("REPLACE TABLE"), ReadScope.table(), empties=True)
     assert len(target.preview(changes).removed) == 1
     done = target.commit(changes)
     assert done.metrics == {}
@@ -189,10 +188,7 @@ def test_places_that_are_none(tmp_path, position):
     assert caught.value.code == "invalid-position"
 
 
-def test_a_draft_knows_its_configuration(store: MemoryStore):
-    snapshot: Snapshot = load_snapshot(store)
-    target = DeltaTarget(store, snapshot.config, snapshot)
-    draft: Draft = target._draft(
-        snapshot.files.slice(0, 0), snapshot.files.slice(0, 0), FileChanges(None, (), Operation("X")), Operation("X")
-    )
-    assert (draft.config, draft.actions.metadata, draft.actions.protocol) == (None, None, None)
+def test_what_is_not_changed_is_not_said_again(store: MemoryStore):
+    target = open_target(store)
+    target.commit(Append(NewFiles.none(), Operation("X"), ReadScope.nothing(), ("app", 1)))
+    assert [key for line in entry(store, load_snapshot(store).version) for key in line] == ["commitInfo", "txn"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from delta_values import LEGACY, make_config, make_draft, make_files, make_metadata, make_stats, removal_of
@@ -21,10 +23,10 @@ FILE_A = {"path": "a1", "partitionValues": {"p": "a"}, "stats": make_stats(0, 5)
 FILE_B = {"path": "b1", "partitionValues": {"p": "b"}, "stats": make_stats(100, 105)}
 LIVE = make_files(FILE_A, FILE_B)
 
-BLIND = ReadScope()
-ALL = ReadScope(blind=False)
-ONLY_A = ReadScope(blind=False, where=IN_A)
-ONLY_SMALL = ReadScope(blind=False, where=SMALL)
+BLIND = ReadScope.nothing()
+ALL = ReadScope.table()
+ONLY_A = ReadScope.rows(IN_A)
+ONLY_SMALL = ReadScope.rows(SMALL)
 
 
 def contest(
@@ -105,6 +107,28 @@ def test_under_write_serializable_a_blind_append_comes_after_us(level: str, blin
     assert rules(contest(added(NEW_A), read=ALL, config=config, is_blind_append=blind)) == expected
 
 
+@pytest.mark.parametrize("level", ["Serializable", "WriteSerializable"])
+def test_a_blind_append_is_checked_by_the_description_that_it_was_written_under(level: str):
+    """Rows appended beside a new constraint were never held against it."""
+    config = make_config(partition_by=["p"], properties={"delta.isolationLevel": level})
+    constraint = Actions(metadata=make_metadata(partition_by=["p"]))
+    found = rules(contest(added(NEW_A), constraint, ALL, config, is_blind_append=True))
+    assert found == ["concurrent-append"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [("p=é/f", "p=%C3%A9/f"), ("p=%C3%A9/f", "p=é/f"), ("file:/t/f", "/t/f"), ("file:///t/f", "file:/t/f")],
+)
+def test_one_file_is_one_file_however_writers_spell_its_path(ours: str, theirs: str):
+    live = make_files({"path": ours, "partitionValues": {"p": "é"}})
+    winner = removed(make_files({"path": theirs, "partitionValues": {"p": "é"}}))
+    draft = make_draft(Actions(removed=removal_of(live)), ALL)
+    met = Contest(draft, make_config(partition_by=["p"]), live, Winner(7, winner))
+    assert rules(met) == ["concurrent-delete-read", "concurrent-delete-delete"]
+    assert conflicts(met)[0].paths == (ours,)
+
+
 @pytest.mark.parametrize(
     ("read", "files", "expected"),
     [
@@ -134,9 +158,10 @@ def test_the_same_file_is_not_removed_twice(data_change: bool):
 
 
 @pytest.mark.parametrize(("app_id", "expected"), [("mine", ["concurrent-transaction"]), ("other", [])])
-def test_a_transaction_identifier_that_was_looked_up(app_id: str, expected: list[str]):
+def test_a_transaction_identifier_that_both_move(app_id: str, expected: list[str]):
     winner = Actions(txns=(Txn(app_id=app_id, version=1),))
-    assert rules(contest(winner, read=ReadScope(app_ids=("mine",)))) == expected
+    ours = Actions(txns=(Txn(app_id="mine", version=1),))
+    assert rules(contest(winner, ours)) == expected
 
 
 @pytest.mark.parametrize(("domain", "expected"), [("d", ["concurrent-domain"]), ("e", [])])
@@ -170,4 +195,10 @@ def test_every_broken_rule_is_told_in_order():
         "protocol-changed", "metadata-changed", "concurrent-append", "concurrent-delete-read",
         "concurrent-delete-delete",
     ]  # fmt: skip
-    assert len(CHECKS) == 7
+    assert len(CHECKS) == 8
+
+
+def test_nobody_may_come_before_a_commit_that_stands_alone():
+    draft = replace(make_draft(Actions()), is_alone=True)
+    met = Contest(draft, make_config(), LIVE, Winner(7, Actions(txns=(Txn(app_id="x", version=1),))))
+    assert rules(met) == ["concurrent-commit"]

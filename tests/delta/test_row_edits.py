@@ -15,7 +15,7 @@ from alluvium.delta.features.deletion_vectors import load_vectors, parse_descrip
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict, CorruptTable
-from alluvium.plan.changes import TOUCHED_FILES, EditFigures, FileChanges, Operation, ReadScope
+from alluvium.plan.changes import TOUCHED_FILES, Append, EditFigures, EditRows, NewFiles, Operation, ReadScope
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.storage.open import open_store
@@ -35,8 +35,8 @@ def store(tmp_path):
         ],
         schema=WRITTEN_FILES,
     )
-    changes = FileChanges(written, tuple(FileFooter(ROWS, {}) for _ in range(3)), Operation("WRITE"))
-    DeltaTarget(store, config, None).commit(changes)
+    new = NewFiles(written, tuple(FileFooter(ROWS, {}) for _ in range(3)))
+    DeltaTarget(store, config, None).commit(Append(new, Operation("WRITE"), ReadScope.nothing()))
     return store
 
 
@@ -46,12 +46,11 @@ def edit(store, masks: dict[str, object], snapshot=None) -> tuple[dict[str, str]
         {"path": path, "mask": None if mask is None else BitMap64(mask).serialize()} for path, mask in masks.items()
     ]
     told: list[EditFigures] = []
-    changes = FileChanges(
-        WRITTEN_FILES.empty_table(),
-        (),
+    changes = EditRows(
+        NewFiles.none(),
+        pa.Table.from_pylist(rows, schema=TOUCHED_FILES),
         Operation("DELETE"),
-        read=ReadScope(blind=False),
-        touched=pa.Table.from_pylist(rows, schema=TOUCHED_FILES),
+        ReadScope.table(),
         describe=lambda figures: told.append(figures) or {"n": "1"},
     )
     metrics = DeltaTarget(store, snapshot.config, snapshot).commit(changes).metrics

@@ -76,6 +76,27 @@ def test_the_first_row_has_the_id_zero() -> None:
     assert high_water_mark({d.domain: d for d in made.domains}) == 1
 
 
+def test_one_row_moves_the_mark_by_one() -> None:
+    one = '{"numRecords":1}'
+    made = assign(Actions(added=make_files({"path": "a", "stats": one})), context(mark=10))
+    assert (ids(made), made.domains) == ({"a": (11, 7)}, (mark_of(11),))
+    again = assign(Actions(added=make_files({"path": "b", "stats": one})), context(mark=11))
+    assert (ids(again), again.domains) == ({"b": (12, 7)}, (mark_of(12),))
+
+
+def test_a_file_that_is_committed_again_under_another_spelling_keeps_its_ids() -> None:
+    live = make_files({"path": "p=%C3%A9/f", "stats": STATS, "baseRowId": 3, "defaultRowCommitVersion": 2})
+    made = assign(Actions(added=make_files({"path": "p=é/f", "stats": STATS})), context(live, mark=10))
+    assert (ids(made), made.domains) == ({"p=é/f": (3, 2)}, ())
+
+
+def test_a_file_that_goes_is_not_numbered_under_another_spelling() -> None:
+    live = make_files({"path": "p=%C3%A9/f", "stats": STATS})
+    gone = removal_of(make_files({"path": "p=é/f"}))
+    made = assign(Actions(removed=gone), context(live, mark=10, **ENABLED))
+    assert made.added.num_rows == 0
+
+
 def test_a_file_that_is_committed_again_keeps_its_ids() -> None:
     """ "Writers must set the `baseRowId` field in recommitted and checkpointed `add` actions [...] to the `baseRowId`
     value (if present) of the last committed `add` action with the same `path`." """

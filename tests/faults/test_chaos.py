@@ -26,7 +26,7 @@ from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict, NotFound
 from alluvium.expr.parse import parse_predicate
-from alluvium.plan.changes import FileChanges, Replace
+from alluvium.plan.changes import Describe, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -77,7 +77,7 @@ def overwrite(store: Store, writer: int, n: int) -> None:
 def change_property(store: Store, writer: int, n: int) -> None:
     snapshot = load_snapshot(store)
     change = set_properties(snapshot.config, {f"writer{writer}": str(n)})
-    DeltaTarget(store, change.config, snapshot).commit(FileChanges(None, (), change.operation))
+    DeltaTarget(store, change.config, snapshot).commit(Describe(change.operation, ReadScope.nothing()))
 
 
 def work(url: str, notes: Path, writer: int) -> None:

@@ -6,8 +6,10 @@ writer succeeds.
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
 from plain_writer import commit_rows, open_target
@@ -120,3 +122,40 @@ def test_a_checkpoint_that_fails_is_a_warning(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="is committed, its checkpoint is not"):
         assert commit_rows(open_target(store), [100]).version == 10
     assert len(ids(url)) == 11
+
+
+@pytest.mark.parametrize("are_errors", [False, True])
+@pytest.mark.parametrize("error", [pa.ArrowInvalid("no"), MemoryError("no"), TypeError("no")])
+@pytest.mark.parametrize("what", ["write_checkpoint_at", "clean_up_log", "checksum_after"])
+def test_whatever_goes_wrong_after_a_commit_it_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, error: Exception, are_errors: bool
+) -> None:
+    """A caller who is told of a failure writes the rows again."""
+    url = str(tmp_path / "t")
+    make(url)
+
+    def fail(*args: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(f"alluvium.delta.upkeep.checkpoints.{what}", fail)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("error" if are_errors else "always")
+        assert commit_rows(open_target(open_store(url)), [100]).version == 10
+    assert are_errors or [str(w.message) for w in caught if "version 10" in str(w.message)]
+    assert ids(url) == [*range(BEFORE + 1), 100]
+
+
+def test_who_interrupts_a_checkpoint_is_told_that_the_commit_stands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = str(tmp_path / "t")
+    make(url)
+
+    def interrupt(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("alluvium.delta.upkeep.checkpoints.write_checkpoint_at", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        commit_rows(open_target(open_store(url)), [100])
+    assert "is committed, its checkpoint was interrupted" in caplog.text
+    assert ids(url) == [*range(BEFORE + 1), 100]

@@ -29,7 +29,7 @@ from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.restore import restore
 from alluvium.errors import AlluviumError, CommitUnknown, NotFound
 from alluvium.expr.parse import parse_predicate
-from alluvium.plan.changes import FileChanges, Operation, Replace
+from alluvium.plan.changes import Describe, Operation, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -73,7 +73,7 @@ def with_everything(url: str) -> None:
         "delta.feature.v2Checkpoint": "supported",
     }
     config = table_config(NewTable(SCHEMA, properties=properties))
-    DeltaTarget(store, config, None).commit(FileChanges(None, (), Operation("CREATE TABLE")))
+    DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
     for n in range(1, 8):
         commit_rows(open_target(store), [n])
     age(url)
@@ -88,7 +88,7 @@ def age(url: str) -> None:
 
 def create(store: Store) -> int:
     config = table_config(NewTable(SCHEMA, properties={"seen": "yes"}))
-    return DeltaTarget(store, config, None).commit(FileChanges(None, (), Operation("CREATE TABLE"))).version
+    return DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing())).version
 
 
 def create_with_rows(store: Store) -> int:

@@ -32,7 +32,7 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.errors import AlluviumError, CommitUnknown
 from alluvium.expr.parse import parse_predicate
-from alluvium.plan.changes import TOUCHED_FILES, Committed, FileChanges, Operation, ReadScope
+from alluvium.plan.changes import TOUCHED_FILES, Committed, EditRows, FileChanges, NewFiles, Operation, ReadScope
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -158,7 +158,7 @@ def ensure_next_verb(url: str, fact: Fact) -> None:
     chosen = [p for p, values in zip(*(snapshot.files[n].to_pylist() for n in ("path", "partitionValues")), strict=True)
               if dict(values)["p"] == "1"]  # fmt: skip
     touched = TOUCHED_FILES.empty_table().from_pylist([{"path": p, "mask": None} for p in chosen], schema=TOUCHED_FILES)
-    changes = FileChanges(None, (), Operation("DELETE"), read=ReadScope(False, where), touched=touched)
+    changes = EditRows(NewFiles.none(), touched, Operation("DELETE"), ReadScope.rows(where))
     before = rows(url)
     done = DeltaTarget(snapshot.store, snapshot.config, snapshot).commit(changes)
     assert (done.version, done.attempts) == (snapshot.version + 1, 1), fact

@@ -16,7 +16,7 @@ from alluvium.delta.create import NewTable, table_config
 from alluvium.delta.evolve import set_properties
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import UnsupportedFeature
-from alluvium.plan.changes import FileChanges, Operation
+from alluvium.plan.changes import Describe, Operation, ReadScope
 from alluvium.schema.ddl import parse_ddl_type
 from alluvium.schema.types import Field, Struct
 from alluvium.storage.open import open_store
@@ -57,7 +57,7 @@ def create(path: str, columns: list, properties: dict[str, str], nullable: bool 
         more = {} if expression is None else {"delta.generationExpression": expression}
         fields.append(Field(name, declared.type, nullable, {**declared.metadata, **more}))
     config = table_config(NewTable(Struct(tuple(fields)), properties=properties))
-    DeltaTarget(open_store(path), config, None).commit(FileChanges(None, (), Operation("CREATE TABLE")))
+    DeltaTarget(open_store(path), config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
 
 
 def last_commit(path: str) -> list[dict]:

@@ -12,6 +12,7 @@ import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
 from alluvium.storage.hadoop import HadoopStore
+from alluvium.storage.local import LocalStore
 from alluvium.storage.store import PutOutcome, Store
 
 NAMES = [
@@ -102,6 +103,20 @@ def test_a_conditional_put_never_replaces(store: Store) -> None:
     assert store.put_if_absent("_log/0.json", b"second") is PutOutcome.EXISTS
     assert store.get("_log/0.json") == b"first"
     assert [info.path for info in store.list_tree("")] == ["_log/0.json"]
+
+
+def test_a_directory_is_not_made_anew_where_that_is_not_wanted(store: Store) -> None:
+    assert store.put_if_absent("_log/0.json", b"0", makes_directory=True) is PutOutcome.DONE
+    assert store.put_if_absent("_log/1.json", b"1", makes_directory=False) is PutOutcome.DONE
+    assert store.get("_log/1.json") == b"1"
+    store.delete_tree("_log")
+    if isinstance(store, (LocalStore, HadoopStore)):
+        with pytest.raises(NotFound) as caught:
+            store.put_if_absent("_log/2.json", b"2", makes_directory=False)
+        assert caught.value.path == "_log/2.json"
+        assert list(store.list_tree("")) == []
+    else:
+        assert store.put_if_absent("_log/2.json", b"2", makes_directory=False) is PutOutcome.DONE
 
 
 def test_of_many_conditional_puts_at_once_one_is_done(store: Store) -> None:

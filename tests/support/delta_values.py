@@ -60,4 +60,6 @@ def removal_of(files: pa.Table, data_change: bool = True) -> pa.Table:
 
 
 def make_draft(actions: Actions, read: ReadScope | None = None, read_version: int = 0) -> Draft:
-    return Draft(actions, read or ReadScope(), Operation("WRITE", {"mode": "Append"}, engine="tests"), read_version)
+    return Draft(
+        actions, read or ReadScope.nothing(), Operation("WRITE", {"mode": "Append"}, engine="tests"), read_version
+    )

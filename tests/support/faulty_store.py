@@ -94,10 +94,11 @@ class FaultyStore:
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         self._request("put", path, lambda: self._inner.put(path, data, durable))
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
-        return self._request(
-            "put_if_absent", path, lambda: self._inner.put_if_absent(path, data), lost=PutOutcome.UNKNOWN
-        )
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
+        def put() -> PutOutcome:
+            return self._inner.put_if_absent(path, data, makes_directory)
+
+        return self._request("put_if_absent", path, put, lost=PutOutcome.UNKNOWN)
 
     def move(self, source: str, target: str) -> None:
         self._request("move", source, lambda: self._inner.move(source, target))

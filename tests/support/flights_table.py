@@ -6,13 +6,14 @@ import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from changes import changes_of
 
 from alluvium.codecs.parquet_footer import read_footer
 from alluvium.delta.create import new_config
 from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.parse import parse_predicate
-from alluvium.plan.changes import FileChanges, Operation, Replace
+from alluvium.plan.changes import NewFiles, Operation, Replace
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import INTEGER, STRING, Field, Struct
 from alluvium.storage.open import open_store
@@ -55,4 +56,5 @@ def _write(store: Store, rows: dict[str, list[object]], month: int, mode: str, r
     if replace is not None and replace.sql is not None:
         parameters["predicate"] = replace.sql
     operation = Operation("WRITE", parameters, engine="Alluvium/0.1.0")
-    target.commit(FileChanges(written, (read_footer(store.open_input(path), plan.stats_columns),), operation, replace))
+    footer = read_footer(store.open_input(path), plan.stats_columns)
+    target.commit(changes_of(NewFiles(written, (footer,)), operation, replace))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from changes import changes_of
 
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.codecs.parquet_footer import read_footer
@@ -20,7 +21,7 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.target import PaimonTarget
-from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, WrittenRows
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
@@ -55,7 +56,7 @@ def stage(
     rows: Sequence[Mapping[str, Any]],
     replace: Replace | None = None,
     txn: tuple[str, int] | None = None,
-) -> FileChanges:
+) -> WrittenRows:
     plan = target.plan_write(replace, ())
     schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in plan.schema.fields])
     table = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
@@ -74,7 +75,7 @@ def stage(
              "num_rows": pc.sum(mask).as_py(), "partition": list(place[:-1]), "bucket": place[-1]}
         )  # fmt: skip
     table = pa.Table.from_pylist(written, schema=WRITTEN_FILES)
-    return FileChanges(table, tuple(footers), Operation("WRITE"), replace, txn)
+    return changes_of(NewFiles(table, tuple(footers)), Operation("WRITE"), replace, txn)
 
 
 def _places(table: pa.Table, plan: WritePlan) -> list[tuple[Any, ...]]:

@@ -7,13 +7,14 @@ import uuid
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from changes import changes_of
 
 from alluvium.codecs.parquet_footer import read_footer
 from alluvium.delta.create import new_config
 from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import NotFound
-from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.plan.changes import Committed, NewFiles, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import LONG, STRING, Field, Struct
@@ -64,4 +65,4 @@ def commit_rows(
     )
     footer = read_footer(pa.BufferReader(sink.getvalue()), plan.stats_columns)
     operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
-    return target.commit(FileChanges(written, (footer,), operation, replace, txn, data_change))
+    return target.commit(changes_of(NewFiles(written, (footer,)), operation, replace, txn, data_change))

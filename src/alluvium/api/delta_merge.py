@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.delta_access import TableAccess
 from alluvium.api.delta_expressions import expression_argument, set_argument
+from alluvium.api.write_options import session_txn
 from alluvium.commands.merge import MergeRequest, explain_rows, merge_rows
 from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_explain import MergeExplanation
@@ -92,7 +93,8 @@ class DeltaMergeBuilder:
         """
         evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
         request = replace(self._request, evolves=evolves)
-        done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
+        txn = None if dry_run else session_txn(self._spark)
+        done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
         if isinstance(done, Preview):
             return done
         kinds = ("Updated", "Deleted", "Inserted")

@@ -18,6 +18,7 @@ from alluvium.api.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta_table_builder import DeltaTableBuilder, Mode
 from alluvium.api.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.options import parse_session_timestamp
+from alluvium.api.write_options import session_txn
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows
 from alluvium.commands.merge import MergeRequest
@@ -224,8 +225,9 @@ class DeltaTable:
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         given = None if condition is None else expression_argument(condition, "'condition'")
+        txn = None if dry_run else session_txn(self._spark)
         return delete_rows(
-            self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry
+            self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry, txn
         )
 
     def update(
@@ -256,7 +258,8 @@ class DeltaTable:
         values = set_argument(set, "'set'")
         given = None if condition is None else expression_argument(condition, "'condition'")
         request = UpdateRequest(given, values, self._alias)
-        return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
+        txn = None if dry_run else session_txn(self._spark)
+        return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
 
     def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
         """A builder of a merge: what the rows of a source do to those of the table that they match.

@@ -23,7 +23,7 @@ from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.target import PaimonTarget
 from alluvium.paimon.travel import last_commit_of
 from alluvium.paimon.write import ensure_writable
-from alluvium.plan.changes import Committed, Operation, Replace
+from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.columns import Assignment
@@ -135,6 +135,7 @@ def write_paimon(
     request = WriteRequest(
         replaces,
         Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
+        ReadScope.nothing(),
         txn,
         _engine_options(options),
         Assignment.EXACT,

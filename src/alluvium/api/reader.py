@@ -119,7 +119,8 @@ def read(
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
-    return _read_delta(spark, snapshot, parsed, choice, storage_options, where, columns)
+    is_pinned = (at_version, at_ms) != (None, None)
+    return _read_delta(spark, snapshot, is_pinned, parsed, choice, storage_options, where, columns)
 
 
 def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:
@@ -137,6 +138,7 @@ def _point(parsed: Options, version: object, timestamp: object, of_changes: bool
 def _read_delta(
     spark: SparkSession,
     snapshot: Snapshot,
+    is_pinned: bool,
     parsed: Options,
     choice: LaneChoice,
     storage_options: Mapping[str, str] | None,
@@ -155,7 +157,7 @@ def _read_delta(
     if snapshot.state.deferred:
         return narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    frame = narrowed(_read_source(spark, DeltaSource(snapshot, extra), choice), where, names)
+    frame = narrowed(_read_source(spark, DeltaSource(snapshot, extra, is_pinned), choice), where, names)
     return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
 
 

@@ -157,6 +157,15 @@ def parse_txn(parsed: Options) -> tuple[str, int] | None:
     return None if app_id is None else (app_id, parse_version(version, "txnVersion"))
 
 
+def session_txn(spark: SparkSession) -> tuple[str, int] | None:
+    """The application's id and version that the session says, for verbs that have no options.
+
+    Raises:
+        InvalidRequest: As `parse_txn`.
+    """
+    return parse_txn(with_session(spark, Options({}, {}, {})))
+
+
 def engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:
     """Options for Spark's Parquet writer."""
     own = {name: parsed.known[name] for name in ("compression", "maxRecordsPerFile") if name in parsed.known}

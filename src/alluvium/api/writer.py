@@ -22,6 +22,8 @@ from alluvium.api.write_options import (
     with_session,
     write_operation,
 )
+from alluvium.commands.own_reads import read_scope
+from alluvium.commands.repeat import is_recorded
 from alluvium.commands.replace_rows import replace_rows
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.config import TableConfig
@@ -140,12 +142,8 @@ def write_parsed(
         if save_mode == "Ignore":
             return Committed.nothing(target.snapshot.version)
     txn = parse_txn(parsed)
-    if txn is not None and target.snapshot is not None:
-        seen = target.snapshot.state.txns.get(txn[0])
-        if seen is not None and seen.version >= txn[1]:
-            # "If this value is greater than or equal to the batch being written, then this data has already been
-            # added to the table and processing can skip to the next batch."
-            return Committed.nothing(target.snapshot.version)
+    if target.snapshot is not None and is_recorded(target.snapshot, txn):
+        return Committed.nothing(target.snapshot.version)
     overwrites = parse_replace(spark, given, parsed, save_mode, target)
     if operation_of is None:
         operation = write_operation(spark, save_mode, names, parsed)
@@ -154,6 +152,7 @@ def write_parsed(
     request = WriteRequest(
         overwrites,
         operation,
+        read_scope(df, target.snapshot, overwrites),
         txn,
         engine_options(parsed),
         assignment,

@@ -19,17 +19,19 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded
 from alluvium.commands.row_identity import id_columns, with_ids
 from alluvium.commands.write import numbered_files, written_files
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     ChangeKind,
     Committed,
     EditFigures,
-    FileChanges,
+    EditRows,
+    NewFiles,
     Operation,
     Preview,
     ReadScope,
@@ -247,15 +249,14 @@ class _Work:
             if counts.is_nothing and self.verb.complete is None:
                 self._discard(plan, records_plan)
                 return self._nothing()
-            changes = FileChanges(
-                written,
-                footers,
+            changes = EditRows(
+                NewFiles(written, footers, reached),
+                touched,
                 self.verb.operation,
-                read=ReadScope(blind=False, where=self.changes.where),
-                reached=reached,
-                touched=touched,
+                ReadScope.rows(self.changes.where),
                 change_files=recorded,
                 describe=lambda figures: self._metrics(counts, figures),
+                txn=self.verb.txn,
             )
             if self.verb.complete is not None:
                 changes = self.verb.complete(changes, counts)
@@ -264,7 +265,7 @@ class _Work:
             raise
         try:
             return target.commit(changes)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except NOTHING_STANDS:
             self._discard(plan, records_plan)
             raise
 
@@ -301,19 +302,26 @@ class _Work:
     def _discard(self, *plans: WritePlan | None) -> None:
         for plan in plans:
             if plan is not None:
-                self.target.store.delete_tree(plan.directory)
+                clear(self.target.store, plan.directory)
 
     def _nothing(self) -> Committed:
-        """As the reference, a verb that changes no row makes no commit, unless the table gets new columns."""
+        """As the reference, a verb that changes no row makes no commit, unless there is something else to say: the
+        table gets new columns, or an application has come further.
+        """
         if self.verb.complete is not None:
             none = TOUCHED_FILES.empty_table()
             return self._commit(self.spark.range(0).toDF(KIND), none, 0, False, 0, 0)
         counts = Counts(scan_ms=self.scan_ms)
-        if self.target.is_changed:
-            read = ReadScope(blind=False, where=self.changes.where)
-            touched, written = TOUCHED_FILES.empty_table(), WRITTEN_FILES.empty_table()
-            changes = FileChanges(written, (), self.verb.operation, read=read, touched=touched)
-            return self.target.commit(replace(changes, describe=lambda figures: self._metrics(counts, figures)))
+        if self.target.is_changed or self.verb.txn is not None:
+            nothing = EditRows(
+                NewFiles.none(),
+                TOUCHED_FILES.empty_table(),
+                self.verb.operation,
+                ReadScope.rows(self.changes.where),
+                describe=lambda figures: self._metrics(counts, figures),
+                txn=self.verb.txn,
+            )
+            return self.target.commit(nothing)
         metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
 

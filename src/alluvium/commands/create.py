@@ -12,7 +12,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import DomainMetadata
 from alluvium.delta.target import DeltaTarget
-from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.plan.changes import Committed, Describe, Operation, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
@@ -46,8 +46,9 @@ def create_table(
         config = table_config(wanted, existing.config if existing else None)
         domains = _domains(wanted, config, existing)
     target = DeltaTarget(store, config, existing, retry, domains)
-    replaces = Replace() if existing is not None else None
-    return target.commit(FileChanges(None, (), operation_of(config), replaces))
+    replaces = existing is not None
+    read = ReadScope.table() if replaces else ReadScope.nothing()
+    return target.commit(Describe(operation_of(config), read, empties=replaces))
 
 
 def _domains(wanted: NewTable, config: TableConfig, existing: Snapshot | None) -> tuple[DomainMetadata, ...]:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.apply_changes import apply_changes
-from alluvium.commands.repeat import until_committed
+from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
@@ -29,7 +29,8 @@ from alluvium.plan.changes import (
     ChangeKind,
     Committed,
     EditFigures,
-    FileChanges,
+    EditRows,
+    NewFiles,
     Operation,
     Preview,
     ReadScope,
@@ -54,6 +55,7 @@ def delete_rows(
     alias: str | None = None,
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
+    txn: Txn | None = None,
 ) -> Committed | Preview:
     """Deletes the rows for which the condition is true; without one, all.
 
@@ -62,8 +64,8 @@ def delete_rows(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    attempt = partial(_attempt, spark, condition, engine, alias or TABLE, dry_run, time.monotonic())
-    return until_committed(spark, snapshot, retry, attempt)
+    attempt = partial(_attempt, spark, condition, engine, alias or TABLE, dry_run, time.monotonic(), txn)
+    return until_committed(spark, snapshot, retry, attempt, txn=txn)
 
 
 def _attempt(
@@ -73,6 +75,7 @@ def _attempt(
     name: str,
     dry_run: bool,
     started: float,
+    txn: Txn | None,
     snapshot: Snapshot,
     retry: RetryPolicy,
 ) -> Committed | Preview:
@@ -85,7 +88,7 @@ def _attempt(
         where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
         shown = ["true"] if found is None else [shown_text(rows, found, name)]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
-        verb = Verb(operation, _metrics, started)
+        verb = Verb(operation, _metrics, started, txn=txn)
         candidates, certain = choose_candidates(snapshot, where)
         if _goes_whole(candidates, certain):
             return _remove_whole(target, candidates, where, verb, dry_run)
@@ -123,11 +126,11 @@ def _remove_whole(
     if dry_run:
         operation = replace(verb.operation, metrics=describe(EditFigures(files_removed=files.num_rows)))
         return Preview(version, operation, {}, (), tuple(files["path"].to_pylist()))
-    if not files.num_rows:
+    if not files.num_rows and verb.txn is None:
         return Committed(version, nothing, describe(EditFigures()), 0)
     touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-    read = ReadScope(blind=False, where=where)
-    return target.commit(FileChanges(nothing, (), verb.operation, read=read, touched=touched, describe=describe))
+    read = ReadScope.rows(where)
+    return target.commit(EditRows(NewFiles.none(), touched, verb.operation, read, describe=describe, txn=verb.txn))
 
 
 def _rows(

@@ -17,7 +17,7 @@ from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
-from alluvium.commands.repeat import until_committed
+from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -73,6 +73,7 @@ def merge_rows(
     engine: str,
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
+    txn: Txn | None = None,
 ) -> Committed | Preview:
     """Merges a source into a table.
 
@@ -86,12 +87,12 @@ def merge_rows(
 
     def attempt(base: Snapshot, policy: RetryPolicy) -> Committed | Preview:
         with _merging(spark, base, request, source, policy, started) as merge:
-            return merge.run(base, engine, dry_run)
+            return merge.run(base, engine, dry_run, txn)
 
     with _kept(snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
         obstacle = "its source was read from the table itself" if source.is_own else None
-        return until_committed(spark, snapshot, retry, attempt, obstacle)
+        return until_committed(spark, snapshot, retry, attempt, obstacle, txn)
 
 
 def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> MergeExplanation:
@@ -191,7 +192,7 @@ class _Merge:
         mode = RowChangeMode.MASK_ROWS if rows.only_inserts else mode_of(self.target, candidates)
         return _Planned(table, condition, figures, rows, where, candidates, mode)
 
-    def run(self, snapshot: Snapshot, engine: str, dry_run: bool) -> Committed | Preview:
+    def run(self, snapshot: Snapshot, engine: str, dry_run: bool, txn: Txn | None) -> Committed | Preview:
         """Carries the merge out."""
         p = self.plan(snapshot)
         operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
@@ -207,7 +208,7 @@ class _Merge:
             numbered=p.rows.numbered,
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
-        verb = Verb(operation, self._metrics, self.started)
+        verb = Verb(operation, self._metrics, self.started, txn=txn)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 
     def _measured(self, table: DataFrame, condition: Resolved, snapshot: Snapshot) -> SourceFigures:

@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
@@ -15,6 +16,9 @@ from alluvium.errors import CommitConflict
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.statement import one_statement
+
+#: An application's id, and how far it has come.
+Txn: TypeAlias = tuple[str, int]
 
 log = logging.getLogger("alluvium")
 
@@ -28,6 +32,7 @@ def until_committed(
     retry: RetryPolicy,
     attempt: Callable[[Snapshot, RetryPolicy], Committed | Preview],
     obstacle: str | None = None,
+    txn: Txn | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Committed | Preview:
     """Carries a verb out; again on the newest version where a winner's commit touched what was read.
@@ -42,6 +47,8 @@ def until_committed(
         retry: How often to commit, and to repeat.
         attempt: Plans, locates, writes and commits on a version; what it wrote is gone where it raises a conflict.
         obstacle: Why it may not be repeated, whatever its expressions are.
+        txn: An application's id and version, which the commit records; where a version has it already, or a later one,
+            there is nothing to do.
         sleep: Waits between repetitions (seconds).
 
     Raises:
@@ -49,8 +56,10 @@ def until_committed(
     """
     spent = repeated = 0
     delays = retry.delays_s()
-    with one_statement(spark) as statement:
+    with one_statement(spark, snapshot.store.url) as statement:
         while True:
+            if is_recorded(snapshot, txn):
+                return Committed.nothing(snapshot.version)
             try:
                 done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
             except CommitConflict as error:
@@ -61,6 +70,9 @@ def until_committed(
                 reason = obstacle
                 if not statement.is_repeatable:
                     reason = "its values are not deterministic"
+                elif statement.reads_own:
+                    # Perhaps by a view or a frame that shows an older version for ever.
+                    reason = "a subquery of its values has read the table itself"
                 elif not _is_same_table(snapshot.config, newest.config):
                     reason = "the table's columns are no longer what they were"
                 elif repeated >= retry.max_repeats or spent >= retry.max_attempts:
@@ -74,6 +86,16 @@ def until_committed(
                 return done if isinstance(done, Preview) else replace(done, attempts=done.attempts + spent)
             repeated += 1
             sleep(next(delays, 0.0))
+
+
+def is_recorded(snapshot: Snapshot, txn: Txn | None) -> bool:
+    """Whether an application has come as far already.
+
+    "If this value is greater than or equal to the batch being written, then this data has already been added to the
+    table and processing can skip to the next batch."
+    """
+    found = None if txn is None else snapshot.state.txns.get(txn[0])
+    return txn is not None and found is not None and found.version >= txn[1]
 
 
 def _is_same_table(before: TableConfig, after: TableConfig) -> bool:

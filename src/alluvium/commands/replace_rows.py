@@ -16,6 +16,8 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.write import WriteRequest, numbered_files, written_files
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.actions import total
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.row_edits import live_counts
@@ -23,8 +25,8 @@ from alluvium.delta.scan import data_paths
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
-from alluvium.plan.changes import ChangeKind, Committed, EditFigures, FileChanges, Replace, RowChangeMode
+from alluvium.errors import InvalidRequest
+from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, MATCHED
@@ -65,7 +67,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
         verb = Verb(request.operation, _no_metrics, time.monotonic(), fresh.complete)
         try:
             done = apply_changes(spark, target, changes, verb, mode)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+        except NOTHING_STANDS:
             # Certainly not committed. An outcome that is unknown may need the files.
             fresh.discard()
             raise
@@ -107,7 +109,7 @@ class _FreshRows:
         self._records = plan_change_files(target.plan_write(None, ()))
         self._rows = complete(df, target.schema, self._plan, request.assignment)
 
-    def complete(self, changes: FileChanges, counts: Counts) -> FileChanges:
+    def complete(self, changes: EditRows, counts: Counts) -> EditRows:
         """The changes of the deletion, and the files of these rows; nothing of them is left where that fails."""
         try:
             return self._completed(changes, counts)
@@ -115,7 +117,7 @@ class _FreshRows:
             self.discard()
             raise
 
-    def _completed(self, changes: FileChanges, counts: Counts) -> FileChanges:
+    def _completed(self, changes: EditRows, counts: Counts) -> EditRows:
         recorded = changes.change_files
         # Readers of changes look at nothing else in a version that has change files: then these tell of new rows, too.
         records = is_recorded(self._target) and recorded is not None and recorded.num_rows > 0
@@ -127,23 +129,20 @@ class _FreshRows:
         finally:
             if records:
                 df.unpersist()
-        new = written
-        if changes.written is not None:
-            written, footers = pa.concat_tables([written, changes.written]), (*footers, *changes.footers)
+        new, kept = written, changes.new
+        written, footers = pa.concat_tables([written, kept.table]), (*footers, *kept.footers)
         return replace(
             changes,
-            written=written,
-            footers=footers,
+            new=NewFiles(written, footers, reached),
+            read=changes.read.beside(self._request.read),
             txn=self._request.txn,
             change_files=recorded,
-            reached=reached,
             describe=lambda figures: self._metrics(new, changes, counts, figures),
         )
 
     def discard(self) -> None:
         """Removes the files of these rows."""
-        for plan in (self._plan, self._records):
-            self._target.store.delete_tree(plan.directory)
+        clear(self._target.store, self._plan.directory, self._records.directory)
 
     def _write(self, df: DataFrame) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
         write_files(df.sparkSession, df, self._rows.plan)
@@ -156,7 +155,7 @@ class _FreshRows:
         write_files(df.sparkSession, completed.df, completed.plan)
         return written_files(self._target.store, self._records)[0]
 
-    def _metrics(self, new: pa.Table, changes: FileChanges, counts: Counts, figures: EditFigures) -> Mapping[str, str]:
+    def _metrics(self, new: pa.Table, changes: EditRows, counts: Counts, figures: EditFigures) -> Mapping[str, str]:
         """Under the names of the reference's history; rows are told only where new ones were written."""
         masks = self._mode is RowChangeMode.MASK_ROWS
         found = {
@@ -172,10 +171,10 @@ class _FreshRows:
             found |= {"numCopiedRows": kept, "numDeletedRows": counts.deleted, "numOutputRows": rows + kept}
         return {name: str(value) for name, value in found.items()}
 
-    def _kept(self, changes: FileChanges) -> int:
+    def _kept(self, changes: EditRows) -> int:
         """Rows that were live in the files that are touched."""
         snapshot, touched = self._target.snapshot, changes.touched
-        if snapshot is None or touched is None or not touched.num_rows:
+        if snapshot is None or not touched.num_rows:
             return 0
         places = pc.index_in(touched["path"], value_set=data_paths(snapshot.files).combine_chunks())
         return int(pc.sum(live_counts(snapshot, snapshot.files.take(places))).as_py() or 0)

@@ -14,6 +14,8 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.row_identity import id_columns, with_ids
 from alluvium.commands.write import written_files
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.candidates import candidates_of
 from alluvium.delta.config import TableConfig, parse_config
 from alluvium.delta.mapping import MODE
@@ -22,8 +24,16 @@ from alluvium.delta.spec import FILES
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkpoints import refresh_to
 from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
-from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, FileChanges, Operation, ReadScope
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    ChangeKind,
+    Committed,
+    EditFigures,
+    NewFiles,
+    Operation,
+    ReadScope,
+    RewriteFiles,
+)
 from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.spark.derive import complete
@@ -66,8 +76,8 @@ def remove_mapping(
             metadata = msgspec.structs.replace(config.metadata, configuration=said)
             config = parse_config(config.protocol, metadata)
     files = snapshot.files.select(FILES.names)
-    after = rewrite_files(spark, snapshot, files, config, Operation(REMOVE_MAPPING, engine=engine), retry)
-    return Committed(after.version, WRITTEN_FILES.empty_table(), {}, 1)
+    done = _rewrite(spark, snapshot, files, config, Operation(REMOVE_MAPPING, engine=engine), retry)
+    return Committed(done.version, WRITTEN_FILES.empty_table(), {}, done.attempts)
 
 
 def rewrite_files(
@@ -95,6 +105,17 @@ def rewrite_files(
         CommitConflict: Another writer touched the files.
         UnsupportedFeature: The table needs a writer that we are not.
     """
+    return refresh_to(snapshot, _rewrite(spark, snapshot, files, config, operation, retry).version)
+
+
+def _rewrite(
+    spark: SparkSession,
+    snapshot: Snapshot,
+    files: pa.Table,
+    config: TableConfig,
+    operation: Operation,
+    retry: RetryPolicy,
+) -> Committed:
     target = DeltaTarget(snapshot.store, config, snapshot, retry)
     candidates = candidates_of(snapshot, files)
     # Their rows obey the table's conditions already.
@@ -105,24 +126,23 @@ def rewrite_files(
         try:
             written, footers = _write(rows.select(*columns, *id_columns(candidates)), target, plan)
         except BaseException:
-            target.store.delete_tree(plan.directory)
+            clear(target.store, plan.directory)
             raise
         touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-        changes = FileChanges(
-            written,
-            footers,
+        # Where the description changes with the files, rows that others add by the old one could not be read.
+        read = ReadScope.nothing() if config == snapshot.config else ReadScope.table()
+        changes = RewriteFiles(
+            NewFiles(written, footers),
+            touched,
             operation,
-            data_change=False,
-            read=ReadScope(),
-            touched=touched,
+            read,
             describe=lambda figures: _metrics(operation, figures, written["size"]),
         )
         try:
-            done = target.commit(changes)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
-            target.store.delete_tree(plan.directory)
+            return target.commit(changes)
+        except NOTHING_STANDS:
+            clear(target.store, plan.directory)
             raise
-    return refresh_to(snapshot, done.version)
 
 
 def _write(rows: DataFrame, target: DeltaTarget, plan: WritePlan) -> tuple[pa.Table, tuple[FileFooter, ...]]:

@@ -13,7 +13,7 @@ from alluvium.delta.features import change_data_feed, deletion_vectors
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import EditFigures, FileChanges, Operation, RowChangeMode
+from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
 from alluvium.plan.write import Numbered
 from alluvium.spark.positions import Located
 
@@ -78,6 +78,7 @@ class Verb:
         operation: Name, parameters, engine.
         metrics: Under the history's names, from the counts of rows and files.
         started: When the verb began (`time.monotonic`).
+        txn: An application's id and version, which the commit records, be it of no row.
         complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
             there is a commit even where no row changes.
     """
@@ -85,7 +86,8 @@ class Verb:
     operation: Operation
     metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
     started: float = field(default_factory=time.monotonic)
-    complete: Callable[[FileChanges, Counts], FileChanges] | None = None
+    complete: Callable[[EditRows, Counts], EditRows] | None = None
+    txn: tuple[str, int] | None = None
 
 
 def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
-from alluvium.commands.repeat import until_committed
+from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
@@ -31,6 +31,7 @@ from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, 
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.statement import reads_own
 from alluvium.storage.locating import locating
 
 
@@ -70,6 +71,7 @@ def update_rows(
     engine: str,
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
+    txn: Txn | None = None,
 ) -> Committed | Preview:
     """Updates the rows for which the condition is true; without one, all.
 
@@ -79,8 +81,8 @@ def update_rows(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    attempt = partial(_attempt, spark, request, engine, dry_run, time.monotonic())
-    return until_committed(spark, snapshot, retry, attempt)
+    attempt = partial(_attempt, spark, request, engine, dry_run, time.monotonic(), txn)
+    return until_committed(spark, snapshot, retry, attempt, txn=txn)
 
 
 def _attempt(
@@ -89,6 +91,7 @@ def _attempt(
     engine: str,
     dry_run: bool,
     started: float,
+    txn: Txn | None,
     snapshot: Snapshot,
     retry: RetryPolicy,
 ) -> Committed | Preview:
@@ -108,10 +111,12 @@ def _attempt(
         mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
         skips = skips_within_files(where, snapshot.config.partition_columns)
         update = _Update(spark, target, request, skips)
-        changes = RowChanges(update.rows, candidates, where)
+        # Resolved before anything is run, for what they read.
+        request.assigned(target, rows)
+        changes = RowChanges(update.rows, candidates, None if reads_own() else where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or column_paths(where) <= partitions
-        verb = Verb(operation, partial(_metrics, is_whole), started)
+        verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
         return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -11,8 +10,20 @@ from pyspark.sql import DataFrame
 
 from alluvium.codecs.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
-from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.plan.changes import Committed, FileChanges, Operation, Replace
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
+from alluvium.plan.changes import (
+    Append,
+    Committed,
+    NewFiles,
+    Operation,
+    Overwrite,
+    ReadScope,
+    Rearrange,
+    Replace,
+    WrittenRows,
+)
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
@@ -24,8 +35,6 @@ from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store
 
-log = logging.getLogger("alluvium")
-
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
@@ -34,6 +43,7 @@ class WriteRequest:
     Attributes:
         replace: None for an append.
         operation: Provenance; its metrics are filled in by the target.
+        read: What the rows depend on, beside what they replace.
         txn: An application's id and version; a version already seen makes the write a no-op.
         options: For Spark's Parquet writer.
         assignment: Which types of the rows may go into which types of the table.
@@ -44,6 +54,7 @@ class WriteRequest:
 
     replace: Replace | None
     operation: Operation
+    read: ReadScope
     txn: tuple[str, int] | None = None
     options: tuple[tuple[str, str], ...] = ()
     assignment: Assignment = Assignment.EXACT
@@ -73,37 +84,28 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         if is_connect(df.sparkSession) and counted is None:
             ensure_seen(target.store, plan)
         written, footers, reached = numbered_files(target.store, plan, numbered, counted)
-        changes = FileChanges(
-            written,
-            footers,
-            request.operation,
-            request.replace,
-            request.txn,
-            request.data_change,
-            reached=reached,
-            numbers=bool(numbered),
-        )
+        changes = _changes(request, NewFiles(written, footers, reached, bool(numbered)))
     except BaseException:
-        target.store.delete_tree(plan.directory)
+        clear(target.store, plan.directory)
         raise
     try:
         committed = target.commit(changes)
     except BaseException as error:
         # What has been moved is no longer here: whoever moved it knows whether it may be part of the table.
-        if plan.is_staged or isinstance(error, (CommitConflict, InvalidRequest, UnsupportedFeature)):
-            _clear(target.store, plan.directory)
+        if plan.is_staged or isinstance(error, NOTHING_STANDS):
+            clear(target.store, plan.directory)
         raise
     if committed.attempts == 0 or plan.is_staged:
-        _clear(target.store, plan.directory)
+        clear(target.store, plan.directory)
     return committed
 
 
-def _clear(store: Store, directory: str) -> None:
-    """Removes what a job has left; what came of the commit is told, whether this succeeds or not."""
-    try:
-        store.delete_tree(directory)
-    except AlluviumError as error:
-        log.warning("what a job has left could not be removed: %s", error)
+def _changes(request: WriteRequest, new: NewFiles) -> WrittenRows:
+    if request.replace is None:
+        return Append(new, request.operation, request.read, request.txn)
+    if not request.data_change:
+        return Rearrange(new, request.replace, request.operation, request.txn)
+    return Overwrite(new, request.replace, request.operation, request.read, request.txn)
 
 
 def ensure_seen(store: Store, plan: WritePlan) -> None:
@@ -174,10 +176,21 @@ def written_files(
 
 
 def _data_files(store: Store, directory: str) -> Sequence[ObjectInfo]:
+    """The files that the job has committed: not those below `_temporary`, where attempts that died leave theirs, even
+    after the job; nor whatever else Hadoop hides.
+    """
+    above = len(directory) + 1
+
     def is_data(path: str) -> bool:
-        return not path.rsplit("/", 1)[-1].startswith(("_", "."))
+        *folders, name = path[above:].split("/")
+        # A partition's folder may begin as the name of its column does.
+        return not _is_hidden(name) and not any(_is_hidden(folder) and "=" not in folder for folder in folders)
 
     return [o for o in store.list_tree(directory) if is_data(o.path)]
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(("_", "."))
 
 
 def _footer(store: Store, found: ObjectInfo, plan: WritePlan) -> FileFooter:

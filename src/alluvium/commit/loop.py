@@ -1,4 +1,4 @@
-"""Optimistic concurrency: assemble on a base, publish if nobody did, else look who won and rebase.
+"""Optimistic concurrency: look who committed since the base and rebase, assemble, publish if nobody did, else again.
 
 The loop knows no format. A `CommitPort` supplies the five verbs; the loop owns their order, the retries
 and the one hard question: whose entry is it, when the store's answer is lost or says "exists"?
@@ -8,11 +8,20 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.commit.afterwards import told
+from alluvium.errors import (
+    CommitConflict,
+    CommitUnknown,
+    Conflict,
+    CorruptTable,
+    InvalidRequest,
+    NotFound,
+    UnsupportedFeature,
+)
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.store import PutOutcome
 
@@ -22,6 +31,9 @@ WinnerT = TypeVar("WinnerT")
 
 #: Publications of one and the same entry before an unanswering store is given up on.
 _MAX_UNKNOWN = 3
+#: Errors of a commit after which it is certain that nothing of ours stands, so that what was written for it may go:
+#: they are raised before the put, or by a store that says clearly that it put nothing, or after the race was lost.
+NOTHING_STANDS = (CommitConflict, InvalidRequest, UnsupportedFeature, CorruptTable, NotFound)
 _EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -60,7 +72,16 @@ class CommitPort(Protocol[DraftT, BaseT, WinnerT]):
         """
 
     def refresh(self, base: BaseT) -> tuple[BaseT, tuple[WinnerT, ...]]:
-        """The newest base, and who committed since the old one."""
+        """The newest base, and all who committed since the old one: the base itself where there is nobody.
+
+        Called before the first attempt, and after each that was lost. What was opened before a long job may have been
+        overtaken, and the commits that overtook it may have expired: then its next place is free again, and whoever
+        takes it vanishes behind newer versions.
+
+        Raises:
+            CommitConflict: It cannot be told who committed since.
+            NotFound: The table is gone.
+        """
 
     def conflicts(self, draft: DraftT, base: BaseT, winner: WinnerT) -> tuple[Conflict, ...]:
         """Why the draft may not follow the winner; () if it may."""
@@ -81,6 +102,7 @@ def commit(
     base: BaseT,
     policy: RetryPolicy = DEFAULT_RETRY,
     sleep: Callable[[float], None] = time.sleep,
+    is_current: bool = False,
 ) -> Published[BaseT]:
     """Commits a draft, rebasing it over winners that it does not conflict with.
 
@@ -90,19 +112,27 @@ def commit(
         base: The version that the draft was made on.
         policy: How often to try.
         sleep: Waits between attempts (seconds).
+        is_current: Whether the caller has made the base this moment, so that nobody need be looked for.
 
     Raises:
         CommitConflict: A winner's commit forbids ours, or attempts are exhausted. Nothing of ours stands.
         CommitUnknown: The store would not say. Our entry may or may not stand.
     """
     delays = policy.delays_s()
-    attempts = 0
+    attempts = 1
+    if not is_current:
+        base = _rebase(port, draft, base, attempts)
     while True:
-        attempts += 1
         entry = port.assemble(draft, base)
-        if _publish(port, entry):
+        try:
+            is_published = _publish(port, entry)
+        except (KeyboardInterrupt, SystemExit) as interrupt:
+            told(interrupt, f"interrupted while version {entry.version} of {port.url} was committed: it may stand")
+            raise
+        if is_published:
             return Published(entry, base, attempts)
-        base = _rebase(port, draft, base, entry, attempts)
+        # Before giving up, too: who won, and with what, says more than that all attempts were lost.
+        base = _rebase(port, draft, base, attempts)
         delay = next(delays, None)
         if delay is None:
             raise CommitConflict(
@@ -115,6 +145,7 @@ def commit(
                 hint="retry later, or allow more attempts with retry=RetryPolicy(max_attempts=...)",
             )
         sleep(delay)
+        attempts += 1
 
 
 def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
@@ -136,22 +167,27 @@ def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
     )
 
 
-def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, entry: Entry, attempts: int) -> BaseT:
+def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, attempts: int) -> BaseT:
     newer, winners = port.refresh(base)
     found = [c for winner in winners for c in port.conflicts(draft, base, winner)]
     if found:
-        first = found[0]
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        raise CommitConflict(
-            f"version {first.version}{_winner(first)} was committed first: {first.message}{_shown(first)}{more}",
-            conflicts=found,
-            attempts=attempts,
-            code=first.rule,
-            url=port.url,
-            version=entry.version,
-            hint="read the table again and repeat the operation",
-        )
+        raise refused(found, attempts, port.url)
     return newer
+
+
+def refused(conflicts: Sequence[Conflict], attempts: int, url: str) -> CommitConflict:
+    """The error for a draft that may not follow winners."""
+    first = conflicts[0]
+    more = f" (and {len(conflicts) - 1} more)" if len(conflicts) > 1 else ""
+    return CommitConflict(
+        f"version {first.version}{_winner(first)} was committed first: {first.message}{_shown(first)}{more}",
+        conflicts=conflicts,
+        attempts=attempts,
+        code=first.rule,
+        url=url,
+        version=first.version,
+        hint="read the table again and repeat the operation",
+    )
 
 
 def _winner(conflict: Conflict) -> str:

@@ -12,7 +12,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import CommitConflict
-from alluvium.plan.changes import Committed, FileChanges, Preview, ReadScope
+from alluvium.plan.changes import Committed, Describe, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
 
@@ -49,8 +49,8 @@ def apply_change(
             ensure_writable(snapshot.config)
             change = change_of(snapshot.config)
         target = DeltaTarget(snapshot.store, change.config, snapshot, retry, restates=True)
-        read = ReadScope(blind=False) if change.reads else None
-        changes = FileChanges(None, (), replace(change.operation, engine=engine), read=read)
+        read = ReadScope.table() if change.reads else ReadScope.nothing()
+        changes = Describe(replace(change.operation, engine=engine), read)
         if dry_run:
             return target.preview(changes)
         try:

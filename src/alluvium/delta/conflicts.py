@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.actions import Actions
+from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.config import TableConfig
 from alluvium.delta.draft import Draft
 from alluvium.delta.features.identity_columns import differ_only_in_marks
@@ -40,13 +41,23 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """A draft, the base that it was assembled on, and one winner."""
+    """A draft, the base that it was assembled on, and one winner.
+
+    Attributes:
+        draft: What is to be committed.
+        config: The table as the draft saw it.
+        files: Its live files then.
+        winner: The commit that was first.
+        time_zone: In which partition values without a zone are read.
+        admits_blind: Whether a blind append may be ordered after the draft, where the table's isolation allows it.
+    """
 
     draft: Draft
     config: TableConfig
     files: pa.Table
     winner: Winner
     time_zone: str = "UTC"
+    admits_blind: bool = True
 
     def conflict(self, rule: str, message: str, paths: pa.ChunkedArray | None = None) -> Conflict:
         shown = tuple(paths.slice(0, _SHOWN).to_pylist()) if paths is not None else ()
@@ -66,6 +77,11 @@ class Contest:
     def scope(self) -> str:
         where = self.draft.read.where
         return "the table" if where is None else f"rows where {format_sql(where)}"
+
+
+def concurrent_commit(contest: Contest) -> Conflict | None:
+    """Anything that others do may forbid what we do."""
+    return contest.conflict("concurrent-commit", "nobody may come between") if contest.draft.is_alone else None
 
 
 def protocol_changed(contest: Contest) -> Conflict | None:
@@ -90,11 +106,13 @@ def metadata_changed(contest: Contest) -> Conflict | None:
 
 def concurrent_append(contest: Contest) -> Conflict | None:
     """The winner added rows that we would have read."""
-    if contest.draft.read.blind:
+    if contest.draft.read.is_nothing:
         return None
     isolation = parse_properties(contest.config.metadata.configuration).isolation_level
-    if isolation == "WriteSerializable" and contest.winner.is_blind_append:
-        # The append may be ordered after us, for it read nothing.
+    admits_blind = contest.admits_blind and contest.draft.actions.metadata is None
+    if isolation == "WriteSerializable" and contest.winner.is_blind_append and admits_blind:
+        # The append may be ordered after us, for it read nothing. But not where we change what the table says of
+        # itself: its rows were checked, and its files written, by the description that was there before.
         return None
     added = contest.winner.actions.added
     added = contest.touched(added.filter(added.column("dataChange")))
@@ -107,11 +125,11 @@ def concurrent_append(contest: Contest) -> Conflict | None:
 def concurrent_delete_read(contest: Contest) -> Conflict | None:
     """The winner removed rows that we have read."""
     removed = contest.winner.actions.removed
-    if contest.draft.read.blind or removed.num_rows == 0:
+    if contest.draft.read.is_nothing or removed.num_rows == 0:
         return None
     removed = removed.filter(removed.column("dataChange"))
     files = contest.files
-    read = contest.touched(files.filter(pc.is_in(files.column("path"), value_set=removed.column("path"))))
+    read = contest.touched(files.filter(pc.is_in(_files(files), value_set=_files(removed))))
     if read.num_rows == 0:
         return None
     message = f"it removed {read.num_rows} files of {contest.scope()}, which this operation has read"
@@ -123,15 +141,16 @@ def concurrent_delete_delete(contest: Contest) -> Conflict | None:
     ours, theirs = contest.draft.actions.removed, contest.winner.actions.removed
     if ours.num_rows == 0 or theirs.num_rows == 0:
         return None
-    paths = ours.column("path").filter(pc.is_in(ours.column("path"), value_set=theirs.column("path")))
+    paths = ours.column("path").filter(pc.is_in(_files(ours), value_set=_files(theirs)))
     if len(paths) == 0:
         return None
     return contest.conflict("concurrent-delete-delete", f"it removed {len(paths)} files that we remove", paths)
 
 
 def concurrent_transaction(contest: Contest) -> Conflict | None:
-    """The winner moved a transaction identifier that we looked up: perhaps it is our own earlier attempt."""
-    both = sorted({t.app_id for t in contest.winner.actions.txns} & set(contest.draft.read.app_ids))
+    """The winner moved a transaction identifier that we move: perhaps it is our own earlier attempt."""
+    ours, theirs = ({t.app_id for t in side.actions.txns} for side in (contest.draft, contest.winner))
+    both = sorted(ours & theirs)
     if not both:
         return None
     return contest.conflict("concurrent-transaction", f"it committed a transaction of the application {both[0]!r}")
@@ -148,6 +167,11 @@ def concurrent_domain(contest: Contest) -> Conflict | None:
     return contest.conflict("concurrent-domain", f"it changed the metadata domain {both[0]!r}")
 
 
+def _files(actions: pa.Table) -> pa.Array:
+    """Which files some actions are about, however each writer spells their paths."""
+    return canonical_paths(actions.column("path").combine_chunks())
+
+
 CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (
     protocol_changed,
     metadata_changed,
@@ -156,9 +180,17 @@ CHECKS: tuple[Callable[[Contest], Conflict | None], ...] = (
     concurrent_delete_delete,
     concurrent_transaction,
     concurrent_domain,
+    concurrent_commit,
 )
 
 
 def conflicts(contest: Contest) -> tuple[Conflict, ...]:
     """Every rule that the winner broke for the draft, in the order of CHECKS."""
     return tuple(found for check in CHECKS if (found := check(contest)) is not None)
+
+
+def conflicts_of_rows(contest: Contest) -> tuple[Conflict, ...]:
+    """Of these, the rules about rows that the draft has read."""
+    return tuple(
+        found for check in (concurrent_append, concurrent_delete_read) if (found := check(contest)) is not None
+    )

@@ -24,6 +24,7 @@ class Draft:
         operation: Provenance.
         read_version: The version it was made on; -1 when it creates the table.
         config: The table's configuration after it, where it changes that.
+        is_alone: Whether it may follow no other version than the one that it was made on, whatever winners did.
         txn_id: Unique to this draft: reading it back proves that a log entry is ours.
     """
 
@@ -32,10 +33,11 @@ class Draft:
     operation: Operation
     read_version: int
     config: TableConfig | None = None
+    is_alone: bool = False
     txn_id: str = field(default_factory=_new_id)
 
     @property
     def is_blind_append(self) -> bool:
         """Only adds, having read nothing; any number of such commits go together."""
         actions = self.actions
-        return self.read.blind and actions.removed.num_rows == 0
+        return self.read.is_nothing and actions.removed.num_rows == 0

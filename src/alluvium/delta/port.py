@@ -14,10 +14,11 @@ from alluvium.delta.features import in_commit_timestamp
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.history import commit_time_ms
+from alluvium.delta.log.segment import not_a_table
 from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import FILES
-from alluvium.delta.winners import read_winners
-from alluvium.errors import CommitConflict, Conflict
+from alluvium.delta.winners import ensure_same_table, has_successors, read_winners
+from alluvium.errors import Conflict, NotFound
 from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
@@ -42,38 +43,36 @@ class DeltaPort:
 
     def publish(self, entry: Entry) -> PutOutcome:
         """ "Writers MUST never overwrite an existing log entry." """
-        return self._store.put_if_absent(entry.path, entry.data)
+        # A log whose folder is missing belongs to a table that was dropped: it does not come back by a later version.
+        try:
+            return self._store.put_if_absent(entry.path, entry.data, makes_directory=entry.version == 0)
+        except NotFound:
+            raise not_a_table() from None
 
     def landed(self, entry: Entry) -> bool | None:
         return landed(self._store, entry.path, entry.data)
 
     def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:
-        newer = load_snapshot(self._store) if base is None else refresh(base)
-        if base is not None:
-            _ensure_same_table(self._store, base, newer)
+        if base is None:
+            try:
+                newer = load_snapshot(self._store)
+            except NotFound as error:
+                if error.code != "not-a-table":
+                    raise
+                return None, ()
+            first = 0
+        else:
+            if not has_successors(self._store, base.state.segment):
+                return base, ()
+            newer, first = refresh(base), base.version + 1
+            ensure_same_table(self._store, base, newer)
         ensure_writable(newer.config)
-        first = 0 if base is None else base.version + 1
         return newer, read_winners(self._store, first, newer.version)
 
     def conflicts(self, draft: Draft, base: Snapshot | None, winner: Winner) -> tuple[Conflict, ...]:
         config = _config(draft, base)
         files = base.files if base is not None else FILES.empty_table()
         return conflicts(Contest(draft, config, files, winner, base.time_zone if base is not None else "UTC"))
-
-
-def _ensure_same_table(store: Store, base: Snapshot, newer: Snapshot) -> None:
-    """A draft made on one table must not land on another, which was put in its place."""
-    if newer.version >= base.version and newer.config.metadata.id == base.config.metadata.id:
-        return
-    message = f"the table was replaced since version {base.version} was read: it has another id, or fewer versions"
-    raise CommitConflict(
-        message,
-        conflicts=[Conflict("table-replaced", newer.version, None, message)],
-        code="table-replaced",
-        url=store.url,
-        version=newer.version,
-        hint="open the table again, and look at it before writing",
-    )
 
 
 def _context(draft: Draft, base: Snapshot | None) -> CommitContext:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.actions import Actions, with_tags
+from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.properties import parse_boolean
@@ -164,8 +165,9 @@ def _without_ids(actions: Actions, context: CommitContext) -> pa.Table:
     if not is_enabled(context.config) or files.column("baseRowId").null_count == 0:
         return FILES.empty_table()
     missing = files.filter(files.column("baseRowId").is_null()).select(FILES.names)
-    touched = pa.chunked_array([*actions.added.column("path").chunks, *actions.removed.column("path").chunks])
-    missing = missing.filter(pc.invert(pc.is_in(missing.column("path"), value_set=touched)))
+    touched = pa.concat_arrays([_whole(actions.added, "path"), _whole(actions.removed, "path")])
+    again = pc.is_in(canonical_paths(_whole(missing, "path")), value_set=canonical_paths(touched))
+    missing = missing.filter(pc.invert(again))
     return _with_columns(missing, {"dataChange": pa.repeat(pa.scalar(False), missing.num_rows)})
 
 
@@ -175,10 +177,10 @@ def _earlier(added: pa.Table, files: pa.Table) -> pa.Table:
     "Writers must set the `baseRowId` field in recommitted and checkpointed `add` actions and `remove` actions to the
     `baseRowId` value (if present) of the last committed `add` action with the same `path`."
     """
-    paths = added.column("path")
+    paths = canonical_paths(_whole(added, "path"))
     same = files.select(["path", "baseRowId", "defaultRowCommitVersion"])
-    same = same.filter(pc.is_in(same.column("path"), value_set=paths.combine_chunks()))
-    return same.take(pc.index_in(paths, value_set=same.column("path").combine_chunks()))
+    same = same.filter(pc.is_in(canonical_paths(_whole(same, "path")), value_set=paths))
+    return same.take(pc.index_in(paths, value_set=canonical_paths(_whole(same, "path"))))
 
 
 def _num_rows(added: pa.Table, asked: pa.Array) -> pa.Array:

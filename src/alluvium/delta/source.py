@@ -20,10 +20,13 @@ class DeltaSource:
     Attributes:
         snapshot: The version.
         metadata_columns: Columns of the result beside those of the schema (`features.row_tracking`).
+        is_pinned: Whether somebody has asked for just this version: what became of the table since is none of the
+            business of those who read it.
     """
 
     snapshot: Snapshot
     metadata_columns: tuple[str, ...] = ()
+    is_pinned: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:

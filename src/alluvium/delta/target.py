@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.commit.loop import Published, commit
+from alluvium.commit.clear import clear
+from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.delta.actions import Actions, tombstones_of, total
 from alluvium.delta.config import TableConfig
 from alluvium.delta.differences import differences
@@ -27,14 +28,48 @@ from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, change_files, partition_maps, plan_write
-from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
+from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import column_paths
-from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope, Replace
+from alluvium.plan.changes import (
+    Append,
+    Committed,
+    Describe,
+    EditRows,
+    FileChanges,
+    Operation,
+    Preview,
+    ReadScope,
+    Rearrange,
+    Replace,
+    RewriteFiles,
+    WrittenRows,
+)
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What a commit is made of, once it is known which files come and go.
+
+    Attributes:
+        added: Files that come (`FILES`).
+        removed: Files that go (`FILES`).
+        data_change: Whether rows change with them.
+        numbers: Whether columns were numbered.
+        txn: An application's id and version.
+        unclustered: Whether nothing is left that was clustered.
+    """
+
+    added: pa.Table
+    removed: pa.Table
+    data_change: bool = True
+    numbers: bool = False
+    txn: tuple[str, int] | None = None
+    unclustered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,69 +145,92 @@ class DeltaTarget:
         return (Check("replaceWhere", f"({replace.sql})", tuple(".".join(path) for path in paths)),)
 
     def commit(self, changes: FileChanges) -> Committed:
-        if changes.reached:
-            moved = with_moved_marks(self.config, changes.reached)
-            return replace(self, config=moved).commit(replace(changes, reached={}))
-        added = added_files(self.config, changes.files, changes.footers, changes.data_change)
-        if changes.touched is not None:
-            return self._commit_rows(changes, changes.touched, added)
-        removed = self._replaced(changes.replace, added)
-        if changes.replace is not None and not changes.data_change:
+        if isinstance(changes, Describe):
+            return self._commit_description(changes)
+        if changes.new.reached:
+            # Numbers that were made are told of in the table's description.
+            moved = with_moved_marks(self.config, changes.new.reached)
+            told = replace(changes, new=replace(changes.new, reached={}))
+            return replace(self, config=moved).commit(told)
+        if isinstance(changes, EditRows | RewriteFiles):
+            return self._commit_rows(changes)
+        return self._commit_files(changes)
+
+    def _commit_description(self, changes: Describe) -> Committed:
+        nothing = FILES.empty_table()
+        removed = nothing if not changes.empties or self.snapshot is None else self.snapshot.files
+        parts = _Parts(nothing, removed, unclustered=changes.empties)
+        files = written_files(self.config, WRITTEN_FILES.empty_table())
+        return self._publish(self._draft(parts, changes.operation, changes.read), files)
+
+    def _commit_files(self, changes: WrittenRows) -> Committed:
+        """A commit of new rows, beside others or in their place."""
+        new, replaces = changes.new, replaces_of(changes)
+        data_change = not isinstance(changes, Rearrange)
+        added = added_files(self.config, new.table, new.footers, data_change)
+        removed = self._replaced(replaces, added)
+        if not data_change:
             ensure_rearranged(added, removed)
-        metrics = {**self._metrics(added, removed, changes), **changes.operation.metrics}
+        metrics = {**self._metrics(added, removed, new.table, replaces), **changes.operation.metrics}
+        files = written_files(self.config, new.table)
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
-            return Committed(self.snapshot.version, written_files(self.config, changes.files), metrics, 0)
-        operation = replace(changes.operation, metrics=metrics)
-        draft = self._draft(added, removed, changes, operation)
-        published = publish(self.store, draft, self.snapshot, self.retry)
-        return Committed(
-            published.entry.version, written_files(self.config, changes.files), metrics, published.attempts
+            return Committed(self.snapshot.version, files, metrics, 0)
+        whole = replaces is not None and replaces.where is None
+        parts = _Parts(added, removed, data_change, new.numbers, changes.txn, whole)
+        return self._publish(
+            self._draft(parts, replace(changes.operation, metrics=metrics), self._read(added, changes)), files
         )
 
-    def _commit_rows(self, changes: FileChanges, touched: pa.Table, added: pa.Table) -> Committed:
-        """A commit that changes rows of live files."""
+    def _commit_rows(self, changes: EditRows | RewriteFiles) -> Committed:
+        """A commit that changes rows of live files, or writes such files anew."""
         assert self.snapshot is not None, "rows that change are those of a version"
+        edits = changes if isinstance(changes, EditRows) else None
+        txn, told = (None, None) if edits is None else (edits.txn, edits.change_files)
+        added = added_files(self.config, changes.new.table, changes.new.footers, edits is not None)
         with locating(self.store, self.snapshot.version):
-            edited = edit_files(self.snapshot, touched)
-        written = WRITTEN_FILES.empty_table() if changes.change_files is None else changes.change_files
-        figures = edited.figures(added, written.num_rows)
-        metrics = {**changes.operation.metrics, **changes.describe(figures)}
-        if not (added.num_rows or touched.num_rows or changes.txn is not None or self.is_changed):
-            return Committed(self.snapshot.version, written_files(self.config, changes.files), metrics, 0)
-        operation = replace(changes.operation, metrics=metrics)
-        draft = self._draft(pa.concat_tables([added, edited.masked]), edited.removed, changes, operation)
-        actions = replace(draft.actions, change_files=change_files(self.config, written))
+            edited = edit_files(self.snapshot, changes.touched)
+        records = WRITTEN_FILES.empty_table() if told is None else told
+        metrics = {**changes.operation.metrics, **changes.describe(edited.figures(added, records.num_rows))}
+        files = written_files(self.config, changes.new.table)
+        if not (added.num_rows or changes.touched.num_rows or txn is not None or self.is_changed):
+            return Committed(self.snapshot.version, files, metrics, 0)
+        live = pa.concat_tables([added, edited.masked])
+        parts = _Parts(live, edited.removed, edits is not None, changes.new.numbers, txn)
+        draft = self._draft(parts, replace(changes.operation, metrics=metrics), changes.read)
+        actions = replace(draft.actions, change_files=change_files(self.config, records))
         # Rows of touched files keep their identities, also where they are only copied.
-        draft = replace(draft, actions=actions if changes.data_change else preserving(actions, self.config))
+        draft = replace(draft, actions=preserving(actions, self.config) if edits is None else actions)
         try:
-            published = publish(self.store, draft, self.snapshot, self.retry)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature):
+            return self._publish(draft, files)
+        except NOTHING_STANDS:
             if edited.vectors_path is not None:
-                self.store.delete(edited.vectors_path)
+                clear(self.store, files=[edited.vectors_path])
             raise
-        files = written_files(self.config, changes.files)
-        return Committed(published.entry.version, files, metrics, published.attempts)
 
-    def preview(self, changes: FileChanges) -> Preview:
+    def _publish(self, draft: Draft, files: pa.Table) -> Committed:
+        """What a caller is told of a commit is known before it: after it nothing may fail."""
+        published = publish(self.store, draft, self.snapshot, self.retry)
+        return Committed(published.entry.version, files, draft.operation.metrics, published.attempts)
+
+    def preview(self, changes: Describe) -> Preview:
         """What `commit` would do to what is there; nothing is written.
 
         Raises:
             UnsupportedFeature: The table may not be written by this version of Alluvium.
         """
-        removed = self._replaced(changes.replace, FILES.empty_table())
         version = -1 if self.snapshot is None else self.snapshot.version
         before = None if self.snapshot is None else self.snapshot.config
-        paths = tuple(removed.column("path").to_pylist())
-        return Preview(version, changes.operation, differences(before, self.config), (), paths)
+        removed = () if self.snapshot is None or not changes.empties else self.snapshot.files["path"].to_pylist()
+        return Preview(version, changes.operation, differences(before, self.config), (), tuple(removed))
 
-    def _is_idle(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> bool:
+    def _is_idle(self, added: pa.Table, removed: pa.Table, changes: WrittenRows) -> bool:
         """Whether there is nothing to say: as in the reference, no rows appended make no commit."""
-        nothing = added.num_rows == 0 and removed.num_rows == 0 and changes.txn is None
-        # A change of the table's description is said even where it changes nothing, as the reference does.
-        replaces = changes.replace is not None and not changes.replace.dynamic
-        is_described = changes.numbers or self.is_changed
-        return nothing and changes.written is not None and not replaces and not is_described
+        replaces = replaces_of(changes)
+        # A change of the table's description is said even where it changes nothing, as the reference does; and so is an
+        # overwrite, but for one of the partitions of no rows.
+        says = changes.new.numbers or self.is_changed or (replaces is not None and not replaces.dynamic)
+        return not (says or added.num_rows or removed.num_rows or changes.txn is not None)
 
     @property
     def is_changed(self) -> bool:
@@ -191,54 +249,54 @@ class DeltaTarget:
             return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
         return files if replace.where is None else select_files(self.snapshot, replace.where, drop_emptied=False).files
 
-    def _draft(self, added: pa.Table, removed: pa.Table, changes: FileChanges, operation: Operation) -> Draft:
+    def _draft(self, parts: _Parts, operation: Operation, read: ReadScope) -> Draft:
         now_ms = int(time.time() * 1000)
         base = self.snapshot.config if self.snapshot else None
         protocol, metadata = self.config.protocol, self.config.metadata
         # The reference moves the marks of identity columns in every commit that numbers them, be it to where they are.
-        restates = self.restates or changes.numbers
-        unmoved = changes.numbers and base is not None and metadata == base.metadata
+        restates = self.restates or parts.numbers
+        unmoved = parts.numbers and base is not None and metadata == base.metadata
+        txn = parts.txn
         return Draft(
             actions=Actions(
                 protocol=protocol if base is None or protocol != base.protocol else None,
                 metadata=metadata if base is None or metadata != base.metadata or restates else None,
-                added=added,
-                removed=tombstones_of(removed, now_ms, changes.data_change),
-                txns=(Txn(app_id=changes.txn[0], version=changes.txn[1], last_updated=now_ms),) if changes.txn else (),
-                domains=(*self.domains, *self._unclustered(changes.replace)),
+                added=parts.added,
+                removed=tombstones_of(parts.removed, now_ms, parts.data_change),
+                txns=() if txn is None else (Txn(app_id=txn[0], version=txn[1], last_updated=now_ms),),
+                domains=(*self.domains, *(self._unclustered() if parts.unclustered else ())),
                 info={"tags": {COMMIT_TAG: "true"}} if unmoved else {},
             ),
-            read=self._read(added, changes),
+            read=read,
             operation=operation,
             read_version=-1 if self.snapshot is None else self.snapshot.version,
             config=self.config if self.is_changed else None,
         )
 
-    def _unclustered(self, replace: Replace | None) -> tuple[DomainMetadata, ...]:
+    def _unclustered(self) -> tuple[DomainMetadata, ...]:
         """As in the reference, rows that take the place of all others are not clustered, unless it is said anew."""
-        if replace is None or replace.where is not None or any(d.domain == DOMAIN for d in self.domains):
+        if any(d.domain == DOMAIN for d in self.domains):
             return ()
         clustered = clustering_columns(self._domains(), self.config)
         return (clustering_domain([]),) if clustered else ()
 
-    def _read(self, added: pa.Table, changes: FileChanges) -> ReadScope:
-        app_ids = (changes.txn[0],) if changes.txn else ()
-        overwrites = changes.replace
-        if changes.read is not None:
-            return replace(changes.read, app_ids=app_ids)
-        if overwrites is None or self.snapshot is None or not changes.data_change:
-            # Rows that are only rearranged depend on the files that they were in, and these are removed.
-            return ReadScope(app_ids=app_ids)
-        where = overwrites.where
-        if overwrites.dynamic:
+    def _read(self, added: pa.Table, changes: WrittenRows) -> ReadScope:
+        """What a commit of rows depends on: what these have read, and what they replace."""
+        if isinstance(changes, Rearrange):
+            # They depend on the files that they were in, and these are removed.
+            return ReadScope.nothing()
+        if isinstance(changes, Append) or self.snapshot is None:
+            return changes.read
+        where = changes.replace.where
+        if changes.replace.dynamic:
             where = partitions_predicate(added, self.config, self.snapshot.time_zone)
-        return ReadScope(blind=False, where=where, app_ids=app_ids)
+        return ReadScope.rows(where).beside(changes.read)
 
-    def _metrics(self, added: pa.Table, removed: pa.Table, changes: FileChanges) -> dict[str, str]:
+    def _metrics(
+        self, added: pa.Table, removed: pa.Table, written: pa.Table, replaces: Replace | None
+    ) -> dict[str, str]:
         """Under the names, and in the presence, that the reference gives them."""
-        if changes.written is None:
-            return {}
-        rows, replaces = changes.files.num_rows > 0, changes.replace
+        rows = written.num_rows > 0
         by_condition = replaces is not None and replaces.where is not None and self.snapshot is not None
         # Where there are no rows the reference counts the file that Spark leaves so that their schema is not lost.
         leaves = not rows and not by_condition and not self.config.partition_columns
@@ -247,14 +305,19 @@ class DeltaTarget:
             metrics["numRemovedFiles"] = str(removed.num_rows)
             metrics["numRemovedBytes"] = str(total(removed.column("size")))
         if rows or leaves:
-            metrics["numOutputRows"] = str(total(changes.written.column("num_rows")))
-        metrics["numOutputBytes"] = str(total(changes.written.column("size")))
+            metrics["numOutputRows"] = str(total(written.column("num_rows")))
+        metrics["numOutputBytes"] = str(total(written.column("size")))
         if by_condition:
             # To the reference such an overwrite is a deletion first, here of whole files.
             metrics["numAddedChangeFiles"] = "0"
             if rows:
                 metrics.update(numCopiedRows="0", **_deleted_rows(removed))
         return metrics
+
+
+def replaces_of(changes: WrittenRows) -> Replace | None:
+    """What new rows take the place of; None: of nothing."""
+    return None if isinstance(changes, Append) else changes.replace
 
 
 def _deleted_rows(removed: pa.Table) -> dict[str, str]:

@@ -11,6 +11,8 @@ import pyarrow as pa
 from alluvium.delta.actions import Actions
 from alluvium.delta.conflicts import Winner
 from alluvium.delta.log.names import commit_path
+from alluvium.delta.log.segment import LogSegment, list_log, not_a_table
+from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import (
     FILES,
     TOMBSTONES,
@@ -24,9 +26,64 @@ from alluvium.delta.spec import (
     Txn,
     parse_actions,
 )
+from alluvium.errors import CommitConflict, Conflict
 from alluvium.storage.store import Store
 
 ActionT = TypeVar("ActionT")
+
+
+def has_successors(store: Store, base: LogSegment) -> bool:
+    """Whether anybody committed after a version, and all commits since are there to be looked at.
+
+    Its own entry is looked at, too. Where that is another than the one which was read, the table was dropped and made
+    anew, and the next place in the log is free in a table that our files do not belong to.
+
+    Args:
+        store: The table's objects.
+        base: The log files that the version was read from.
+
+    Raises:
+        NotFound: The table is gone (`not-a-table`).
+        CommitConflict: Commits since have expired (`base-expired`), or it is another table (`table-replaced`).
+    """
+    version = base.version
+    listing = list_log(store, version)
+    if listing.latest < version:
+        if list_log(store).latest < 0:
+            raise not_a_table()
+        raise _unknown(
+            store, version, "table-replaced", "it is gone from the log: the table was put in another's place"
+        )
+    found = listing.commits.get(version)
+    if base.last is not None and found is not None and found != base.last:
+        raise _unknown(store, version, "table-replaced", "the log has another entry of it by now")
+    missing = next((n for n in range(version + 1, listing.latest + 1) if n not in listing.commits), None)
+    if missing is not None:
+        raise _unknown(store, version, "base-expired", f"version {missing} came after it and was cleaned from the log")
+    return listing.latest > version
+
+
+def ensure_same_table(store: Store, base: Snapshot, newer: Snapshot) -> None:
+    """A draft made on one table must not land on another that took its place between two looks at the log.
+
+    Raises:
+        CommitConflict: It is another (`table-replaced`).
+    """
+    if newer.version < base.version or newer.config.metadata.id != base.config.metadata.id:
+        raise _unknown(store, base.version, "table-replaced", "the table has another id by now, or fewer versions")
+
+
+def _unknown(store: Store, version: int, code: str, problem: str) -> CommitConflict:
+    message = f"version {version}, on which this was made, is no longer a base to commit on: {problem}"
+    return CommitConflict(
+        message,
+        conflicts=[Conflict(code, version, None, problem)],
+        attempts=1,
+        code=code,
+        url=store.url,
+        version=version,
+        hint="read the table again and repeat the operation",
+    )
 
 
 def read_winners(store: Store, first: int, last: int) -> tuple[Winner, ...]:

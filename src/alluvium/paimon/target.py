@@ -28,7 +28,7 @@ from alluvium.paimon.schema_log import publish_first_schema
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.system import partition_maps
 from alluvium.paimon.write import added_entries, plan_write, written_schema
-from alluvium.plan.changes import Committed, FileChanges, Replace
+from alluvium.plan.changes import Append, Committed, Replace, WrittenRows
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -93,9 +93,9 @@ class PaimonTarget:
             )
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in paths)),)
 
-    def commit(self, changes: FileChanges) -> Committed:
+    def commit(self, changes: WrittenRows) -> Committed:
         with locating(self.store, self.version or None):
-            added = added_entries(self.table, changes.files, changes.footers)
+            added = added_entries(self.table, changes.new.table, changes.new.footers)
             partitions = partitions_of(added, self.table)
             paths = data_paths(added, partitions, self.table).to_pylist()
             files = _told(added, partition_maps(self.table, partitions), paths)
@@ -104,7 +104,7 @@ class PaimonTarget:
         base = self._created() if self.snapshot is None else self.snapshot
         if self._is_idle(draft, changes):
             return Committed(self.version, files, metrics, 0)
-        self._move(changes.files["path"].to_pylist(), paths)
+        self._move(changes.new.table["path"].to_pylist(), paths)
         try:
             published = publish(self.store, draft, base, self.retry)
         except (CommitConflict, InvalidRequest, UnsupportedFeature, CorruptTable, NotFound):
@@ -113,17 +113,18 @@ class PaimonTarget:
             raise
         return Committed(published.entry.version, files, metrics, published.attempts)
 
-    def _draft(self, added: pa.Table, changes: FileChanges) -> Draft:
-        draft = Draft(self.table, added, _replaced(changes.replace, added), properties=self.properties)
+    def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
+        draft = Draft(self.table, added, _replaced(_replace_of(changes), added), properties=self.properties)
         if changes.txn is None:
             return draft
         user, identifier = changes.txn
         return replace(draft, user=user, identifier=identifier, is_named=True)
 
-    def _is_idle(self, draft: Draft, changes: FileChanges) -> bool:
+    def _is_idle(self, draft: Draft, changes: WrittenRows) -> bool:
         """No rows make no snapshot, but for an overwrite of more than the partitions of the rows."""
         nothing = draft.added.num_rows == 0 and not draft.is_named
-        return nothing and (changes.replace is None or changes.replace.dynamic or self.snapshot is None)
+        replaces = _replace_of(changes)
+        return nothing and (replaces is None or replaces.dynamic or self.snapshot is None)
 
     def _created(self) -> Snapshot:
         """The table, once its schema is there; files are moved into it only then."""
@@ -146,8 +147,8 @@ class PaimonTarget:
                 # The caller is told why the write failed; what is left is in no snapshot.
                 log.warning("a file of a failed write could not be deleted: %s", error)
 
-    def _metrics(self, draft: Draft, changes: FileChanges) -> dict[str, str]:
-        written = changes.files
+    def _metrics(self, draft: Draft, changes: WrittenRows) -> dict[str, str]:
+        written = changes.new.table
         metrics = {"numFiles": str(written.num_rows)}
         if draft.replaced is not None and self.snapshot is not None:
             removed = removed_entries(self.snapshot, draft.replaced)
@@ -156,6 +157,10 @@ class PaimonTarget:
         metrics["numOutputRows"] = str(pc.sum(written["num_rows"]).as_py() or 0)
         metrics["numOutputBytes"] = str(pc.sum(written["size"]).as_py() or 0)
         return metrics
+
+
+def _replace_of(changes: WrittenRows) -> Replace | None:
+    return None if isinstance(changes, Append) else changes.replace
 
 
 def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import pyarrow as pa
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.expr.tree import Expression
+from alluvium.expr.tree import Expression, Or
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue
 
@@ -68,15 +69,37 @@ class RowColumns:
 class ReadScope:
     """What the outcome depends on, and so what a concurrent commit may not have touched.
 
+    There is no default: whoever commits says what was read, by one of the three names below.
+
     Attributes:
-        blind: Nothing was read: no data of others can make the result wrong.
-        where: The rows that were read; None (and not blind) is the whole table.
-        app_ids: Transaction identifiers that were looked up.
+        is_nothing: No data of others can make the result wrong.
+        where: The rows that were read; None: every row of the table, unless nothing was read.
     """
 
-    blind: bool = True
-    where: Expression | None = None
-    app_ids: tuple[str, ...] = ()
+    is_nothing: bool
+    where: Expression | None
+
+    @classmethod
+    def nothing(cls) -> ReadScope:
+        """The outcome is the same whatever the table holds."""
+        return cls(True, None)
+
+    def beside(self, other: ReadScope) -> ReadScope:
+        """What depends on both."""
+        if self.is_nothing or other.is_nothing:
+            return other if self.is_nothing else self
+        both = None if self.where is None or other.where is None else Or(self.where, other.where)
+        return ReadScope.rows(both)
+
+    @classmethod
+    def rows(cls, where: Expression | None) -> ReadScope:
+        """Rows for which a condition is true, or may be; None: any row."""
+        return cls(False, where)
+
+    @classmethod
+    def table(cls) -> ReadScope:
+        """Every row."""
+        return cls(False, None)
 
 
 class Author(str):
@@ -168,43 +191,141 @@ def _no_metrics(figures: EditFigures) -> Mapping[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class FileChanges:
-    """Files that were written, and what becomes of the older ones.
-
-    A commit that changes only what the table says of itself has no files: `FileChanges(None, (), operation)`.
+class NewFiles:
+    """What a job has left.
 
     Attributes:
-        written: Schema `WRITTEN_FILES`; None where no rows were to be written, and then there are no metrics of them.
-        footers: One a row of `written`, in order.
-        operation: Provenance.
-        replace: None for an append.
-        txn: An application's id and version, for idempotent writes.
-        data_change: False when the commit only rearranges rows.
-        read: What the outcome depends on, where that is more than what is replaced.
+        table: Schema `WRITTEN_FILES`.
+        footers: One a row of `table`, in order.
         reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
         numbers: Whether the job numbered columns itself, be it of no row.
-        touched: Live files some of whose rows go, schema `TOUCHED_FILES`; None where no row is changed.
-        change_files: Files that say what became of each row, schema `WRITTEN_FILES`, for tables that keep such.
-        describe: The verb's metrics, where rows were changed.
     """
 
-    written: pa.Table | None
+    table: pa.Table
     footers: tuple[FileFooter, ...]
-    operation: Operation
-    replace: Replace | None = None
-    txn: tuple[str, int] | None = None
-    data_change: bool = True
-    read: ReadScope | None = None
     reached: Mapping[str, int] = field(default_factory=dict)
     numbers: bool = False
-    touched: pa.Table | None = None
+
+    @classmethod
+    def none(cls) -> NewFiles:
+        """No job, or one that had no rows."""
+        return cls(WRITTEN_FILES.empty_table(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """New rows beside those that are there.
+
+    Attributes:
+        new: Their files.
+        operation: Provenance.
+        read: What the new rows depend on.
+        txn: An application's id and version, for idempotent writes.
+    """
+
+    new: NewFiles
+    operation: Operation
+    read: ReadScope
+    txn: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """New rows in the place of others.
+
+    Attributes:
+        new: Their files.
+        replace: Which live files go.
+        operation: Provenance.
+        read: What the new rows depend on, beside what they replace.
+        txn: An application's id and version, for idempotent writes.
+    """
+
+    new: NewFiles
+    replace: Replace
+    operation: Operation
+    read: ReadScope
+    txn: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rearrange:
+    """The rows of live files in other files. It depends on nothing but these, and they are removed.
+
+    Attributes:
+        new: The other files.
+        replace: Which live files go.
+        operation: Provenance.
+        txn: An application's id and version, for idempotent writes.
+    """
+
+    new: NewFiles
+    replace: Replace
+    operation: Operation
+    txn: tuple[str, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EditRows:
+    """Rows of live files that go, and rows that come.
+
+    Attributes:
+        new: Files of rows that come, or that are copied.
+        touched: Live files some of whose rows go, schema `TOUCHED_FILES`.
+        operation: Provenance.
+        read: What the outcome depends on.
+        change_files: Files that say what became of each row, schema `WRITTEN_FILES`, for tables that keep such.
+        describe: The verb's metrics.
+        txn: An application's id and version, for idempotent verbs.
+    """
+
+    new: NewFiles
+    touched: pa.Table
+    operation: Operation
+    read: ReadScope
     change_files: pa.Table | None = None
     describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics
+    txn: tuple[str, int] | None = None
 
-    @property
-    def files(self) -> pa.Table:
-        """The files written, perhaps none."""
-        return WRITTEN_FILES.empty_table() if self.written is None else self.written
+
+@dataclass(frozen=True, slots=True)
+class RewriteFiles:
+    """Live files written anew, the rows and their identities as they were.
+
+    Attributes:
+        new: The files in their place.
+        touched: Those that go, schema `TOUCHED_FILES`.
+        operation: Provenance.
+        read: What the outcome depends on, beside the files that go.
+        describe: The verb's metrics.
+    """
+
+    new: NewFiles
+    touched: pa.Table
+    operation: Operation
+    read: ReadScope
+    describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics
+
+
+@dataclass(frozen=True, slots=True)
+class Describe:
+    """What the table says of itself; it has no files.
+
+    Attributes:
+        operation: Provenance.
+        read: What the outcome depends on.
+        empties: Whether all rows of a table go, in whose place this one is put.
+    """
+
+    operation: Operation
+    read: ReadScope
+    empties: bool = False
+
+
+#: What a job that writes rows comes to.
+WrittenRows: TypeAlias = Append | Overwrite | Rearrange
+#: All that may be committed.
+FileChanges: TypeAlias = WrittenRows | EditRows | RewriteFiles | Describe
 
 
 @dataclass(frozen=True, slots=True)

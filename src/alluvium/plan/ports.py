@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import Committed, FileChanges, Replace
+from alluvium.plan.changes import Committed, Replace, WrittenRows
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import Struct
@@ -57,5 +57,5 @@ class Target(Protocol):
             InvalidRequest: The table forbids the operation.
         """
 
-    def commit(self, changes: FileChanges) -> Committed:
+    def commit(self, changes: WrittenRows) -> Committed:
         """Publishes the changes, rebasing them over winners where the format's rules allow it."""

@@ -11,7 +11,10 @@ from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.plan.ports import ScanSource
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.scan.describe import about_workers
+from alluvium.spark.scan.index import items, planned_files
 
 #: Every expression of Spark that asks for the time; others are made of these.
 _CLOCKS = ("current_timestamp()", "now()", "current_date()", "localtimestamp()")
@@ -26,11 +29,15 @@ class Statement:
 
     Attributes:
         spark: The session.
+        url: The table that it is about.
         is_repeatable: Whether all expressions so far give the same values for the same rows.
+        reads_own: Whether subqueries of expressions so far have read the table itself.
     """
 
     spark: SparkSession
+    url: str
     is_repeatable: bool = True
+    reads_own: bool = False
     _times: JavaObject | None = None
 
     def settle(self, expression: JavaObject, plan: JavaObject) -> JavaObject:
@@ -41,6 +48,8 @@ class Statement:
             plan: The projection that it stands in.
         """
         self.is_repeatable = self.is_repeatable and bool(expression.deterministic())
+        if not self.reads_own and java_of(self.spark).subquery_expression.hasSubquery(expression):
+            self.reads_own = reads_in_subqueries(self.spark, plan, self.url)
         if java_of(self.spark).compute_current_time.apply(plan).fastEquals(plan):
             return expression
         return expression.transformDown(self._known_times())
@@ -62,14 +71,20 @@ _current: ContextVar[Statement | None] = ContextVar("statement", default=None)
 
 
 @contextmanager
-def one_statement(spark: SparkSession) -> Iterator[Statement]:
-    """All expressions that are resolved within belong to one statement."""
-    statement = Statement(spark)
+def one_statement(spark: SparkSession, url: str) -> Iterator[Statement]:
+    """All expressions that are resolved within belong to one statement about the table at a URL."""
+    statement = Statement(spark, url)
     token = _current.set(statement)
     try:
         yield statement
     finally:
         _current.reset(token)
+
+
+def reads_own() -> bool:
+    """Whether the statement that is being carried out has read its table beside the rows that it is about."""
+    statement = _current.get()
+    return statement is not None and statement.reads_own
 
 
 def settled(expression: JavaObject, plan: JavaObject) -> JavaObject:
@@ -80,14 +95,40 @@ def settled(expression: JavaObject, plan: JavaObject) -> JavaObject:
 
 def reads_table(rows: DataFrame, url: str) -> bool:
     """Whether rows come, in part, out of files of the table at a URL, as far as their plan tells."""
-    java = java_of(rows.sparkSession)
-    leaves, root = rows._jdf.queryExecution().analyzed().collectLeaves(), java.hadoop_path(url)
-    for leaf in (leaves.apply(n) for n in range(leaves.length())):
-        if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
-            continue
-        relation = leaf.relation()
-        if str(relation.getClass().getSimpleName()) == "HadoopFsRelation":
-            roots = relation.location().rootPaths()
-            if any(roots.apply(n).equals(root) for n in range(roots.length())):
-                return True
-    return False
+    return bool(reads_of(rows.sparkSession, rows._jdf.queryExecution().analyzed(), url))
+
+
+def reads_of(spark: SparkSession, plan: JavaObject, url: str) -> tuple[ScanSource | None, ...]:
+    """The scans of a table below a plan, those of subqueries included.
+
+    Args:
+        spark: The session.
+        plan: Catalyst's, analysed.
+        url: The table's root.
+
+    Returns:
+        The source of each scan; None where it is known that the table's files are read, but not which version of them.
+    """
+    return tuple(found for tree in (plan, *items(plan.subqueriesAll())) for found in _reads(spark, tree, url))
+
+
+def reads_in_subqueries(spark: SparkSession, plan: JavaObject, url: str) -> bool:
+    """Whether subqueries of a plan's expressions scan a table."""
+    return any(_reads(spark, tree, url) for tree in items(plan.subqueriesAll()))
+
+
+def _reads(spark: SparkSession, plan: JavaObject, url: str) -> list[ScanSource | None]:
+    found: list[ScanSource | None] = []
+    root = java_of(spark).hadoop_path(url)
+    for leaf in items(plan.collectLeaves()):
+        kind = str(leaf.getClass().getSimpleName())
+        if kind == "LogicalRelation":
+            relation = leaf.relation()
+            if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
+                continue
+            if any(path.equals(root) for path in items(relation.location().rootPaths())):
+                index = planned_files(str(relation.location().toString()))
+                found.append(None if index is None else index.source)
+        elif kind == "DataSourceV2Relation" and (about := about_workers(leaf)) is not None and about.identity[0] == url:
+            found.append(None)
+    return found

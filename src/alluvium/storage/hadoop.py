@@ -176,12 +176,12 @@ class HadoopStore:
         except _JavaFailure as failure:
             raise self._failure("write", path, failure) from failure
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         target = self._java_path(path)
         self._ensure_atomic_rename(path)
         try:
             with _java_failures():
-                temporary = self._write_temporary(path, data)
+                temporary = self._write_temporary(path, data, makes_directory)
         except _JavaFailure as failure:
             raise self._failure("write", path, failure) from failure
         try:
@@ -279,18 +279,20 @@ class HadoopStore:
             if failure.java_class not in _MISSING:
                 raise self._failure("delete", path, failure) from failure
 
-    def _write_temporary(self, path: str, data: bytes) -> Any:
+    def _write_temporary(self, path: str, data: bytes, makes_directory: bool = True) -> Any:
         directory = ensure_relative(path).rpartition("/")[0]
         temporary = self._java_path(join(directory, f".alluvium-{uuid.uuid4().hex}.tmp"))
         try:
-            self._write(temporary, data)
+            self._write(temporary, data, makes_directory)
         except BaseException:
             self._discard(temporary)
             raise
         return temporary
 
-    def _write(self, target: Any, data: bytes) -> None:
-        stream = self._fs.create(target, True)  # makes the parents, too
+    def _write(self, target: Any, data: bytes, makes_directory: bool = True) -> None:
+        # The former makes the parents, too; the latter fails without them.
+        fs = self._fs
+        stream = fs.create(target, True) if makes_directory else fs.createFile(target).create().overwrite(True).build()
         try:
             stream.write(data)
         finally:

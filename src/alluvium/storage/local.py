@@ -102,10 +102,10 @@ class LocalStore:
         except OSError as error:
             raise self._failure("write", path, error) from error
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         full = self._full(path)
         try:
-            temporary = _write_temporary(os.path.dirname(full), data)
+            temporary = _write_temporary(os.path.dirname(full), data, makes_directory=makes_directory)
         except OSError as error:
             raise self._failure("write", path, error) from error
         try:
@@ -255,7 +255,7 @@ def _info(path: str, found: os.stat_result) -> ObjectInfo:
     return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
-def _write_temporary(directory: str, data: bytes, durable: bool = True) -> str:
+def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_directory: bool = True) -> str:
     """Writes a file under a hidden name of its own, and gives the name."""
     # The name is independent of the final one, whose length may already be what the file system allows.
     temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
@@ -263,6 +263,8 @@ def _write_temporary(directory: str, data: bytes, durable: bool = True) -> str:
     try:
         descriptor = os.open(temporary, flags, 0o666)
     except FileNotFoundError:
+        if not makes_directory:
+            raise
         _make_directory(directory)
         descriptor = os.open(temporary, flags, 0o666)
     try:

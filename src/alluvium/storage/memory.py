@@ -76,7 +76,7 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.directories.setdefault(directory, {})[name] = _entry_of(data)
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         directory, name = self._place(path)
         with self._bucket.lock:
             entries = self._bucket.directories.setdefault(directory, {})

@@ -90,7 +90,7 @@ class ObjectStore:
         except _FAILURES as error:
             raise self._failure("write", path, error) from error
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         key = self._key(path)
         try:
             self._ask(lambda: obstore.put(self._bucket, key, data, mode="create", use_multipart=False))

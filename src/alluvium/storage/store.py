@@ -64,8 +64,12 @@ class Store(Protocol):
         Not `durable`: a crash of the machine may undo it, which costs nothing but what the object would have saved.
         """
 
-    def put_if_absent(self, path: str, data: bytes) -> PutOutcome:
-        """Writes only where nothing is: of two callers at once at most one gets DONE."""
+    def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
+        """Writes only where nothing is: of two callers at once at most one gets DONE.
+
+        Not `makes_directory`: where the store has directories, and the object's is missing, that is `NotFound` and
+        nothing is written: what was deleted as a whole does not come back by a part of it.
+        """
 
     def move(self, source: str, target: str) -> None:
         """Gives an object another name, which nobody else uses; on object stores by a copy within the store.

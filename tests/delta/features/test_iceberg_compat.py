@@ -19,7 +19,7 @@ from alluvium.delta.snapshot import load_snapshot
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import plan_write
 from alluvium.errors import InvalidRequest
-from alluvium.plan.changes import FileChanges, Operation
+from alluvium.plan.changes import Describe, Operation, ReadScope
 from alluvium.schema.ddl import parse_ddl_type
 from alluvium.schema.types import (
     LONG,
@@ -114,7 +114,7 @@ def test_a_refused_table_is_not_created(version: int, tmp_path: Path) -> None:
     store = open_store(str(tmp_path / "t"))
     config = config_of(version, **{"delta.columnMapping.mode": "none"})
     with pytest.raises(InvalidRequest):
-        DeltaTarget(store, config, None).commit(FileChanges(None, (), Operation("CREATE TABLE")))
+        DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
     assert not (tmp_path / "t").exists()
-    DeltaTarget(store, config_of(version), None).commit(FileChanges(None, (), Operation("CREATE TABLE")))
+    DeltaTarget(store, config_of(version), None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
     assert alluvium.open(str(tmp_path / "t")).version == 0

@@ -24,7 +24,7 @@ from alluvium.delta.spec import FILES
 from alluvium.delta.target import DeltaTarget, publish
 from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
 from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope
+from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -82,7 +82,7 @@ HIDING = [name for name in DROPS if REMOVALS[name].hides_history]
 def create(url: str, properties: Mapping[str, str]) -> Store:
     store = open_store(url)
     config = table_config(NewTable(SCHEMA, properties=properties))
-    DeltaTarget(store, config, None).commit(FileChanges(None, (), Operation("CREATE TABLE")))
+    DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
     commit_rows(open_target(store), [1, 2])
     return store
 
@@ -193,7 +193,7 @@ def with_vectors(url: str, removed: bool) -> Store:
     files = pa.Table.from_pylist(live, schema=FILES)
     for actions in (Actions(added=files), Actions(removed=tombstones_of(files, int(time.time() * 1000)))):
         base = load_snapshot(store)
-        publish(store, Draft(actions, ReadScope(), Operation("TEST"), base.version), base, DEFAULT_RETRY)
+        publish(store, Draft(actions, ReadScope.nothing(), Operation("TEST"), base.version), base, DEFAULT_RETRY)
         if not removed:
             break
     return store

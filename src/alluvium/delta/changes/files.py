@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.roaring import subtract
+from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.changes.schema import COMMIT_VERSION
 from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
-from alluvium.delta.log.replay import canonical_paths
 from alluvium.errors import AlluviumError
 from alluvium.storage.store import Store
 

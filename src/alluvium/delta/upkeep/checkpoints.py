@@ -5,11 +5,10 @@ commits, and then a log without expired entries.
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable
 
 import msgspec
 
+from alluvium.commit.afterwards import afterwards
 from alluvium.commit.loop import Entry
 from alluvium.delta.config import TableConfig
 from alluvium.delta.features import v2_checkpoint
@@ -21,7 +20,6 @@ from alluvium.delta.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.spec import LastCheckpoint, parse_actions
 from alluvium.delta.upkeep.file_columns import checkpoint_files
 from alluvium.delta.upkeep.log_cleanup import clean_up_log
-from alluvium.errors import AlluviumError
 from alluvium.storage.store import Store
 
 #: "writers should occasionally create a v2 Classic Checkpoint to maintain compatibility with older clients": each
@@ -35,9 +33,9 @@ def keep_up(store: Store, entry: Entry, base: Snapshot | None) -> None:
     The commit stands already, so nothing that goes wrong here may look like a failed commit: it becomes a warning, and
     the next writer, or the next interval, makes up for what is missing.
     """
-    _warning(store, entry, "checksum", lambda: write_checksum(store, entry, base))
-    if base is not None and is_checkpoint_due(entry.version, base.config):
-        _warning(store, entry, "checkpoint", lambda: _checkpoint_and_clean_up(base, entry.version))
+    standing = f"version {entry.version} of {store.url}"
+    afterwards(standing, "checksum", lambda: write_checksum(store, entry, base))
+    afterwards(standing, "checkpoint", lambda: _checkpoint_if_due(base, entry.version))
 
 
 def is_checkpoint_due(version: int, config: TableConfig) -> bool:
@@ -52,7 +50,8 @@ def write_checksum(store: Store, entry: Entry, base: Snapshot | None) -> None:
     state = None if base is None else base.state
     checksum = checksum_after(state, parse_actions(entry.data, path=entry.path, version=entry.version))
     if checksum is not None:
-        store.put_if_absent(checksum_path(entry.version), msgspec.json.encode(checksum))
+        data = msgspec.json.encode(checksum)
+        store.put_if_absent(checksum_path(entry.version), data, makes_directory=False)
 
 
 def refresh_to(base: Snapshot, version: int) -> Snapshot:
@@ -78,19 +77,13 @@ def write_checkpoint_at(snapshot: Snapshot) -> LastCheckpoint:
     return write_checkpoint(snapshot.store, snapshot.state, options, files)
 
 
-def _checkpoint_and_clean_up(base: Snapshot, version: int) -> None:
+def _checkpoint_if_due(base: Snapshot | None, version: int) -> None:
+    if base is None or not is_checkpoint_due(version, base.config):
+        return
     snapshot = refresh_to(base, version)
     write_checkpoint_at(snapshot)
     if parse_properties(snapshot.config.metadata.configuration).expired_log_cleanup:
         clean_up_log(snapshot, _now_ms())
-
-
-def _warning(store: Store, entry: Entry, what: str, write: Callable[[], None]) -> None:
-    try:
-        write()
-    except AlluviumError as error:
-        message = f"version {entry.version} of {store.url} is committed, its {what} is not: {error}"
-        warnings.warn(message, stacklevel=4)
 
 
 def _now_ms() -> int:

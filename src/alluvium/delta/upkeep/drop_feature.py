@@ -16,6 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.commit.afterwards import afterwards
 from alluvium.delta.actions import Actions
 from alluvium.delta.column_ids import MAX_COLUMN_ID
 from alluvium.delta.config import TableConfig, parse_config
@@ -58,8 +59,6 @@ _BARRIERS = 3
 #: Writes live files (`FILES`) of the newest version anew under another configuration, in a commit that changes no row;
 #: gives the version that it made.
 Rewrite: TypeAlias = Callable[[Snapshot, pa.Table, TableConfig, Operation], Snapshot]
-#: A change of the protocol holds for the version that it was judged on, and for no other.
-_ONCE = RetryPolicy(max_attempts=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +257,14 @@ def _downgrade(snapshot: Snapshot, feature: str, operation: Operation, truncate:
         config = _final_config(disabled, feature, removal, None if truncate else snapshot.version + 1)
     domains = _without_mark(snapshot) if feature == "rowTracking" else ()
     actions = Actions(protocol=config.protocol, metadata=config.metadata, domains=domains)
-    # Any row of others may bring the feature back: but `_ONCE` lets no winner pass, whatever it did.
-    draft = Draft(actions, ReadScope(), operation, snapshot.version, config)
-    published = publish(snapshot.store, draft, snapshot, _ONCE)
+    # A change of the protocol holds for the version that it was judged on, and for no other: any row of others may
+    # bring the feature back.
+    draft = Draft(actions, ReadScope.nothing(), operation, snapshot.version, config, is_alone=True)
+    published = publish(snapshot.store, draft, snapshot, DEFAULT_RETRY)
     if removal.hides_history and not truncate:
-        write_checkpoint_at(refresh_to(snapshot, published.entry.version))
+        version = published.entry.version
+        standing = f"version {version} of {snapshot.store.url}"
+        afterwards(standing, "checkpoint", lambda: write_checkpoint_at(refresh_to(snapshot, version)))
     nothing = written_files(config, WRITTEN_FILES.empty_table())
     return Committed(published.entry.version, nothing, {}, published.attempts)
 
@@ -377,7 +379,7 @@ def _final_config(config: TableConfig, feature: str, removal: Removal, version: 
 
 def _draft(snapshot: Snapshot, operation: Operation, config: TableConfig | None = None) -> Draft:
     actions = Actions() if config is None else Actions(metadata=config.metadata)
-    return Draft(actions, ReadScope(), operation, snapshot.version, config)
+    return Draft(actions, ReadScope.nothing(), operation, snapshot.version, config)
 
 
 def _take_row_ids(snapshot: Snapshot, engine: str) -> Snapshot:
@@ -387,8 +389,8 @@ def _take_row_ids(snapshot: Snapshot, engine: str) -> Snapshot:
         return snapshot
     operation = Operation("ROW TRACKING UNBACKFILL", {"batchId": "0"}, engine=engine)
     # A file that somebody removes meanwhile must not come back by this.
-    draft = Draft(Actions(added=added), ReadScope(blind=False), operation, snapshot.version)
-    return _commit(snapshot, draft, _ONCE)
+    draft = Draft(Actions(added=added), ReadScope.table(), operation, snapshot.version, is_alone=True)
+    return _commit(snapshot, draft, DEFAULT_RETRY)
 
 
 def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Snapshot:
@@ -398,7 +400,9 @@ def _remember_vectors(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sn
     """
     tombstones = _tombstones_of_vectors(snapshot)
     operation = Operation("Deletion Vector Tombstones", engine=engine)
-    return _commit(snapshot, Draft(Actions(removed=tombstones), ReadScope(), operation, snapshot.version), retry)
+    return _commit(
+        snapshot, Draft(Actions(removed=tombstones), ReadScope.nothing(), operation, snapshot.version), retry
+    )
 
 
 def _tombstones_of_vectors(snapshot: Snapshot) -> pa.Table:

@@ -132,7 +132,7 @@ def restore(
         domains=plan.domains,
         restores=True,
     )
-    draft = Draft(actions, ReadScope(blind=False), operation, current.version, config=plan.config)
+    draft = Draft(actions, ReadScope.table(), operation, current.version, config=plan.config)
     published = publish(current.store, draft, current, retry)
     return Committed(published.entry.version, nothing, plan.metrics, published.attempts)
 

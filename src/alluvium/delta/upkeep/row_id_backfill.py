@@ -53,7 +53,7 @@ def backfill_row_ids(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Sna
     files = files.set_column(place, FILES.field(place), pa.repeat(pa.scalar(False), files.num_rows))
     operation = Operation("ROW TRACKING BACKFILL", {"batchId": "0"}, engine=engine)
     # A file that somebody removes meanwhile must not come back by this.
-    draft = Draft(Actions(added=files), ReadScope(blind=False), operation, snapshot.version)
+    draft = Draft(Actions(added=files), ReadScope.table(), operation, snapshot.version)
     return refresh_to(snapshot, publish(snapshot.store, draft, snapshot, retry).entry.version)
 
 
@@ -62,7 +62,7 @@ def _support(snapshot: Snapshot, engine: str, retry: RetryPolicy) -> Snapshot:
     protocol = protocol_of(supported_features(config.protocol) | with_required([FEATURE_NAME]))
     operation = Operation("UPGRADE PROTOCOL", {"newProtocol": to_json(_shown(protocol))}, engine=engine)
     changed = parse_config(protocol, config.metadata)
-    draft = Draft(Actions(protocol=protocol), ReadScope(), operation, snapshot.version, changed)
+    draft = Draft(Actions(protocol=protocol), ReadScope.nothing(), operation, snapshot.version, changed)
     return refresh_to(snapshot, publish(snapshot.store, draft, snapshot, retry).entry.version)
 
 

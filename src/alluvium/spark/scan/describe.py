@@ -9,6 +9,8 @@ import msgspec
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
+from alluvium.expr.tree import Expression
+from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPlan
 from alluvium.spark.gateway import JavaObject
 from alluvium.spark.scan.index import PlannedFiles, columns_of, items, planned_files
@@ -60,27 +62,47 @@ def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:
     return (*native, *workers)
 
 
-def _describe(node: JavaObject) -> Iterator[ScanDescription]:
+def filters_of_scans(df: DataFrame) -> tuple[tuple[ScanSource, Expression | None], ...]:
+    """The source of each scan in the plans of a DataFrame, and what rows it asks for; None: all, as far as is known."""
+    plan = df._jdf.queryExecution().sparkPlan()
+    nodes = (node for tree in (plan, *items(plan.subqueriesAll())) for node in items(tree.collectLeaves()))
+    return tuple((index.source, index.predicate(filters)) for index, filters in filter(None, map(_scan, nodes)))
+
+
+def _scan(node: JavaObject) -> tuple[PlannedFiles, tuple[str, ...]] | None:
     if node.getClass().getName() != _SCAN:
-        return
+        return None
     index: PlannedFiles | None = planned_files(str(node.relation().location().toString()))
-    if index is not None:
-        handed_over = (*items(node.partitionFilters()), *items(node.dataFilters()))
-        # What leaves out deleted rows is no filter of the user's.
-        filters = tuple(str(f.sql()) for f in handed_over if index.internal_columns.isdisjoint(columns_of(f)))
+    if index is None:
+        return None
+    handed_over = (*items(node.partitionFilters()), *items(node.dataFilters()))
+    # What leaves out deleted rows is no filter of the user's.
+    return index, tuple(str(f.sql()) for f in handed_over if index.internal_columns.isdisjoint(columns_of(f)))
+
+
+def _describe(node: JavaObject) -> Iterator[ScanDescription]:
+    scan = _scan(node)
+    if scan is not None:
+        index, filters = scan
         plan = index.plan(filters)
         # The other parts are scans of their own.
         own = replace(plan, parts=tuple(part for part in plan.parts if part.key in index.part_keys))
         yield describe_plan(own, About(index.identity, NATIVE), "native", filters)
 
 
-def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
+def about_workers(node: JavaObject) -> About | None:
+    """What a relation of Python workers tells of itself; None: it is none of ours."""
     if node.getClass().getName() != _WORKERS_RELATION or node.table().getClass().getName() != _WORKERS_TABLE:
-        return
+        return None
     options = dict(node.options().asCaseSensitiveMap())
-    open_scan = opener_of(str(node.table().name()))
-    if open_scan is not None and ABOUT in options:
-        about = msgspec.json.decode(options[ABOUT], type=About)
+    is_ours = opener_of(str(node.table().name())) is not None and ABOUT in options
+    return msgspec.json.decode(options[ABOUT], type=About) if is_ours else None
+
+
+def _describe_workers(node: JavaObject) -> Iterator[ScanDescription]:
+    about = about_workers(node)
+    if about is not None and (open_scan := opener_of(str(node.table().name()))) is not None:
+        options = dict(node.options().asCaseSensitiveMap())
         filters = (options["where"],) if options.get("where") else ()
         yield describe_plan(open_scan(options).plan, about, "python", filters)
 

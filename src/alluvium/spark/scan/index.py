@@ -106,13 +106,22 @@ class PlannedFiles:
         return self._source.identity
 
     @property
+    def source(self) -> ScanSource:
+        """The table version."""
+        return self._source
+
+    @property
     def internal_columns(self) -> frozenset[str]:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
 
     def plan(self, filters: tuple[str, ...]) -> ScanPlan:
         """The source's plan for filters as Catalyst prints them."""
-        return self._source.plan_scan(conjunction(tuple(self._parse(list(filters)))) or self._everything)
+        return self._source.plan_scan(self.predicate(filters) or self._everything)
+
+    def predicate(self, filters: tuple[str, ...]) -> Expression | None:
+        """What filters as Catalyst prints them say of the table's columns, as far as it is understood."""
+        return conjunction(tuple(self._parse(list(filters))))
 
     @property
     def _everything(self) -> Expression | None:

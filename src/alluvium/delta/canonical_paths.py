@@ -1,0 +1,43 @@
+"""One form of a file's path for all that compare paths: replay, conflict rules, row ids, change feeds."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.codecs.columns import string_column
+
+
+def canonical_paths(paths: pa.Array) -> pa.Array:
+    """Paths so that two spellings of one file are equal: unescaped, local ones without a scheme.
+
+    "The path is a URI as specified by RFC 2396 [...] which needs to be decoded to get the data file path."
+    """
+    special = pc.or_(
+        pc.match_substring(paths, "%"), pc.or_(pc.starts_with(paths, "file:"), pc.starts_with(paths, "//"))
+    )
+    if not pc.any(special).as_py():
+        return paths
+    odd = paths.filter(special)
+    # Directories are few and file names hold escapes rarely, so that nearly nothing is decoded one by one.
+    directories = _decoded(pc.replace_substring_regex(odd, "[^/]*$", ""))
+    names = pc.replace_substring_regex(odd, "^.*/", "")
+    if pc.any(pc.match_substring(names, "%")).as_py():
+        names = _decoded(names)
+    return pc.replace_with_mask(paths, special, pc.binary_join_element_wise(directories, names, ""))
+
+
+def _decoded(texts: pa.Array) -> pa.Array:
+    encoded = texts.dictionary_encode()
+    return string_column([_decode(text) for text in encoded.dictionary.to_pylist()]).take(encoded.indices)
+
+
+def _decode(text: str) -> str:
+    # Escapes that are no UTF-8 become text of their own: any does for a comparison.
+    decoded = unquote(text, errors="surrogateescape").encode("utf-8", "backslashreplace").decode()
+    for prefix in ("file:///", "file://localhost/", "file:/", "//"):
+        if decoded.startswith(prefix):
+            return "/" + decoded[len(prefix) :].lstrip("/")
+    return decoded

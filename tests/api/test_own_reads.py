@@ -1,0 +1,197 @@
+"""Writes whose rows were read from the table itself, beside writers who change what they saw."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from dml_tables import last, make, rows_of
+from pyspark.sql import functions as sf
+
+import alluvium
+from alluvium import DeltaTable
+from alluvium.delta.target import DeltaTarget
+from alluvium.errors import CommitConflict
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
+
+SERIALIZABLE: dict[str, str] = {}
+WEAKER = {"delta.isolationLevel": "WriteSerializable"}
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
+    """Lets somebody else act between a job and its commit, once."""
+    pending: list[Callable[[], object]] = []
+    commit = DeltaTarget.commit
+
+    def interrupted(self: DeltaTarget, changes: object) -> object:
+        if pending:
+            pending.pop()()
+        return commit(self, changes)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(DeltaTarget, "commit", interrupted)
+    return pending.append
+
+
+def batch(spark, *ids: int):
+    return spark.createDataFrame([(i, i % 2, f"n{i}") for i in ids], "id long, p int, v string").coalesce(1)
+
+
+def missing(spark, path: str, *ids: int, where: str = "true"):
+    """Those of some rows that the table has not got yet."""
+    known = alluvium.read(spark, path).where(where).select("id")
+    return batch(spark, *ids).join(known, "id", "left_anti").select("id", "p", "v")
+
+
+def info(path: str) -> dict:
+    return last(path, "commitInfo")[0]
+
+
+def ids(path: str) -> list[int]:
+    return sorted(alluvium.open(path).to_arrow(["id"])["id"].to_pylist())
+
+
+@pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
+def test_two_appends_of_what_is_missing_do_not_both_pass(spark, tmp_path, meanwhile, properties):
+    path = str(tmp_path / "t")
+    make(spark, path, properties, rows=4)
+    meanwhile(lambda: alluvium.write(missing(spark, path, 100), path, mode="append"))
+    with pytest.raises(CommitConflict) as caught:
+        alluvium.write(missing(spark, path, 100), path, mode="append")
+    assert caught.value.code == "concurrent-append"
+    assert ids(path) == [0, 1, 2, 3, 100]
+    assert info(path)["isBlindAppend"] is False
+    assert sum(1 for _ in Path(path).rglob("*.parquet")) == 3, "what the loser wrote is gone"
+    alluvium.write(missing(spark, path, 100, 101), path, mode="append")
+    assert ids(path) == [0, 1, 2, 3, 100, 101]
+
+
+def test_a_blind_append_beside_it_passes_where_the_table_allows_that(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    make(spark, path, WEAKER, rows=4)
+    meanwhile(lambda: alluvium.write(batch(spark, 200), path, mode="append"))
+    assert alluvium.write(missing(spark, path, 100), path, mode="append").version == 3
+    assert [json.loads(p.read_text().splitlines()[0])["commitInfo"]["isBlindAppend"]
+            for p in sorted(Path(path, "_delta_log").glob("*.json"))[-2:]] == [True, False]  # fmt: skip
+
+
+def test_only_what_was_read_counts(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    meanwhile(lambda: alluvium.write(missing(spark, path, 101, where="p = 1"), path, mode="append"))
+    alluvium.write(missing(spark, path, 100, where="p = 0"), path, mode="append")
+    assert ids(path) == [0, 1, 2, 3, 100, 101]
+
+
+@pytest.mark.parametrize("how", ["subquery", "view", "cached"])
+def test_however_the_table_comes_into_the_plan(spark, tmp_path, meanwhile, how):
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    own = alluvium.read(spark, path)
+    if how == "subquery":
+        own.createOrReplaceTempView("own_rows")
+        batch(spark, 100).createOrReplaceTempView("new_rows")
+        rows = spark.sql("select * from new_rows where id not in (select id from own_rows)")
+    elif how == "view":
+        own.createOrReplaceTempView("own_rows")
+        rows = spark.sql("select id + 100 as id, p, v from own_rows where id = 0")
+    else:
+        rows = own.where("id = 0").withColumn("id", sf.lit(100)).cache()
+        rows.count()
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    with pytest.raises(CommitConflict):
+        alluvium.write(rows, path, mode="append")
+    assert ids(path) == [0, 1, 2, 3, 100]
+    rows.unpersist()
+
+
+def test_rows_of_another_table_are_blind(spark, tmp_path, meanwhile):
+    path, other = str(tmp_path / "t"), str(tmp_path / "other")
+    make(spark, path, SERIALIZABLE, rows=4)
+    make(spark, other, SERIALIZABLE, rows=2)
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    alluvium.write(alluvium.read(spark, other), path, mode="append")
+    assert info(path)["isBlindAppend"] is True
+
+
+def test_a_version_that_was_asked_for_is_not_read_anew(spark, tmp_path):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    table.delete("id = 3")
+    alluvium.write(alluvium.read(spark, path, version=1).where("id = 3"), path, mode="append")
+    assert ids(path) == [0, 1, 2, 3]
+    assert info(path)["isBlindAppend"] is True
+
+
+def test_rows_of_a_version_that_was_overtaken(spark, tmp_path):
+    """The reference plans such a frame anew; ours shows what it showed, and says so."""
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    append, whole = missing(spark, path, 100), alluvium.read(spark, path)
+    even, odd = whole.where("p = 0"), whole.where("p = 1")
+    alluvium.write(batch(spark, 100), path, mode="append")
+    for rows, how in ((append, {"mode": "append"}), (whole, {"mode": "overwrite"}),
+                      (even, {"mode": "overwrite", "replaceWhere": "p = 0"})):  # fmt: skip
+        with pytest.raises(CommitConflict) as caught:
+            alluvium.write(rows, path, **how)
+        assert caught.value.code == "concurrent-append"
+    assert ids(path) == [0, 1, 2, 3, 100]
+    alluvium.write(odd, path, mode="overwrite", replaceWhere="p = 1")
+    assert ids(path) == [0, 1, 2, 3, 100], "the partition that it replaces is as it was read"
+
+
+def test_an_overwrite_of_rows_is_told_of_what_it_has_read(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    rows = alluvium.read(spark, path).selectExpr("id + 10 as id", "p", "'x' as v").where("id = 10")
+    meanwhile(lambda: alluvium.write(batch(spark, 300), path, mode="append"))
+    with pytest.raises(CommitConflict):
+        alluvium.write(rows, path, mode="overwrite", replaceWhere="v = 'x'")
+    assert ids(path) == [0, 1, 2, 3, 300]
+
+
+def test_an_update_by_a_subquery_has_read_what_that_has_read(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    values = {"v": "(select concat('max ', max(id)) from own_rows)"}
+    meanwhile(lambda: alluvium.write(batch(spark, 101), path, mode="append"))
+    with pytest.raises(CommitConflict) as caught:
+        table.update("p = 0", values)
+    assert "a subquery of its values has read the table itself" in str(caught.value)
+    assert rows_of(table)[0].v == "v0"
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    table.update("p = 0", values)
+    assert rows_of(table)[0].v == "max 101"
+
+
+def test_an_update_by_a_subquery_of_another_table_is_repeated(spark, tmp_path, meanwhile):
+    path, other = str(tmp_path / "t"), str(tmp_path / "other")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    make(spark, other, SERIALIZABLE, rows=3)
+    alluvium.read(spark, other).createOrReplaceTempView("other_rows")
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    table.update("p = 0", {"v": "(select concat('max ', max(id)) from other_rows)"})
+    assert [(r.id, r.v) for r in rows_of(table)] == [(0, "max 2"), (1, "v1"), (2, "max 2"), (3, "v3"), (100, "max 2")]
+
+
+def test_ending_column_mapping_lets_no_append_through(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    table = make(spark, path, {"delta.columnMapping.mode": "name", **WEAKER}, rows=4)
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    with pytest.raises(CommitConflict):
+        alluvium.DeltaTable.forPath(spark, path).dropFeatureSupport("columnMapping")
+    assert [(r.id, r.v) for r in rows_of(table)] == [(0, "v0"), (1, "v1"), (2, "v2"), (3, "v3"), (100, "n100")]
+
+
+def test_a_constraint_is_not_added_beside_an_append(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    make(spark, path, WEAKER, rows=4)
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    with pytest.raises(CommitConflict) as caught:
+        DeltaTable.forPath(spark, path).addConstraint("few", "id < 50")
+    assert caught.value.code == "concurrent-append"
+    alluvium.write(batch(spark, 102), path, mode="append")
