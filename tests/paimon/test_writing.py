@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from faulty_store import FaultyStore
+from faulty_store import Fault, FaultyStore
 from paimon_rows import append, open_target, stage
 
 import alluvium
@@ -129,9 +129,9 @@ def test_overwriting_nothing_with_nothing(store: Store) -> None:
 
 
 def test_appends_never_conflict(store: Store) -> None:
-    one, other = open_target(store), open_target(store)
-    append(one, [{"k": 1, "day": "a"}])
-    done = append(other, [{"k": 2, "day": "a"}])
+    winner = open_target(store)
+    race = Fault(1, verb="put_if_absent", meanwhile=lambda: append(winner, [{"k": 1, "day": "a"}]) and None)
+    done = append(open_target(FaultyStore(store, race)), [{"k": 2, "day": "a"}])
     assert (done.version, done.attempts, ks(store)) == (2, 2, [1, 2])
     # What the lost attempt wrote is gone: two snapshots with two lists and a manifest each.
     assert len(list(store.list_tree("manifest"))) == 6
@@ -147,7 +147,7 @@ def test_overwrites_conflict_with_what_they_did_not_see(store: Store) -> None:
     assert [c.rule for c in caught.value.conflicts] == ["concurrent-append"]
     assert len(list(store.list_tree("day=a"))) == files
     # Other partitions are nobody's business.
-    assert append(later, [{"k": 5, "day": "b"}], Replace(dynamic=True)).attempts == 2
+    assert append(later, [{"k": 5, "day": "b"}], Replace(dynamic=True)).version == 3
     with pytest.raises(CommitConflict) as caught:
         append(latest, [{"k": 6, "day": "b"}], Replace(dynamic=True))
     assert [c.rule for c in caught.value.conflicts] == ["concurrent-append", "concurrent-delete-delete"]
@@ -170,7 +170,7 @@ def test_altered_meanwhile(tmp_path: Path) -> None:
     before, again = open_target(store), open_target(store)
     PaimonTable.forPath(store.url).alter([SchemaChange.add_column("x", "INT"), SchemaChange.drop_column("s")])
     append(open_target(store), [{"k": 2, "x": 5}])
-    assert append(before, [{"k": 3, "s": "gone"}]).attempts == 2
+    assert append(before, [{"k": 3, "s": "gone"}]).version == 3
     table = alluvium.open(store.url)
     assert document(store, 3)["schemaId"] == 1
     found = table.to_arrow(columns=["k", "x"]).to_pylist()

@@ -42,7 +42,7 @@ def test_appends_and_overwrites(bucket: S3Bucket, options: dict[str, str]) -> No
     store = open_store(URL, options)
     one, other = open_target(store), open_target(store)
     append(one, [{"k": 1, "p": "a/b"}, {"k": 2, "p": None}])
-    assert append(other, [{"k": 3, "p": "é"}]).attempts == 2
+    assert append(other, [{"k": 3, "p": "é"}]).version == 2
     append(open_target(store), [{"k": 4, "p": None}], Replace(dynamic=True))
     assert ks(options) == [1, 3, 4]
     places = sorted({key.rpartition("/")[0] for key in bucket.objects if "bucket-" in key.removeprefix("bucket/")})

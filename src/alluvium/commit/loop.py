@@ -81,6 +81,7 @@ def commit(
     base: BaseT,
     policy: RetryPolicy = DEFAULT_RETRY,
     sleep: Callable[[float], None] = time.sleep,
+    is_current: bool = True,
 ) -> Published[BaseT]:
     """Commits a draft, rebasing it over winners that it does not conflict with.
 
@@ -90,6 +91,8 @@ def commit(
         base: The version that the draft was made on.
         policy: How often to try.
         sleep: Waits between attempts (seconds).
+        is_current: False where entries of the log may vanish while the draft is made, so that a free place behind the
+            base proves nothing: the first attempt then goes onto the newest base, too.
 
     Raises:
         CommitConflict: A winner's commit forbids ours, or attempts are exhausted. Nothing of ours stands.
@@ -97,12 +100,14 @@ def commit(
     """
     delays = policy.delays_s()
     attempts = 0
+    if not is_current:
+        base = _rebase(port, draft, base, attempts)
     while True:
         attempts += 1
         entry = port.assemble(draft, base)
         if _publish(port, entry):
             return Published(entry, base, attempts)
-        base = _rebase(port, draft, base, entry, attempts)
+        base = _rebase(port, draft, base, attempts)
         delay = next(delays, None)
         if delay is None:
             raise CommitConflict(
@@ -136,7 +141,7 @@ def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
     )
 
 
-def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, entry: Entry, attempts: int) -> BaseT:
+def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT, attempts: int) -> BaseT:
     newer, winners = port.refresh(base)
     found = [c for winner in winners for c in port.conflicts(draft, base, winner)]
     if found:
@@ -148,7 +153,7 @@ def _rebase(port: CommitPort[DraftT, BaseT, WinnerT], draft: DraftT, base: BaseT
             attempts=attempts,
             code=first.rule,
             url=port.url,
-            version=entry.version,
+            version=first.version,
             hint="read the table again and repeat the operation",
         )
     return newer

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitConflict, Conflict, InvalidRequest
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound
 from alluvium.expr.prune import prune
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
@@ -104,6 +104,14 @@ def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa
 
 def _ensure_fits(draft: Draft, base: Snapshot) -> None:
     """The table may have been altered since the files were written; most of it makes no difference to them."""
+    if not _is_same_table(draft.schema, base):
+        message = "the table was dropped and made anew while the rows were written"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("table-replaced", base.version or 0, None, message)],
+            code="table-replaced",
+            hint="repeat the operation",
+        )
     if _layout(draft.schema) == _layout(base.schema):
         return
     message = "the table's keys or buckets were altered while the rows were written"
@@ -113,6 +121,19 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
         code="metadata-changed",
         hint="repeat the operation",
     )
+
+
+def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
+    """Whether the schema that files were written by is still the table's schema of that number."""
+    try:
+        known = base.schema_of(written.id)
+    except NotFound:
+        return False
+    return _identity(known) == _identity(written)
+
+
+def _identity(schema: TableSchema) -> tuple[object, ...]:
+    return (schema.fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
 
 
 def _layout(schema: TableSchema) -> tuple[object, ...]:

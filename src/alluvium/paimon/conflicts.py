@@ -41,6 +41,28 @@ class Winner:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Commits since the base that nobody can look at any more.
+
+    Attributes:
+        version: The snapshot of the last of them.
+        reason: Why.
+    """
+
+    version: int
+    reason: str
+
+
+def unseen_commit(draft: Draft, unseen: Unseen) -> tuple[Conflict, ...]:
+    """Appends read nothing; whatever depends on what others did since the base cannot be committed."""
+    if draft.replaced is None and not draft.is_named:
+        return ()
+    return (
+        Conflict("history-lost", unseen.version, None, f"what was committed since cannot be seen: {unseen.reason}"),
+    )
+
+
 def concurrent_transaction(draft: Draft, winner: Winner) -> Conflict | None:
     """The same commit of the same user is there: perhaps it is our own earlier attempt."""
     document = winner.document
