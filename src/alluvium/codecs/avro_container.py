@@ -111,6 +111,19 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
     return b"".join(parts)
 
 
+def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
+    """One record without a container; logical types are left aside, as everywhere here."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, _compiled(schema), record)
+    return out.getvalue()
+
+
+def decode_record(schema: str, data: bytes) -> dict[str, Any]:
+    """What `encode_record` made."""
+    record: dict[str, Any] = fastavro.schemaless_reader(io.BytesIO(data), _compiled(schema), None)
+    return record
+
+
 @functools.lru_cache(16)
 def _compiled(schema: str) -> Any:
     """What fastavro makes of a schema; a writer has few of them."""

@@ -26,7 +26,7 @@ class Winner:
 
     Attributes:
         document: The snapshot.
-        entries: What it added and deleted, schema `ENTRIES`; for the checks only where the draft takes files out.
+        entries: What it added and deleted (`SCANNED_ENTRIES`); for the checks only where the draft takes files out.
     """
 
     document: SnapshotDocument

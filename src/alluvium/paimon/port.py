@@ -11,7 +11,7 @@ from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.paimon.assemble import assemble, in_scope
 from alluvium.paimon.conflicts import Unseen, Winner, conflicts, unseen_commit
 from alluvium.paimon.draft import Draft
-from alluvium.paimon.manifest import read_entries
+from alluvium.paimon.manifest import scan_entries
 from alluvium.paimon.names import directory
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.travel import read_snapshot
@@ -79,7 +79,7 @@ class PaimonPort:
     def _winner(self, number: int) -> Winner | Unseen:
         try:
             document = read_snapshot(self._store, number, self._branch)
-            return Winner(document, read_entries(self._store, (document.delta_manifest_list,)))
+            return Winner(document, scan_entries(self._store, (document.delta_manifest_list,)))
         except NotFound:
             # Snapshots expire from the oldest on, and the manifests that they alone name go with them.
             return Unseen(number, f"snapshot {number} has expired already")

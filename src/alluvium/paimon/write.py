@@ -29,7 +29,7 @@ from alluvium.paimon.schema.arrow import to_arrow as arrow_type
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
-from alluvium.paimon.spec import WHOLE_ENTRIES
+from alluvium.paimon.spec import ENTRIES
 from alluvium.plan.scan import FIELD_ID
 from alluvium.plan.write import BucketColumn, Bucketing, Check, Derived, WritePlan
 from alluvium.schema import types as t
@@ -275,7 +275,7 @@ def _file_type(data_type: DataType) -> pa.DataType:
 
 
 def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
-    """The entries (`WHOLE_ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
+    """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
 
     Their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
     """
@@ -298,7 +298,7 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
         "row_count": rows,
         # "Append writer: min/max key empty rows, key stats empty, level 0"
         **dict.fromkeys(("min_key", "max_key", "key_stats_min", "key_stats_max"), empty),
-        "key_stats_nulls": pa.array([[]] * count, WHOLE_ENTRIES.field("key_stats_nulls").type),
+        "key_stats_nulls": pa.array([[]] * count, ENTRIES.field("key_stats_nulls").type),
         "stats_min": stats.low,
         "stats_max": stats.high,
         "stats_nulls": stats.nulls,
@@ -306,18 +306,18 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
         "max_sequence_number": pa.compute.subtract(rows, 1),
         "schema_id": pa.repeat(pa.scalar(schema.id, pa.int64()), count),
         "level": pa.repeat(pa.scalar(0, pa.int32()), count),
-        "extra_files": pa.array([[]] * count, WHOLE_ENTRIES.field("extra_files").type),
+        "extra_files": pa.array([[]] * count, ENTRIES.field("extra_files").type),
         # "timestamp-millis (local wall clock of the writer)"
         "creation_time": pa.repeat(pa.scalar(now, pa.timestamp("us")).cast(pa.timestamp("ms"), safe=False), count),
         "delete_row_count": pa.repeat(pa.scalar(0, pa.int64()), count),
         "file_source": pa.repeat(pa.scalar(_APPENDED, pa.int8()), count),
         "value_stats_cols": pa.array(
             [None if stats.columns is None else list(stats.columns)] * count,
-            WHOLE_ENTRIES.field("value_stats_cols").type,
+            ENTRIES.field("value_stats_cols").type,
         ),
     }
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in WHOLE_ENTRIES]
-    return pa.Table.from_arrays(arrays, schema=WHOLE_ENTRIES)
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in ENTRIES]
+    return pa.Table.from_arrays(arrays, schema=ENTRIES)
 
 
 def partition_rows(schema: TableSchema, written: pa.Table) -> pa.Array:
