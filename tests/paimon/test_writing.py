@@ -421,3 +421,26 @@ def test_many_files_are_fast(tmp_path: Path) -> None:
     assert read_manifest(store, name).num_rows == 1
     store.delete(f"manifest/{name}")
     assert append(open_target(store), [{"k": 2, "day": "a"}]).version == 2
+
+
+def test_columns_of_several_parts_become_texts(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("a", pa.list_(pa.int32()))]))
+    append(open_target(open_store(url)), [{"k": 1, "a": [1, None]}, {"k": 2, "a": None}])
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("a", "STRING")])
+    append(open_target(open_store(url)), [{"k": 3, "a": "x"}])
+    found = alluvium.open(url).to_arrow(columns=["k", "a"]).sort_by("k")
+    assert found["a"].to_pylist() == ["[1, null]", None, "x"]
+    for where, wanted in (("a = '[1, null]'", [1]), ("a is null", [2]), ("a > 'w'", [3])):
+        assert alluvium.open(url).to_arrow(columns=["k"], where=where)["k"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize("form", ["orc", "parquet"])
+def test_manifests_of_other_formats_are_not_mixed(tmp_path: Path, form: str) -> None:
+    """Java reads every manifest of a table as `manifest.format` says, and fails over one in another format."""
+    store = make(str(tmp_path / "t"), **{"manifest.format": form})
+    known = sorted(info.path for info in store.list_tree(""))
+    with pytest.raises(UnsupportedFeature) as caught:
+        append(open_target(store), [{"k": 1}])
+    assert caught.value.code == "unsupported-option"
+    assert sorted(i.path for i in store.list_tree("") if not i.path.startswith("_staging")) == known

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
@@ -20,7 +20,7 @@ from alluvium.paimon.manifest import live_entries, read_entries, read_index_mani
 from alluvium.paimon.manifest_merge import ManifestWriter, merge_manifests
 from alluvium.paimon.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.names import directory
-from alluvium.paimon.options import BUCKET
+from alluvium.paimon.options import BUCKET, MANIFEST_FORMAT
 from alluvium.paimon.partition_bounds import partition_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -44,6 +44,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
     """
     _ensure_fits(draft, base)
+    _ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
     manifests = _manifests(base)
@@ -125,6 +126,18 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
         code="metadata-changed",
         hint="repeat the operation",
     )
+
+
+def _ensure_avro(base: Snapshot) -> None:
+    """Java reads every manifest of a table in the format that the option names: one in another is the table's end."""
+    manifest_format = MANIFEST_FORMAT.get(base.schema.options)
+    if manifest_format != "avro":
+        raise UnsupportedFeature(
+            f"tables with {MANIFEST_FORMAT.key} = {manifest_format} are read, but not written",
+            code="unsupported-option",
+            features=(MANIFEST_FORMAT.key,),
+            hint="write it with Paimon's own engine",
+        )
 
 
 def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
