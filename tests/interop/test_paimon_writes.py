@@ -65,6 +65,11 @@ TABLES: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     # Python workers write these two; what they write tells no bounds of floats, nor of nanoseconds.
     "workers": ({"bucket": "3", "bucket-key": "t3,tm,z0", "fields.f.stats-mode": "counts",
                  "fields.d.stats-mode": "counts"}, ("day",)),
+    "orc": ({"file.format": "orc", "bucket": "3", "bucket-key": "k"}, ("day",)),
+    "orc-counts": ({"file.format": "orc", "metadata.stats-mode": "counts", "file.compression": "snappy"}, ()),
+    "avro": ({"file.format": "avro"}, ("day", "n")),
+    "avro-statistics": ({"file.format": "avro", "metadata.stats-mode": "full", "fields.s.stats-mode": "none",
+                         "file.compression": "snappy"}, ()),
     "nanoseconds": ({"bucket": "3", "bucket-key": "t9"}, ()),
 }  # fmt: skip
 
@@ -104,7 +109,8 @@ def batch(start: int) -> pa.Table:
 
 
 def more_of(table: str) -> dict[str, tuple[str, str, Any]]:
-    wanted = {"workers": ("t3", "z0", "tm"), "nanoseconds": ("t9",)}.get(table, ())
+    wanted = {"workers": ("t3", "z0", "tm"), "nanoseconds": ("t9",), "orc": ("t3", "z0", "tm"),
+              "avro": ("t3", "z0", "tm")}.get(table, ())  # fmt: skip
     return {name: MORE[name] for name in wanted}
 
 

@@ -49,8 +49,8 @@ def wanted_hash(schema: TableSchema, where: Expression) -> int | None:
 def keeps_buckets(snapshot: Snapshot) -> bool:
     """Whether rows were divided into buckets by the same values ever since the table was made.
 
-    A bucket key's type may change, and with it the bytes that are hashed: what was written before lies in other buckets,
-    and stays there when files are compacted, so that a file's own schema does not tell.
+    A bucket key's type may change, and with it the bytes that are hashed: what was written before lies in other
+    buckets, and stays there when files are compacted, so that a file's own schema does not tell.
     """
     schema = snapshot.schema
     if not schema.id:
