@@ -364,7 +364,7 @@ def test_modes_of_statistics() -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"file.format": "orc"}, "unsupported-file-format"),
+        ({"manifest.format": "orc"}, "unsupported-option"),
         ({"data-file.external-paths": "s3://x/y", "data-file.external-paths.strategy": "round-robin"}, "unsupported-option"),
     ],
 )  # fmt: skip

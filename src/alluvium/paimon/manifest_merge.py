@@ -76,6 +76,11 @@ def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -
     merged: list[pa.Table] = []
     begin, size = 0, 0
     for index, manifest_size in enumerate(manifests["file_size"].to_pylist()):
+        # What is merged may be cut into halves again: those are not taken up anew by every commit.
+        if 2 * manifest_size >= target:
+            merged += [_merge(store, manifests.slice(begin, index - begin), writer), manifests.slice(index, 1)]
+            begin, size = index + 1, 0
+            continue
         size += manifest_size
         if size >= target:
             merged.append(_merge(store, manifests.slice(begin, index + 1 - begin), writer))
