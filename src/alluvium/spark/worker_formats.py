@@ -66,8 +66,8 @@ class ParquetWriter:
 def _dictionary_columns(schema: pa.Schema) -> list[str]:
     """Leaves whose values may be in dictionaries: all but decimals of many digits.
 
-    Neither Spark nor Paimon has dictionaries of values of fixed length, and Paimon's Java looks in one for a decimal's
-    fewest bytes, which it never finds: it would skip the rows.
+    Java's writers make no dictionaries of values of fixed length, and some of their readers look in one for a decimal's
+    fewest bytes, which they never find: they would skip the rows.
     """
     sink = pa.BufferOutputStream()
     pq.write_table(schema.empty_table(), sink, store_decimal_as_integer=True)

@@ -1,0 +1,78 @@
+"""Java finds every row by its value: statistics of values and partitions at each type's widest, smallest and negative
+values, in files of each format. What Python workers write is asked; Spark's own files are in test_paimon_writes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from paimon_rows import append, open_target
+from reference_engine import NEEDS_PAIMON, paimon
+
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import DataField, parse_type
+from alluvium.storage.open import open_store
+
+pytestmark = NEEDS_PAIMON
+
+
+def decimals(precision: int, scale: int) -> list[Decimal]:
+    numbers = [10**precision - 1, 1 - 10**precision, 0, 1, -1, 127, 128, -128, -129, 256, -257, 2**63, -(2**63) - 1]
+    kept = [number for number in numbers if abs(number) < 10**precision]
+    return [Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -scale)) for n in kept]
+
+
+VALUES: dict[str, list[Any]] = {
+    "TINYINT": [-128, 127, 0, -1],
+    "SMALLINT": [-(2**15), 2**15 - 1, 0],
+    "INT": [-(2**31), 2**31 - 1, 0, -1],
+    "BIGINT": [-(2**63), 2**63 - 1, 0, -1],
+    "DECIMAL(9, 2)": decimals(9, 2),
+    "DECIMAL(18, 2)": decimals(18, 2),
+    "DECIMAL(19, 0)": decimals(19, 0),
+    "DECIMAL(38, 10)": decimals(38, 10),
+    "DECIMAL(38, 38)": decimals(38, 38),
+    "FLOAT": [3.4028234663852886e38, -3.4028234663852886e38, 1.401298464324817e-45, 0.0, -1.5],
+    "DOUBLE": [1.7976931348623157e308, -1.7976931348623157e308, 5e-324, 0.0, -1.5],
+    "STRING": ["", "a" * 40, "\U0010ffff" * 20, "ä€😀" * 10, " ", "\ud7ff" * 17, "\uffff" * 17, "\u00a0"],
+    "DATE": [dt.date(1, 1, 1), dt.date(9999, 12, 31), dt.date(1970, 1, 1), dt.date(1969, 12, 31)],
+    "TIMESTAMP(6)": [dt.datetime(1960, 1, 1), dt.datetime(2200, 12, 31, 23, 59, 59, 999999), dt.datetime(1970, 1, 1)],
+    "TIMESTAMP(3)": [dt.datetime(1960, 1, 1, 0, 0, 0, 999000), dt.datetime(2024, 1, 1)],
+}
+
+
+def told(value: Any) -> Any:
+    if isinstance(value, (dt.date, dt.datetime)):
+        return value.isoformat()
+    return format(value, "f") if isinstance(value, Decimal) else value
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc", "avro"])
+@pytest.mark.parametrize("partitioned", [False, True], ids=["values", "partitions"])
+def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) -> None:
+    jobs: list[dict[str, Any]] = []
+    for number, (kind, values) in enumerate(VALUES.items()):
+        url = str(tmp_path / f"t{number}")
+        # The time of three digits has Python workers write Parquet, too.
+        fields = [DataField(0, n, parse_type(k)) for n, k in (("k", "INT"), ("c", kind), ("t", "TIMESTAMP(3)"))]
+        PaimonTable.create(url, fields, ["c"] if partitioned else [], options={"file.format": form})
+        store = open_store(url)
+        rows = [{"k": k, "c": value} for k, value in enumerate(values)]
+        for row in rows:
+            append(open_target(store), [row])
+        append(open_target(store), [*rows, {"k": -1, "c": None}])
+        steps = [{"read": {"out": str(tmp_path / f"{number}-{k}"), "where": ["c", told(value)]}}
+                 for k, value in enumerate(values)]  # fmt: skip
+        jobs.append({"table": url, "steps": [*steps, {"read": {"out": str(tmp_path / f"{number}-all")}}]})
+    paimon(tmp_path, *jobs)
+    for number, (kind, values) in enumerate(VALUES.items()):
+        everything = pq.read_table(tmp_path / f"{number}-all", columns=["k"])["k"].to_pylist()
+        assert sorted(everything) == sorted([-1, *range(len(values)), *range(len(values))]), kind
+        for k, value in enumerate(values):
+            found = pq.read_table(tmp_path / f"{number}-{k}", columns=["k"])["k"].to_pylist()
+            assert found.count(k) == 2, (kind, value)
