@@ -14,8 +14,12 @@ import pytest
 from paimon_rows import append, open_target
 from reference_engine import NEEDS_PAIMON, paimon
 
+import alluvium
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.manifest import read_entries
 from alluvium.paimon.schema import DataField, parse_type
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 
 pytestmark = NEEDS_PAIMON
@@ -76,3 +80,31 @@ def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) ->
         for k, value in enumerate(values):
             found = pq.read_table(tmp_path / f"{number}-{k}", columns=["k"])["k"].to_pylist()
             assert found.count(k) == 2, (kind, value)
+
+
+def test_java_sees_what_we_took_out(tmp_path: Path) -> None:
+    """ "the embedded file index" is part of a file's identity: without it Java keeps what we have removed."""
+    url = str(tmp_path / "t")
+    indexed = {"file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "10 kb",
+               "manifest.merge-min-count": "2"}  # fmt: skip
+    fields = [{"name": "k", "type": "INT"}, {"name": "p", "type": "STRING"}]
+    write = {"write": {"rows": [[1, "a"], [2, "b"]]}}
+    paimon(tmp_path, {"table": url, "steps": [
+        {"create": {"fields": fields, "partitionKeys": ["p"], "options": indexed}}, write, write,
+    ]})  # fmt: skip
+    store = open_store(url)
+    snapshot = load_snapshot(store)
+    assert snapshot.document is not None
+    entries = read_entries(store, (snapshot.document.base_manifest_list, snapshot.document.delta_manifest_list))
+    assert entries["embedded_file_index"].null_count == 0
+    append(open_target(store), [{"k": 3, "p": "a"}], Replace(dynamic=True))
+    # By now the manifests of the removed files have been merged, too.
+    append(open_target(store), [{"k": 4, "p": "b"}])
+    out = tmp_path / "rows"
+    paimon(tmp_path, {"table": url, "steps": [
+        {"write": {"rows": [[5, "b"]]}}, {"compact": {}}, {"read": {"out": str(out)}},
+    ]})  # fmt: skip
+    expected = [(2, "b"), (2, "b"), (3, "a"), (4, "b"), (5, "b")]
+    assert sorted(tuple(row.values()) for row in pq.read_table(out).to_pylist()) == expected
+    found = alluvium.open(url).to_arrow(columns=["k", "p"]).to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == expected

@@ -207,7 +207,11 @@ def _spark_schema(spark) -> Any:
     return spark.sql(f"select {nothing}").schema
 
 
-@pytest.mark.parametrize("options", [{}, {"bucket": "2", "bucket-key": "k"}], ids=["unaware", "buckets"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"bucket": "2", "bucket-key": "k"}, {"file.format": "orc"}, {"file.format": "avro"}],
+    ids=["unaware", "buckets", "orc", "avro"],
+)
 def test_java_goes_on_and_so_do_we(spark, tmp_path: Path, options: dict[str, str]) -> None:
     url = str(tmp_path / "t.db" / "t")
     frame = spark.range(20).selectExpr("cast(id as int) as k", "concat('row ', id) as s", "id % 2 as p")
