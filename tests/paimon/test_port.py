@@ -124,6 +124,8 @@ def test_the_hint_never_leads_back(store: Store) -> None:
     point_to(store, Entry(2, "snapshot/snapshot-2", b""), "main")
     assert store.get("snapshot/LATEST") == b"3"
     # A hint to what is not there is wrong: it is put right.
-    store.put("snapshot/LATEST", b"9")
-    fill(store, 4)
-    assert (store.get("snapshot/LATEST"), ks(store)) == (b"4", [1, 2, 3, 4])
+    for number, hint in enumerate((b"9", b"x", b"9" * 5000), 4):
+        store.put("snapshot/LATEST", hint)
+        fill(store, number)
+        assert store.get("snapshot/LATEST") == str(number).encode()
+    assert ks(store) == [1, 2, 3, 4, 5, 6]

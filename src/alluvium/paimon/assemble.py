@@ -24,6 +24,7 @@ from alluvium.paimon.options import BUCKET, MANIFEST_FORMAT
 from alluvium.paimon.partition_bounds import partition_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.stats import EntryStatistics
@@ -150,7 +151,8 @@ def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
 
 
 def _identity(schema: TableSchema) -> tuple[object, ...]:
-    return (schema.fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
+    fields = [format_field(f) for f in schema.fields]
+    return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
 
 
 def _layout(schema: TableSchema) -> tuple[object, ...]:

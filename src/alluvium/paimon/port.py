@@ -21,6 +21,9 @@ from alluvium.storage.store import PutOutcome, Store
 
 log = logging.getLogger("alluvium")
 
+#: Of a snapshot's number.
+_MOST_DIGITS = 19
+
 
 class PaimonPort:
     """Publishes `snapshot-N` by put-if-absent, after the manifests that it names.
@@ -121,7 +124,7 @@ def _is_overtaken(store: Store, folder: str, version: int) -> bool:
     """Whether the hint names a later snapshot that is there."""
     try:
         text = store.get(f"{folder}/LATEST").strip()
-        if not text.isdigit() or int(text) <= version:
+        if not text.isdigit() or len(text) > _MOST_DIGITS or int(text) <= version:
             return False
         store.head(f"{folder}/snapshot-{int(text)}")
     except NotFound:
