@@ -314,7 +314,7 @@ def spark_rows(spark, url: str, where: str) -> list[int]:
 
 
 def test_what_orc_cannot_tell(spark, url: str) -> None:
-    """Fractions of the last second before 1970 come back as those of the next, from every reader."""
+    """Writers do not agree on fractions of seconds before 1970, and Java's reader fails over Arrow's."""
     df = spark.sql("select timestamp_ntz'1969-12-31 23:59:59.5' n")
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(df, url, format="paimon", **{"file.format": "orc"})
