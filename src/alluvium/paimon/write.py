@@ -227,9 +227,7 @@ def _lengths(schema: TableSchema) -> Iterator[Check]:
 
 
 def _times_of_orc(schema: TableSchema) -> Iterator[Check]:
-    """Arrow's ORC writer has fractions of seconds before 1970 otherwise than Java's, whose reader fails over them; of the
-    last second ORC itself cannot tell them from those of the next.
-    """
+    """Arrow's ORC writer has fractions of seconds before 1970 otherwise than Java's, whose reader fails over them."""
     if FILE_FORMAT.get(schema.options) != "orc":
         return
     for f in schema.fields:
