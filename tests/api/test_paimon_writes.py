@@ -213,7 +213,7 @@ def test_what_is_refused_leaves_the_table_alone(spark, url: str, tmp_path: Path)
     refused("partition-mismatch", partition_by="k")
     refused("bucket-change", bucket=2)
     refused("immutable-option", **{"bucket-key": "k"})
-    refused("unsupported-file-format", **{"file.format": "orc"})
+    refused("unsupported-file-format", **{"file.format": "lance"})
     refused("invalid-table-option", **{"metadata.stats-mode": "most"})
     refused("branch-not-found", branch="b")
     table.alter([SchemaChange.add_column("v", {"type": "VECTOR", "element": "FLOAT", "length": 2})])
@@ -273,6 +273,54 @@ def test_what_spark_cannot_write_workers_do(spark, url: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(df.withColumn("c", df.p), url, mode="append", format="paimon")
     assert caught.value.code == "schema-mismatch"
+
+
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_files_of_other_formats(spark, url: str, form: str) -> None:
+    kinds = {"k": "INT", "d": "DECIMAL(38, 10)", "t": "TIMESTAMP(3)", "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
+             "c": "TIME(3)", "n": {"type": "ARRAY", "element": "INT"}, "p": "STRING"}  # fmt: skip
+    fields = [DataField(0, name, parse_type(kind)) for name, kind in kinds.items()]
+    PaimonTable.create(url, fields, ["p"], options={"file.format": form, "target-file-size": "1 b"})
+    moment = dt.datetime(2024, 5, 6, 23, 59, 59, 123000)
+    values = [
+        (n, Decimal(n) / 1000, moment, moment.replace(tzinfo=dt.timezone.utc), 1000 * n, [n, None], "ab"[n % 2])
+        for n in range(-4, 4)
+    ]
+    df = spark.createDataFrame(
+        values, "k int, d decimal(38,10), t timestamp_ntz, z timestamp, c int, n array<int>, p string"
+    )
+    done = alluvium.write(df.where("k >= 0").coalesce(1), url, mode="append", format="paimon")
+    alluvium.write(
+        df.where("k < 0").drop("c").selectExpr("*", "0 as c").coalesce(1), url, mode="append", format="paimon"
+    )
+    table = alluvium.open(url)
+    assert {path.rpartition(".")[2] for path in data_files(url)} == {form}
+    assert data_files(url) == set(table.files()["path"].to_pylist())
+    assert done.metrics["numOutputRows"] == "4"
+    expected = [(k, d, t_, z, dt.time(0, 0, max(k, 0)), n, p) for k, d, t_, z, _, n, p in values]
+    assert sorted(tuple(row.values()) for row in table.to_arrow().to_pylist()) == expected
+    # Statistics skip, and skip nothing that is there.
+    for n in range(-4, 4):
+        assert table.to_arrow(columns=["k"], where=f"d = {n / 1000}")["k"].to_pylist() == [n]
+        assert spark_rows(spark, url, f"k = {n} and z < timestamp'2025-01-01'") == [n]
+    assert table.files(where="k >= 0").num_rows == 2
+    # And files of several formats stand side by side.
+    alluvium.write(df.where("k = 0"), url, mode="append", format="paimon", **{"file.format": "parquet"})
+    assert spark_rows(spark, url, "k = 0") == [0, 0]
+
+
+def spark_rows(spark, url: str, where: str) -> list[int]:
+    return sorted(row.k for row in alluvium.read(spark, url).where(where).select("k").collect())
+
+
+def test_what_orc_cannot_tell(spark, url: str) -> None:
+    """Writers do not agree on fractions of seconds before 1970, and Java's reader fails over Arrow's."""
+    df = spark.sql("select timestamp_ntz'1969-12-31 23:59:59.5' n")
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(df, url, format="paimon", **{"file.format": "orc"})
+    assert caught.value.code == "not-in-orc"
+    alluvium.write(df, url, format="paimon", **{"file.format": "avro"})
+    assert rows(url) == [(dt.datetime(1969, 12, 31, 23, 59, 59, 500000),)]
 
 
 def test_defaults_and_lengths(spark, url: str) -> None:

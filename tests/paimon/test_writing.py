@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from faulty_store import FaultyStore
+from faulty_store import Fault, FaultyStore
 from paimon_rows import append, open_target, stage
 
 import alluvium
@@ -129,10 +130,10 @@ def test_overwriting_nothing_with_nothing(store: Store) -> None:
 
 
 def test_appends_never_conflict(store: Store) -> None:
-    one, other = open_target(store), open_target(store)
-    append(one, [{"k": 1, "day": "a"}])
-    done = append(other, [{"k": 2, "day": "a"}])
-    assert (done.version, done.attempts, ks(store)) == (2, 1, [1, 2])
+    winner = open_target(store)
+    race = Fault(1, verb="put_if_absent", meanwhile=lambda: append(winner, [{"k": 1, "day": "a"}]) and None)
+    done = append(open_target(FaultyStore(store, race)), [{"k": 2, "day": "a"}])
+    assert (done.version, done.attempts, ks(store)) == (2, 2, [1, 2])
     # What the lost attempt wrote is gone: two snapshots with two lists and a manifest each.
     assert len(list(store.list_tree("manifest"))) == 6
 
@@ -364,7 +365,7 @@ def test_modes_of_statistics() -> None:
 @pytest.mark.parametrize(
     ("options", "code"),
     [
-        ({"file.format": "orc"}, "unsupported-file-format"),
+        ({"manifest.format": "orc"}, "unsupported-option"),
         ({"data-file.external-paths": "s3://x/y", "data-file.external-paths.strategy": "round-robin"}, "unsupported-option"),
     ],
 )  # fmt: skip
@@ -421,3 +422,72 @@ def test_many_files_are_fast(tmp_path: Path) -> None:
     assert read_manifest(store, name).num_rows == 1
     store.delete(f"manifest/{name}")
     assert append(open_target(store), [{"k": 2, "day": "a"}]).version == 2
+
+
+def test_columns_of_several_parts_become_texts(tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("a", pa.list_(pa.int32()))]))
+    append(open_target(open_store(url)), [{"k": 1, "a": [1, None]}, {"k": 2, "a": None}])
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("a", "STRING")])
+    append(open_target(open_store(url)), [{"k": 3, "a": "x"}])
+    found = alluvium.open(url).to_arrow(columns=["k", "a"]).sort_by("k")
+    assert found["a"].to_pylist() == ["[1, null]", None, "x"]
+    for where, wanted in (("a = '[1, null]'", [1]), ("a is null", [2]), ("a > 'w'", [3])):
+        assert alluvium.open(url).to_arrow(columns=["k"], where=where)["k"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize("form", ["orc", "parquet"])
+def test_manifests_of_other_formats_are_not_mixed(tmp_path: Path, form: str) -> None:
+    """Java reads every manifest of a table as `manifest.format` says, and fails over one in another format."""
+    store = make(str(tmp_path / "t"), **{"manifest.format": form})
+    known = sorted(info.path for info in store.list_tree(""))
+    with pytest.raises(UnsupportedFeature) as caught:
+        append(open_target(store), [{"k": 1}])
+    assert caught.value.code == "unsupported-option"
+    assert sorted(i.path for i in store.list_tree("") if not i.path.startswith("_staging")) == known
+
+
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_files_of_other_formats(tmp_path: Path, form: str) -> None:
+    """Statistics are of the rows: they skip what they may, in every type, and what several parts make has counts."""
+    url = str(tmp_path / "t")
+    kinds = {"k": "INT", "t": "TIMESTAMP(3)", "c": "TIME(3)", "d": "DECIMAL(38, 10)", "s": "STRING", "f": "DOUBLE",
+             "b": "BYTES", "a": {"type": "ARRAY", "element": "INT"}, "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}  # fmt: skip
+    fields = [DataField(0, name, parse_type(kind)) for name, kind in kinds.items()]
+    PaimonTable.create(url, fields, options={"file.format": form})
+    store = open_store(url)
+    rows = [
+        {"k": n, "t": dt.datetime(2024, 1, 1, 0, 0, n, 5000), "c": n, "d": Decimal(n) / 8, "s": f"text {n} " * 4,
+         "f": n / 2, "b": bytes([n]), "a": [n, None], "z": dt.datetime(2024, 1, n + 1, tzinfo=dt.timezone.utc)}
+        for n in range(4)
+    ]  # fmt: skip
+    for row in rows:
+        append(open_target(store), [row, {"k": row["k"]}])
+    entries = load_snapshot(store).entries
+    assert {name.rpartition(".")[2] for name in entries["file_name"].to_pylist()} == {form}
+    assert entries["stats_nulls"].to_pylist() == [[0, *[1] * 8]] * 4
+    table = alluvium.open(url)
+    found = table.to_arrow().sort_by("k").to_pylist()
+    given = [{**row, "c": dt.time(0, 0, 0, 1000 * row["c"])} for row in rows]
+    assert [row for row in found if row["a"]] == given
+    assert len([row for row in found if row["d"] is None]) == 4
+    for where in ("d = 0.25", "t > timestamp_ntz'2024-01-01 00:00:02'", "s = 'text 2 text 2 text 2 text 2 '", "f = 1.0",
+                  "z = timestamp'2024-01-03 00:00:00Z'"):  # fmt: skip
+        left = [row["k"] for row in table.to_arrow(where=where).to_pylist()]
+        assert left[0] == 2, where
+        # Of floats nobody believes an upper bound: others leave NaN out.
+        assert table.files(where=where).num_rows == len(left) or where.startswith("f"), where
+    append(open_target(store), [{"k": 9}], Replace())
+    assert ks(store) == [9]
+
+
+@pytest.mark.parametrize(
+    ("form", "name", "kind", "code"),
+    [("avro", "a b", "INT", "unsupported-name"), ("lance", "k", "INT", "unsupported-file-format")],
+)
+def test_what_a_format_has_no_form_for(tmp_path: Path, form: str, name: str, kind: str, code: str) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, [DataField(0, name, parse_type(kind))])
+    with pytest.raises(UnsupportedFeature) as caught:
+        stage(open_target(open_store(url), **{"file.format": form}), [])
+    assert caught.value.code == code

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 from changes import changes_of
 
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
-from alluvium.codecs.parquet_footer import read_footer
+from alluvium.codecs.column_bounds import ColumnBounds
+from alluvium.codecs.parquet_footer import FileFooter, read_footer
 from alluvium.paimon.schema.arrow import fields_from_arrow
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -25,6 +26,8 @@ from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, Writt
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from alluvium.spark.worker_files import stored_as
+from alluvium.spark.worker_formats import FileForm
 from alluvium.storage.store import Store
 
 
@@ -64,18 +67,40 @@ def stage(
     written, footers = [], []
     for place in sorted(set(places), key=repr):
         mask = pa.array([one == place for one in places])
-        sink = io.BytesIO()
-        pq.write_table(table.filter(mask), sink)
-        path = f"{plan.directory}/{uuid.uuid4()}.parquet"
-        target.store.put(path, sink.getvalue())
+        path = f"{plan.directory}/{uuid.uuid4()}.{plan.file_format}"
+        target.store.put(path, data := _file(table.filter(mask), plan))
         info = target.store.head(path)
-        footers.append(read_footer(target.store.open_input(path), plan.stats_columns))
+        footers.append(_footer(table.filter(mask), plan, data))
         written.append(
             {"path": path, "size": info.size, "modification_time_ms": info.modified_ms,
              "num_rows": pc.sum(mask).as_py(), "partition": list(place[:-1]), "bucket": place[-1]}
         )  # fmt: skip
     table = pa.Table.from_pylist(written, schema=WRITTEN_FILES)
     return changes_of(NewFiles(table, tuple(footers)), Operation("WRITE"), replace, txn)
+
+
+def _file(rows: pa.Table, plan: WritePlan) -> bytes:
+    """As Spark's own writer has it, or as Python workers do."""
+    if plan.files is None:
+        sink = io.BytesIO()
+        pq.write_table(rows, sink)
+        return sink.getvalue()
+    writer = FileForm(plan.file_format, plan.files, "zstd", 1).open()
+    writer.add(_stored(rows, plan.files))
+    return writer.finish()
+
+
+def _stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    return pa.table([stored_as(rows[f.name].combine_chunks(), f.type) for f in schema], schema=schema)
+
+
+def _footer(rows: pa.Table, plan: WritePlan, data: bytes) -> FileFooter:
+    if plan.file_format == "parquet":
+        return read_footer(pa.BufferReader(data), plan.stats_columns)
+    assert plan.files is not None
+    bounds = ColumnBounds(plan.stats_columns)
+    bounds.add(_stored(rows, plan.files))
+    return bounds.footer()
 
 
 def _places(table: pa.Table, plan: WritePlan) -> list[tuple[Any, ...]]:

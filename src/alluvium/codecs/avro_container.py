@@ -109,19 +109,56 @@ def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]],
     Raises:
         UnsupportedFeature: Another codec.
     """
-    text = json.dumps(schema)
-    parsed = _compiled(text)
-    sync = secrets.token_bytes(_SYNC)
-    header = {"avro.schema": text.encode(), "avro.codec": codec.encode()}
-    parts = [MAGIC, *_map(header), sync]
-    for start in range(0, len(records), _BLOCK_RECORDS):
-        out = io.BytesIO()
-        chunk = records[start : start + _BLOCK_RECORDS]
-        for record in chunk:
-            fastavro.schemaless_writer(out, parsed, record)
-        block = _compressed(out.getvalue(), codec)
-        parts += [_format_signed(len(chunk)), _format_signed(len(block)), block, sync]
-    return b"".join(parts)
+    container = AvroContainer(schema, codec)
+    container.add(records)
+    return b"".join(container.parts)
+
+
+class AvroContainer:
+    """A container in the making.
+
+    Args:
+        schema: As of `format_avro`.
+        codec: Likewise.
+
+    Attributes:
+        parts: Its bytes so far, in pieces.
+        size: How many they are.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], codec: str = "zstandard") -> None:
+        text = json.dumps(schema)
+        self._schema, self._codec = _compiled(text), codec
+        self._sync = secrets.token_bytes(_SYNC)
+        header = {"avro.schema": text.encode(), "avro.codec": codec.encode()}
+        self.parts = [MAGIC, *_map(header), self._sync]
+        self.size = sum(map(len, self.parts))
+
+    def add(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Appends records as blocks of their own."""
+        for start in range(0, len(records), _BLOCK_RECORDS):
+            out = io.BytesIO()
+            chunk = records[start : start + _BLOCK_RECORDS]
+            for record in chunk:
+                fastavro.schemaless_writer(out, self._schema, record)
+            block = _compressed(out.getvalue(), self._codec)
+            added = [_format_signed(len(chunk)), _format_signed(len(block)), block, self._sync]
+            self.parts += added
+            self.size += sum(map(len, added))
+
+
+def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
+    """One record without a container; logical types are left aside, as everywhere here."""
+    out = io.BytesIO()
+    fastavro.schemaless_writer(out, _compiled(schema), record)
+    return out.getvalue()
+
+
+def decode_record(schema: str, data: bytes) -> dict[str, Any]:
+    """What `encode_record` made."""
+    record = fastavro.schemaless_reader(io.BytesIO(data), _compiled(schema), None)
+    assert isinstance(record, dict), "the schema is a record's"
+    return record
 
 
 @functools.lru_cache(16)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -129,7 +129,7 @@ def ensure_seen(store: Store, plan: WritePlan) -> None:
 
 
 def numbered_files(
-    store: Store, plan: WritePlan, numbered: Sequence[Numbered], counted: frozenset[str] | None = None
+    store: Store, plan: WritePlan, numbered: Sequence[Numbered], counted: Mapping[str, FileFooter | None] | None = None
 ) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
     """`written_files`, and the furthest number in each column that the job numbered.
 
@@ -141,18 +141,19 @@ def numbered_files(
 
 
 def written_files(
-    store: Store, plan: WritePlan, counted: frozenset[str] | None = None
+    store: Store, plan: WritePlan, counted: Mapping[str, FileFooter | None] | None = None
 ) -> tuple[pa.Table, tuple[FileFooter, ...]]:
     """What a job left in its directory: a row of `WRITTEN_FILES` and a footer for each file that has rows.
 
     Args:
         store: The table's objects.
         plan: What was written.
-        counted: The files that count; None: all that are there.
+        counted: The files that count, with the footers of those that have none; None: all that are there.
     """
     found = _data_files(store, plan.directory)
     objects = sorted((o for o in found if counted is None or o.path in counted), key=lambda o: o.path)
-    footers = map_parallel(lambda o: _footer(store, o, plan), objects)
+    told = counted or {}
+    footers = map_parallel(lambda o: told.get(o.path) or _footer(store, o, plan), objects)
     pairs = []
     for one, footer in zip(objects, footers, strict=True):
         if footer.num_rows:

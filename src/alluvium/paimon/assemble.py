@@ -12,20 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitConflict, Conflict, InvalidRequest
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
-from alluvium.paimon.manifest import read_index_manifest, read_whole_manifest_list
+from alluvium.paimon.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
 from alluvium.paimon.manifest_merge import ManifestWriter, merge_manifests
-from alluvium.paimon.manifest_write import EMPTY_ROW, codec_of, format_index_manifest, format_manifest_list
+from alluvium.paimon.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.names import directory
-from alluvium.paimon.options import BUCKET
+from alluvium.paimon.options import BUCKET, MANIFEST_FORMAT
 from alluvium.paimon.partition_bounds import partition_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.snapshot import Snapshot
-from alluvium.paimon.spec import ENTRIES, WHOLE_ENTRIES, WHOLE_MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.spec import ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -44,6 +45,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
     """
     _ensure_fits(draft, base)
+    _ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
     manifests = _manifests(base)
@@ -86,7 +88,11 @@ def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
     """The live entries (`ENTRIES`) that an overwrite takes out of a base."""
     if replaced is None or base.document is None:
         return ENTRIES.empty_table()
-    return in_scope(base, base.entries, replaced)
+    document = base.document
+    lists = (document.base_manifest_list, document.delta_manifest_list)
+    # Whole: "a deletion [...] by the file's identity", of which readers look at a part only.
+    entries = base.loaded("whole entries", lambda: live_entries(read_entries(base.store, lists)))
+    return in_scope(base, entries, replaced)
 
 
 def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa.Table:
@@ -104,6 +110,14 @@ def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa
 
 def _ensure_fits(draft: Draft, base: Snapshot) -> None:
     """The table may have been altered since the files were written; most of it makes no difference to them."""
+    if not _is_same_table(draft.schema, base):
+        message = "the table was dropped and made anew while the rows were written"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("table-replaced", base.version or 0, None, message)],
+            code="table-replaced",
+            hint="repeat the operation",
+        )
     if _layout(draft.schema) == _layout(base.schema):
         return
     message = "the table's keys or buckets were altered while the rows were written"
@@ -113,6 +127,32 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
         code="metadata-changed",
         hint="repeat the operation",
     )
+
+
+def _ensure_avro(base: Snapshot) -> None:
+    """Java reads every manifest of a table in the format that the option names: one in another is the table's end."""
+    manifest_format = MANIFEST_FORMAT.get(base.schema.options)
+    if manifest_format != "avro":
+        raise UnsupportedFeature(
+            f"tables with {MANIFEST_FORMAT.key} = {manifest_format} are read, but not written",
+            code="unsupported-option",
+            features=(MANIFEST_FORMAT.key,),
+            hint="write it with Paimon's own engine",
+        )
+
+
+def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
+    """Whether the schema that files were written by is still the table's schema of that number."""
+    try:
+        known = base.schema_of(written.id)
+    except NotFound:
+        return False
+    return _identity(known) == _identity(written)
+
+
+def _identity(schema: TableSchema) -> tuple[object, ...]:
+    fields = [format_field(f) for f in schema.fields]
+    return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
 
 
 def _layout(schema: TableSchema) -> tuple[object, ...]:
@@ -171,23 +211,17 @@ def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
 
 
 def _manifests(base: Snapshot) -> pa.Table:
-    """The manifests (`WHOLE_MANIFESTS`) of a snapshot, oldest first."""
+    """The manifests (`MANIFESTS`) of a snapshot, oldest first."""
     if base.document is None:
-        return WHOLE_MANIFESTS.empty_table()
+        return MANIFESTS.empty_table()
     lists = (base.document.base_manifest_list, base.document.delta_manifest_list)
-    return pa.concat_tables([read_whole_manifest_list(base.store, name) for name in lists])
+    return pa.concat_tables([read_manifest_list(base.store, name) for name in lists])
 
 
 def _deletions(removed: pa.Table) -> pa.Table:
     """Entries that delete files."""
-    count = removed.num_rows
-    columns = dict(zip(removed.column_names, removed.columns, strict=True))
-    columns["kind"] = pa.repeat(pa.scalar(1, pa.int8()), count)
-    # Rows without a primary key have no statistics of keys.
-    columns["key_stats_min"] = columns["key_stats_max"] = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
-    columns["key_stats_nulls"] = pa.array([[]] * count, WHOLE_ENTRIES.field("key_stats_nulls").type)
-    arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in WHOLE_ENTRIES]
-    return pa.Table.from_arrays(arrays, schema=WHOLE_ENTRIES)
+    place = removed.schema.get_field_index("kind")
+    return removed.set_column(place, ENTRIES.field("kind"), pa.repeat(pa.scalar(1, pa.int8()), removed.num_rows))
 
 
 def _rows(entries: pa.Table) -> int:

@@ -15,8 +15,11 @@ from alluvium.expr.columnar import literal_scalar
 from alluvium.expr.tree import Column, Compare, Expression, Literal, conjuncts
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema_log import list_schema_ids
+from alluvium.paimon.snapshot import Snapshot
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
+from alluvium.storage.parallel import map_parallel
 
 #: Types whose literals are the very values that are hashed; a key of another type is not looked for.
 _EXACT = (t.BOOLEAN, *t.INTEGRAL, t.STRING, t.DATE)
@@ -41,6 +44,25 @@ def wanted_hash(schema: TableSchema, where: Expression) -> int | None:
         values.append(pa.array([literal_scalar(literal.value, kind).as_py()], to_arrow(kind)))
         types.append((kind, column.type.precision))
     return int(hash_rows(encode_rows(values, types))[0].as_py())
+
+
+def keeps_buckets(snapshot: Snapshot) -> bool:
+    """Whether rows were divided into buckets by the same values ever since the table was made.
+
+    A bucket key's type may change, and with it the bytes that are hashed: what was written before lies in other
+    buckets, and stays there when files are compacted, so that a file's own schema does not tell.
+    """
+    schema = snapshot.schema
+    if not schema.id:
+        return True
+    numbers = [number for number in list_schema_ids(snapshot.store, snapshot.branch) if number < schema.id]
+    earlier = map_parallel(snapshot.schema_of, numbers)
+    return all(_division(one) == _division(schema) for one in earlier)
+
+
+def _division(schema: TableSchema) -> list[object]:
+    columns = [schema.find(name) for name in schema.bucket_keys]
+    return [None if f is None else (f.id, to_logical(f.type), f.type.precision) for f in columns]
 
 
 def _equality(part: Expression) -> tuple[str, Literal] | None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
-from alluvium.paimon.manifest import read_entries
+from alluvium.paimon.manifest import scan_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.scan import (
     Selection,
@@ -23,7 +23,7 @@ from alluvium.paimon.scan import (
     visible_entries,
 )
 from alluvium.paimon.snapshot import Snapshot
-from alluvium.paimon.spec import ENTRIES, SnapshotDocument
+from alluvium.paimon.spec import SCANNED_ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, list_tags, read_changelog
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.parallel import map_parallel
@@ -90,7 +90,7 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         raise InvalidRequest(f"the range ends at {end} before it starts at {start}", code="invalid-range")
     documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
     lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
-    entries = read_entries(snapshot.store, lists) if lists else ENTRIES.empty_table()
+    entries = scan_entries(snapshot.store, lists) if lists else SCANNED_ENTRIES.empty_table()
     # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
     entries = entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
     if is_data_evolution(snapshot):

@@ -26,7 +26,7 @@ class Winner:
 
     Attributes:
         document: The snapshot.
-        entries: What it added and deleted, schema `ENTRIES`; for the checks only where the draft takes files out.
+        entries: What it added and deleted (`SCANNED_ENTRIES`); for the checks only where the draft takes files out.
     """
 
     document: SnapshotDocument
@@ -39,6 +39,28 @@ class Winner:
         return Conflict(
             rule, document.id, document.commit_kind, message, shown, document.commit_user, document.time_millis
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Commits since the base that nobody can look at any more.
+
+    Attributes:
+        version: The snapshot of the last of them.
+        reason: Why.
+    """
+
+    version: int
+    reason: str
+
+
+def unseen_commit(draft: Draft, unseen: Unseen) -> tuple[Conflict, ...]:
+    """Appends read nothing; whatever depends on what others did since the base cannot be committed."""
+    if draft.replaced is None and not draft.is_named:
+        return ()
+    return (
+        Conflict("history-lost", unseen.version, None, f"what was committed since cannot be seen: {unseen.reason}"),
+    )
 
 
 def concurrent_transaction(draft: Draft, winner: Winner) -> Conflict | None:

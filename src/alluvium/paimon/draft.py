@@ -38,7 +38,7 @@ class Draft:
 
     Attributes:
         schema: By which the files were written, its options with those of the call on top.
-        added: Entries (`WHOLE_ENTRIES`).
+        added: Entries (`ENTRIES`).
         replaced: None for an append.
         user: Who commits, and
         identifier: what: both together tell one commit from another, and from its repetition.

@@ -17,7 +17,7 @@ from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.codecs.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.manifest_write import EMPTY_ROW
-from alluvium.paimon.options import STATS_DENSE, STATS_FIRST_COLUMNS, STATS_MODE
+from alluvium.paimon.options import FILE_FORMAT, STATS_DENSE, STATS_FIRST_COLUMNS, STATS_MODE
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
@@ -56,7 +56,7 @@ def _parse_mode(text: str, column: str) -> _Mode:
 def _modes(schema: TableSchema) -> list[_Mode]:
     """Of each column."""
     options = schema.options
-    first = STATS_FIRST_COLUMNS.get(options)
+    first, counts = STATS_FIRST_COLUMNS.get(options), FILE_FORMAT.get(options) != "parquet"
     found = []
     for index, column in enumerate(schema.fields):
         own = options.get(f"fields.{column.name}.stats-mode")
@@ -64,8 +64,10 @@ def _modes(schema: TableSchema) -> list[_Mode]:
         if own is None and 0 <= first <= index:
             text = "none"
         mode = _parse_mode(text, column.name)
-        # The footers of Parquet tell of leaves only: Java keeps nothing of columns made of several.
-        found.append(mode if _is_leaf(column) else _Mode(False, False))
+        # Of columns made of several Java keeps how many are null, and from Parquet's footers, which know leaves alone,
+        # not even that.
+        whole = _Mode(counts and mode.counts, False)
+        found.append(mode if _is_leaf(column) else whole)
     return found
 
 
@@ -107,9 +109,9 @@ def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStat
     nulls: list[list[int | None]] = []
     for column, mode in kept:
         kind = to_logical(column.type)
+        # A slot all the same, for the row has as many as there are columns.
+        kind = kind if _is_leaf(column) else t.BINARY
         if not mode.counts:
-            # A slot all the same, for the row has as many as there are columns.
-            kind = kind if _is_leaf(column) else t.BINARY
             lows.append(pa.nulls(count, to_arrow(kind)))
             highs.append(pa.nulls(count, to_arrow(kind)))
             nulls.append([None] * count)

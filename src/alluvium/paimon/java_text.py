@@ -30,6 +30,10 @@ def float_text(value: float, single: bool) -> str:
     digits = Decimal(shortest).as_tuple()
     text = "".join(map(str, digits.digits)).rstrip("0") or "0"
     exponent = int(digits.exponent) + len(digits.digits)
+    if len(text) == 1:
+        # Java prints two digits at least, and of all such numbers the nearest: 4.9E-324, where 5E-324 would do.
+        nearest, _, power = f"{float(np.float32(magnitude)) if single else magnitude:.1e}".partition("e")
+        text, exponent = nearest.replace(".", "").rstrip("0"), int(power) + 1
     if _PLAIN_FROM <= magnitude < _PLAIN_BELOW:
         if exponent <= 0:
             return f"{sign}0.{'0' * -exponent}{text}"

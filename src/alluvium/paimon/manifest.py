@@ -18,21 +18,23 @@ from pyarrow import orc
 
 from alluvium.codecs.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro_container import MAGIC, parse_schema, read_avro, read_blocks
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.spec import (
     ENTRIES,
     INDEX_ENTRIES,
     MANIFESTS,
-    WHOLE_ENTRIES,
-    WHOLE_MANIFESTS,
+    SCANNED_ENTRIES,
     SnapshotDocument,
 )
+from alluvium.paimon.unknown_fields import others_type, pack
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
 
 _ORC_MAGIC = b"ORC"
+#: The columns of `unknown_fields`.
+_OTHERS = ("others", "others_type")
 #: Blocks that are worth decoding together: about as many records are read for the price of one.
 _FEWEST_BLOCKS = 32
 #: Bytes of blocks that are decoded together.
@@ -77,14 +79,9 @@ def read_manifest(store: Store, name: str) -> pa.Table:
     return _read(store, name, ENTRIES, _entry_path)
 
 
-def read_whole_manifest_list(store: Store, name: str) -> pa.Table:
-    """The manifests (`WHOLE_MANIFESTS`) of a list, with all that the next list must say of them."""
-    return _read(store, name, WHOLE_MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
-
-
-def read_whole_manifest(store: Store, name: str) -> pa.Table:
-    """The entries (`WHOLE_ENTRIES`) of a manifest, with all that another manifest in its place must say."""
-    return _read(store, name, WHOLE_ENTRIES, lambda column: _path(column, _ENTRY_PATHS, ("_FILE",)))
+def scan_manifest(store: Store, name: str) -> pa.Table:
+    """What scans look at (`SCANNED_ENTRIES`) of the entries of a manifest."""
+    return _read(store, name, SCANNED_ENTRIES, _entry_path)
 
 
 def read_index_manifest(store: Store, name: str) -> pa.Table:
@@ -94,48 +91,78 @@ def read_index_manifest(store: Store, name: str) -> pa.Table:
 
 
 def read_entries(store: Store, lists: Iterable[str]) -> pa.Table:
-    """The entries of all manifests of some manifest lists, in order."""
+    """The entries (`ENTRIES`) of all manifests of some manifest lists, in order."""
+    return _entries(store, lists, ENTRIES)
+
+
+def scan_entries(store: Store, lists: Iterable[str]) -> pa.Table:
+    """What scans look at (`SCANNED_ENTRIES`) of the entries of all manifests of some manifest lists, in order."""
+    return _entries(store, lists, SCANNED_ENTRIES)
+
+
+def _entries(store: Store, lists: Iterable[str], wanted: pa.Schema) -> pa.Table:
     names: list[str] = []
     for one in lists:
         names += read_manifest_list(store, one)["file_name"].to_pylist()
     files = map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
-    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(files)])
+    return pa.concat_tables([wanted.empty_table(), *_decoded(files, wanted)])
 
 
-def _decoded(files: Sequence[tuple[str, bytes]]) -> Iterator[pa.Table]:
+def _decoded(files: Sequence[tuple[str, bytes]], wanted: pa.Schema) -> Iterator[pa.Table]:
     """The entries of manifests, in order. Avro manifests of one schema are decoded together."""
     held: list[tuple[str, bytes, list[tuple[int, bytes]]]] = []
     schema, size_bytes = b"", 0
     for place, data in files:
         if data[:4] != MAGIC:
-            yield from _together(held, schema)
+            yield from _together(held, schema, wanted)
             held, size_bytes = [], 0
-            yield _parsed(data, place, ENTRIES, _entry_path)
+            yield _parsed(data, place, wanted, _entry_path)
             continue
         own, blocks = read_blocks(data, place)
         if held and (own != schema or size_bytes > _BYTES_AT_ONCE):
-            yield from _together(held, schema)
+            yield from _together(held, schema, wanted)
             held, size_bytes = [], 0
         schema = own
         held.append((place, data, blocks))
         size_bytes += sum(len(block) for _, block in blocks)
-    yield from _together(held, schema)
+    yield from _together(held, schema, wanted)
 
 
-def _together(held: Sequence[tuple[str, bytes, list[tuple[int, bytes]]]], schema: bytes) -> Iterator[pa.Table]:
+def _together(
+    held: Sequence[tuple[str, bytes, list[tuple[int, bytes]]]], schema: bytes, wanted: pa.Schema
+) -> Iterator[pa.Table]:
     blocks = [block for _, _, own in held for block in own]
     counts = [count for count, _ in blocks]
-    if sum(counts) >= _FEWEST_BLOCKS * max(counts, default=1):
-        paths = [_entry_path(f.name) for f in ENTRIES]
+    if sum(counts) >= _FEWEST_BLOCKS * max(counts, default=1) and not _says_more(schema, wanted):
+        known = pa.schema([f for f in wanted if f.name not in _OTHERS])
+        paths = [_entry_path(f.name) for f in known]
         try:
             found = read_columns(parse_schema(schema), blocks, paths)
-            yield typed_columns(found, paths, ENTRIES, sum(counts))
+            yield _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
             return
         except (Unreadable, pa.ArrowException, ValueError, KeyError):
             # The reader of single records says which of the files is damaged, and how.
             log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
     for place, data, _ in held:
-        yield _parsed(data, place, ENTRIES, _entry_path)
+        yield _parsed(data, place, wanted, _entry_path)
+
+
+def _says_more(schema: bytes, wanted: pa.Schema) -> bool:
+    """Whether records have fields that are wanted though nobody here knows them."""
+    if _OTHERS[0] not in wanted.names:
+        return False
+    return others_type(parse_schema(schema), [_entry_path(f.name) for f in wanted]) is not None
+
+
+def _with_others(table: pa.Table, wanted: pa.Schema, records: list[object], kind: str | None) -> pa.Table:
+    """The table with the columns of what has no column, if they are wanted; `kind` None: there is nothing."""
+    if _OTHERS[0] not in wanted.names:
+        return table
+    nothing = [pa.nulls(table.num_rows, wanted.field(name).type) for name in _OTHERS]
+    columns = nothing if kind is None else pack(records, kind)
+    for name, values in zip(_OTHERS, columns, strict=True):
+        table = table.append_column(wanted.field(name), values)
+    return table.select(wanted.names)
 
 
 def _entry_path(column: str) -> tuple[str, ...]:
@@ -172,7 +199,7 @@ def live_entries(entries: pa.Table) -> pa.Table:
 
 def snapshot_entries(store: Store, document: SnapshotDocument) -> pa.Table:
     """The live data files of a snapshot: "fold of all entries of base list then delta list, in order"."""
-    entries = read_entries(store, (document.base_manifest_list, document.delta_manifest_list))
+    entries = scan_entries(store, (document.base_manifest_list, document.delta_manifest_list))
     return live_entries(entries)
 
 
@@ -197,8 +224,11 @@ def _parsed(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str],
     if data[:3] == _ORC_MAGIC:
         return _from_orc(data, place, schema, path_of)
     if data[:4] == MAGIC:
-        _, records = read_avro(data, place)
-        return _typed(_columns(records, [path_of(f.name) for f in schema]), schema, place)
+        own, records = read_avro(data, place)
+        known = pa.schema([f for f in schema if f.name not in _OTHERS])
+        paths = [path_of(f.name) for f in known]
+        kind = others_type(own, paths) if len(known) < len(schema) else None
+        return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 
 
@@ -231,10 +261,31 @@ def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa
 def _from_orc(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
     try:
         table = orc.ORCFile(pa.BufferReader(data)).read()
-        arrays = [_member(table, path_of(f.name), f.type) for f in schema]
-        return pa.Table.from_arrays(arrays, schema=schema)
+        known = pa.schema([f for f in schema if f.name not in _OTHERS])
+        arrays = [_member(table, path_of(f.name), f.type) for f in known]
+        if len(known) < len(schema):
+            _ensure_known(table.schema, [path_of(f.name) for f in known], place)
+        return _with_others(pa.Table.from_arrays(arrays, schema=known), schema, [], None)
     except (pa.ArrowException, OSError) as error:
         raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
+
+
+def _ensure_known(found: pa.Schema, known: Sequence[tuple[str, ...]], place: str) -> None:
+    """Of ORC manifests only what has columns here can be written anew."""
+    kind = others_type({"fields": [_as_avro(f) for f in found]}, known)
+    if kind is not None:
+        raise UnsupportedFeature(
+            "a manifest in ORC has fields that are not known here, so it cannot be written anew",
+            code="unknown-manifest-field",
+            path=place,
+            hint="compact the table with the engine that wrote them",
+        )
+
+
+def _as_avro(f: pa.Field) -> dict[str, Any]:
+    """The names of a field and those within."""
+    within = {"fields": [_as_avro(inner) for inner in f.type]} if pa.types.is_struct(f.type) else str(f.type)
+    return {"name": f.name, "type": within}
 
 
 def _member(table: pa.Table, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:

@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.paimon.manifest import read_whole_manifest
+from alluvium.paimon.manifest import read_manifest
 from alluvium.paimon.manifest_write import codec_of, describe_manifest, format_manifest
 from alluvium.paimon.options import MANIFEST_MERGE_MIN_COUNT, MANIFEST_TARGET_SIZE
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.spec import WHOLE_ENTRIES, WHOLE_MANIFESTS
+from alluvium.paimon.spec import ENTRIES, MANIFESTS
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -44,9 +44,9 @@ class ManifestWriter:
         return name
 
     def add_entries(self, entries: pa.Table) -> pa.Table:
-        """Manifests of entries (`WHOLE_ENTRIES`), none of them much larger than they should be; their lines."""
+        """Manifests of entries (`ENTRIES`), none of them much larger than they should be; their lines."""
         if not entries.num_rows:
-            return WHOLE_MANIFESTS.empty_table()
+            return MANIFESTS.empty_table()
         codec, target = codec_of(self.schema.options), MANIFEST_TARGET_SIZE.get(self.schema.options)
         sample = entries.slice(0, _SAMPLE)
         sampled = format_manifest(sample, codec)
@@ -64,7 +64,7 @@ class ManifestWriter:
 
 
 def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table:
-    """The manifests (`WHOLE_MANIFESTS`) of a table, with small ones that stand beside each other merged.
+    """The manifests (`MANIFESTS`) of a table, with small ones that stand beside each other merged.
 
     Args:
         store: The table's objects.
@@ -76,6 +76,11 @@ def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -
     merged: list[pa.Table] = []
     begin, size = 0, 0
     for index, manifest_size in enumerate(manifests["file_size"].to_pylist()):
+        # What is merged may be cut into halves again: those are not taken up anew by every commit.
+        if 2 * manifest_size >= target:
+            merged += [_merge(store, manifests.slice(begin, index - begin), writer), manifests.slice(index, 1)]
+            begin, size = index + 1, 0
+            continue
         size += manifest_size
         if size >= target:
             merged.append(_merge(store, manifests.slice(begin, index + 1 - begin), writer))
@@ -89,8 +94,8 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
     if manifests.num_rows < 2:
         return manifests
     names = manifests["file_name"].to_pylist()
-    tables = map_parallel(lambda name: read_whole_manifest(store, name), names)
-    return writer.add_entries(remaining_entries(pa.concat_tables([WHOLE_ENTRIES.empty_table(), *tables])))
+    tables = map_parallel(lambda name: read_manifest(store, name), names)
+    return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
 
 
 def remaining_entries(entries: pa.Table) -> pa.Table:

@@ -17,11 +17,13 @@ from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.paimon.options import MANIFEST_COMPRESSION
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.spec import WHOLE_MANIFESTS
+from alluvium.paimon.spec import MANIFESTS
+from alluvium.paimon.unknown_fields import extended, unpack_into
 
 #: The row without fields: no partition, no key.
 EMPTY_ROW = bytes(12)
 _VERSION, _INDEX_VERSION = 2, 1
+_OTHERS = ("others", "others_type")
 #: The names of the codecs as Avro has them.
 _CODECS = {"zstd": "zstandard", "none": "null", "null": "null", "snappy": "snappy", "deflate": "deflate"}
 _Node = dict[str, Any]
@@ -97,11 +99,19 @@ def codec_of(options: Mapping[str, str]) -> str:
 
 
 def format_manifest(entries: pa.Table, codec: str) -> bytes:
-    """A manifest of entries (`WHOLE_ENTRIES`)."""
+    """A manifest of entries (`ENTRIES`)."""
     columns = [entries[name].to_pylist() for name in _WHAT_ENTRIES_SAY]
     times = entries["creation_time"].cast(pa.int64()).to_pylist()
     records = [_entry_record(values, time) for *values, time in zip(*columns, times, strict=True)]
-    return format_avro(_ENTRY, records, codec)
+    return format_avro(_with_others(_ENTRY, records, entries), records, codec)
+
+
+def _with_others(schema: Mapping[str, Any], records: Sequence[_Node], rows: pa.Table) -> Mapping[str, Any]:
+    """The schema of records to which the fields that we do not know are added, each to its own."""
+    kinds = rows["others_type"].to_pylist()
+    for record, data, kind in zip(records, rows["others"].to_pylist(), kinds, strict=True):
+        unpack_into(record, data, kind)
+    return extended(schema, [kind for kind in kinds if kind is not None])
 
 
 _WHAT_ENTRIES_SAY = (
@@ -130,30 +140,30 @@ def _entry_record(values: Sequence[Any], time: int | None) -> _Node:
 
 
 def format_manifest_list(manifests: pa.Table, codec: str) -> bytes:
-    """A list of manifests (`WHOLE_MANIFESTS`)."""
+    """A list of manifests (`MANIFESTS`)."""
     records = []
-    for row in manifests.to_pylist():
+    for row in manifests.drop_columns(list(_OTHERS)).to_pylist():
         low, high, nulls = (row.pop(f"partition_{end}") for end in ("min", "max", "nulls"))
         stats = {"_MIN_VALUES": low or EMPTY_ROW, "_MAX_VALUES": high or EMPTY_ROW, "_NULL_COUNTS": nulls}
         said = {f"_{name.upper()}": value for name, value in row.items()}
         records.append({"_VERSION": _VERSION, "_PARTITION_STATS": stats, **said})
-    return format_avro(_LIST, records, codec)
+    return format_avro(_with_others(_LIST, records, manifests), records, codec)
 
 
 def format_index_manifest(entries: pa.Table, codec: str) -> bytes:
     """An index manifest of entries (`INDEX_ENTRIES`)."""
     records = [
         {"_VERSION": _INDEX_VERSION, **{_INDEX_NAMES.get(n, f"_{n.upper()}"): value for n, value in row.items()}}
-        for row in entries.to_pylist()
+        for row in entries.drop_columns(list(_OTHERS)).to_pylist()
     ]
-    return format_avro(_INDEX, records, codec)
+    return format_avro(_with_others(_INDEX, records, entries), records, codec)
 
 
 _INDEX_NAMES = {"ranges": "_DELETIONS_VECTORS_RANGES"}
 
 
 def describe_manifest(name: str, size: int, entries: pa.Table, schema: TableSchema) -> pa.Table:
-    """The line (`WHOLE_MANIFESTS`) of a manifest of entries in its list."""
+    """The line (`MANIFESTS`) of a manifest of entries in its list."""
     deleted = pc.sum(pc.equal(entries["kind"], 1)).as_py() or 0
     low, high, nulls = _partition_stats(entries, schema)
     row = {
@@ -167,7 +177,7 @@ def describe_manifest(name: str, size: int, entries: pa.Table, schema: TableSche
     if entries["first_row_id"].null_count == 0:
         last = pc.subtract(pc.add(entries["first_row_id"], entries["row_count"]), 1)
         row |= {"min_row_id": pc.min(entries["first_row_id"]).as_py(), "max_row_id": pc.max(last).as_py()}
-    return pa.Table.from_pylist([row], schema=WHOLE_MANIFESTS)
+    return pa.Table.from_pylist([row], schema=MANIFESTS)
 
 
 def _partition_stats(entries: pa.Table, schema: TableSchema) -> tuple[bytes, bytes, list[int]]:

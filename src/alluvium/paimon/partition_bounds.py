@@ -6,16 +6,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.binary_row import decode_rows
-from alluvium.paimon.manifest import live_entries, read_manifest
+from alluvium.paimon.manifest import live_entries, scan_manifest
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.spec import ENTRIES
+from alluvium.paimon.spec import SCANNED_ENTRIES
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 
 def partition_entries(store: Store, manifests: pa.Table, schema: TableSchema, partitions: pa.Array) -> pa.Table:
-    """The live entries (`ENTRIES`) of partitions.
+    """The live entries (`SCANNED_ENTRIES`) of partitions.
 
     Args:
         store: The table's objects.
@@ -24,8 +24,8 @@ def partition_entries(store: Store, manifests: pa.Table, schema: TableSchema, pa
         partitions: Rows of bytes.
     """
     kept = manifests.filter(may_hold(manifests, schema, partitions))
-    tables = map_parallel(lambda name: read_manifest(store, name), kept["file_name"].to_pylist())
-    entries = pa.concat_tables([ENTRIES.empty_table(), *tables])
+    tables = map_parallel(lambda name: scan_manifest(store, name), kept["file_name"].to_pylist())
+    entries = pa.concat_tables([SCANNED_ENTRIES.empty_table(), *tables])
     # What a deletion stands against is of the same partition.
     return live_entries(entries.filter(pc.is_in(entries["partition"], value_set=partitions)))
 

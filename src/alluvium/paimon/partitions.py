@@ -23,6 +23,11 @@ from alluvium.schema.arrow import to_arrow
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
 #: `PartitionPathUtils`: controls, and what Hive escapes; beyond ASCII nothing.
+#: `Character.isWhitespace`: neither blanks that do not break (U+00A0, U+2007, U+202F) nor U+0085.
+_JAVA_BLANKS = (
+    "\t\n\x0b\f\r\x1c\x1d\x1e\x1f \u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2008\u2009\u200a"
+    "\u2028\u2029\u205f\u3000"
+)
 _TO_ESCAPE = re.compile("[\x00-\x1f\x7f\"#%'*/:=?\\\\{}\\[\\]^]")
 
 
@@ -75,7 +80,7 @@ def _directories(values: pa.Table, fields: list[DataField], schema: TableSchema)
     lines = []
     for row in zip(*(column.to_pylist() for column in texts), strict=True):
         parts = (
-            f"{_escape(f.name)}={_escape(text) if text is not None and text.strip() else _escape(default)}"
+            f"{_escape(f.name)}={_escape(text) if text is not None and text.strip(_JAVA_BLANKS) else _escape(default)}"
             for f, text in zip(fields, row, strict=True)
         )
         lines.append("/".join(parts))
@@ -113,7 +118,10 @@ def partition_text(values: pa.Array, column: DataField, legacy: bool) -> pa.Arra
         )
     if root.startswith("TIMESTAMP"):
         return _timestamp_text(values, column, legacy)
-    if root in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "CHAR", "VARCHAR") or root == "DECIMAL":
+    if root == "DECIMAL":
+        # `BigDecimal.toPlainString`: never an exponent.
+        return each(values, lambda value: format(value, "f"), pa.string())
+    if root in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "CHAR", "VARCHAR"):
         return values.cast(pa.string())
     raise UnsupportedFeature(f"a partition key of type {root}", code="unsupported-type", column=column.name)
 
@@ -174,6 +182,10 @@ def data_paths(entries: pa.Table, partitions: Partitions, schema: TableSchema) -
 def bucket_directories(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> pa.Array:
     """The directory of each entry's bucket."""
     front = schema.options.get("data-file.path-directory", "").strip("/")
+    if front and not {"", ".", ".."}.isdisjoint(front.split("/")):
+        raise CorruptTable(
+            f'the option data-file.path-directory leads out of the table: "{front}"', code="path-escapes-root"
+        )
     buckets = entries["bucket"].combine_chunks()
     bucket = pc.if_else(pc.equal(buckets, -2), pa.scalar("postpone"), pc.cast(buckets, pa.string()))
     bucket = pc.binary_join_element_wise("bucket", bucket, "-")

@@ -15,13 +15,12 @@ import pyarrow.compute as pc
 from alluvium.errors import NotFound, UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
-from alluvium.paimon.buckets import in_bucket, wanted_hash
+from alluvium.paimon.buckets import in_bucket, keeps_buckets, wanted_hash
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
 from alluvium.paimon.features.deletion_vectors import VectorMasks, vector_masks
 from alluvium.paimon.merge import FIRST_ROW, GROUP, KIND, SEQUENCE, is_true, key_merge, merge_engine
 from alluvium.paimon.partitions import Partitions, data_paths, partitions_of
 from alluvium.paimon.schema.logical import logical_schema
-from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField, DataType
 from alluvium.paimon.sections import sections
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
@@ -210,7 +209,7 @@ def _select(snapshot: Snapshot, entries: pa.Table, where: Expression | None) -> 
         entries = entries.filter(keep)
         partitions = partitions_of(entries, schema)
     by_partition = before - entries.num_rows
-    entries, partitions = _in_buckets(entries, partitions, schema, where)
+    entries, partitions = _in_buckets(snapshot, entries, partitions, where)
     left = entries.num_rows
     if where is not None and left and not is_data_evolution(snapshot):
         statistics = EntryStatistics(snapshot, entries, partitions)
@@ -235,11 +234,12 @@ def _has_retracts(entries: pa.Table) -> bool:
 
 
 def _in_buckets(
-    entries: pa.Table, partitions: Partitions, schema: TableSchema, where: Expression | None
+    snapshot: Snapshot, entries: pa.Table, partitions: Partitions, where: Expression | None
 ) -> tuple[pa.Table, Partitions]:
     """Only files of buckets that rows for which `where` is true can be in."""
+    schema = snapshot.schema
     bucket_of = None if where is None else wanted_hash(schema, where)
-    if bucket_of is None or not entries.num_rows:
+    if bucket_of is None or not entries.num_rows or not keeps_buckets(snapshot):
         return entries, partitions
     keep = in_bucket(entries, bucket_of)
     return (entries, partitions) if keep is None else ((kept := entries.filter(keep)), partitions_of(kept, schema))

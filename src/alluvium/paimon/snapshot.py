@@ -12,7 +12,7 @@ from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
-from alluvium.paimon.spec import ENTRIES, SnapshotDocument
+from alluvium.paimon.spec import SCANNED_ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, parse_at
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
@@ -50,9 +50,9 @@ class Snapshot:
 
     @property
     def entries(self) -> pa.Table:
-        """The live data files, schema `ENTRIES`; read once."""
+        """The live data files, schema `SCANNED_ENTRIES`; read once."""
         if self.document is None:
-            return ENTRIES.empty_table()
+            return SCANNED_ENTRIES.empty_table()
         document = self.document
         return self.loaded("entries", lambda: snapshot_entries(self.store, document))
 

@@ -71,22 +71,12 @@ def format_snapshot(document: SnapshotDocument) -> bytes:
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 _LONGS = pa.list_(pa.field("element", pa.int64()))
 
-#: One row a manifest of a manifest list.
-MANIFESTS = pa.schema(
-    [
-        pa.field("file_name", pa.string()),
-        pa.field("file_size", pa.int64()),
-        pa.field("num_added_files", pa.int64()),
-        pa.field("num_deleted_files", pa.int64()),
-        pa.field("schema_id", pa.int64()),
-        pa.field("partition_min", pa.binary()),
-        pa.field("partition_max", pa.binary()),
-        pa.field("partition_nulls", _LONGS),
-    ]
-)
+#: What a record says that has no column here (see `unknown_fields`): whoever writes it anew carries it on.
+_OTHERS = (pa.field("others", pa.binary()), pa.field("others_type", pa.string()))
 
-#: One row a data file of a manifest. Rows of bytes are BinaryRows; statistics go by the file's own schema.
-ENTRIES = pa.schema(
+#: What scans look at, of each data file of a manifest. Rows of bytes are BinaryRows; statistics go by the file's own
+#: schema. For reading alone: an entry that is written again says all of `ENTRIES`.
+SCANNED_ENTRIES = pa.schema(
     [
         pa.field("kind", pa.int8()),
         pa.field("partition", pa.binary()),
@@ -115,25 +105,36 @@ ENTRIES = pa.schema(
     ]
 )
 
-#: What manifests say beyond `MANIFESTS` and `ENTRIES`: readers do without, writers carry it on.
-WHOLE_MANIFESTS = pa.schema(
+#: One row a data file of a manifest, with all that the manifest says of it.
+ENTRIES = pa.schema(
     [
-        *MANIFESTS,
+        *SCANNED_ENTRIES,
+        pa.field("key_stats_min", pa.binary()),
+        pa.field("key_stats_max", pa.binary()),
+        pa.field("key_stats_nulls", _LONGS),
+        pa.field("embedded_file_index", pa.binary()),
+        *_OTHERS,
+    ]
+)
+
+#: One row a manifest of a manifest list.
+MANIFESTS = pa.schema(
+    [
+        pa.field("file_name", pa.string()),
+        pa.field("file_size", pa.int64()),
+        pa.field("num_added_files", pa.int64()),
+        pa.field("num_deleted_files", pa.int64()),
+        pa.field("schema_id", pa.int64()),
+        pa.field("partition_min", pa.binary()),
+        pa.field("partition_max", pa.binary()),
+        pa.field("partition_nulls", _LONGS),
         pa.field("min_bucket", pa.int32()),
         pa.field("max_bucket", pa.int32()),
         pa.field("min_level", pa.int32()),
         pa.field("max_level", pa.int32()),
         pa.field("min_row_id", pa.int64()),
         pa.field("max_row_id", pa.int64()),
-    ]
-)
-WHOLE_ENTRIES = pa.schema(
-    [
-        *ENTRIES,
-        pa.field("key_stats_min", pa.binary()),
-        pa.field("key_stats_max", pa.binary()),
-        pa.field("key_stats_nulls", _LONGS),
-        pa.field("embedded_file_index", pa.binary()),
+        *_OTHERS,
     ]
 )
 
@@ -161,5 +162,6 @@ INDEX_ENTRIES = pa.schema(
             ),
         ),
         pa.field("external_path", pa.string()),
+        *_OTHERS,
     ]
 )

@@ -9,13 +9,9 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.commit.loop import Published, commit
+from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.errors import (
     AlluviumError,
-    CommitConflict,
-    CorruptTable,
-    InvalidRequest,
-    NotFound,
     UnsupportedFeature,
 )
 from alluvium.expr.tree import column_paths
@@ -100,18 +96,16 @@ class PaimonTarget:
             paths = data_paths(added, partitions, self.table).to_pylist()
             files = _told(added, partition_maps(self.table, partitions), paths)
         draft = self._draft(added, changes)
-        metrics = self._metrics(draft, changes)
         base = self._created() if self.snapshot is None else self.snapshot
         if self._is_idle(draft, changes):
-            return Committed(self.version, files, metrics, 0)
+            return Committed(self.version, files, _metrics(draft, changes, None), 0)
         self._move(changes.new.table["path"].to_pylist(), paths)
         try:
-            published = publish(self.store, draft, base, self.retry)
-        except (CommitConflict, InvalidRequest, UnsupportedFeature, CorruptTable, NotFound):
-            # Raised where it is certain that no snapshot names them: before the put, or after it was lost.
+            published = publish(self.store, draft, base, self.retry, is_current=self.snapshot is None)
+        except NOTHING_STANDS:
             self._delete(paths)
             raise
-        return Committed(published.entry.version, files, metrics, published.attempts)
+        return Committed(published.entry.version, files, _metrics(draft, changes, published.base), published.attempts)
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
         draft = Draft(self.table, added, _replaced(_replace_of(changes), added), properties=self.properties)
@@ -147,17 +141,6 @@ class PaimonTarget:
                 # The caller is told why the write failed; what is left is in no snapshot.
                 log.warning("a file of a failed write could not be deleted: %s", error)
 
-    def _metrics(self, draft: Draft, changes: WrittenRows) -> dict[str, str]:
-        written = changes.new.table
-        metrics = {"numFiles": str(written.num_rows)}
-        if draft.replaced is not None and self.snapshot is not None:
-            removed = removed_entries(self.snapshot, draft.replaced)
-            metrics["numRemovedFiles"] = str(removed.num_rows)
-            metrics["numRemovedBytes"] = str(pc.sum(removed["file_size"]).as_py() or 0)
-        metrics["numOutputRows"] = str(pc.sum(written["num_rows"]).as_py() or 0)
-        metrics["numOutputBytes"] = str(pc.sum(written["size"]).as_py() or 0)
-        return metrics
-
 
 def _replace_of(changes: WrittenRows) -> Replace | None:
     return None if isinstance(changes, Append) else changes.replace
@@ -169,6 +152,19 @@ def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:
     if replaces.dynamic:
         return Replaced(partitions=pc.unique(added["partition"].combine_chunks()))
     return Replaced(where=replaces.where)
+
+
+def _metrics(draft: Draft, changes: WrittenRows, base: Snapshot | None) -> dict[str, str]:
+    """What was written, and taken out of the state that the commit landed on (None: it made none)."""
+    written = changes.new.table
+    metrics = {"numFiles": str(written.num_rows)}
+    if draft.replaced is not None and base is not None:
+        removed = removed_entries(base, draft.replaced)
+        metrics["numRemovedFiles"] = str(removed.num_rows)
+        metrics["numRemovedBytes"] = str(pc.sum(removed["file_size"]).as_py() or 0)
+    metrics["numOutputRows"] = str(pc.sum(written["num_rows"]).as_py() or 0)
+    metrics["numOutputBytes"] = str(pc.sum(written["size"]).as_py() or 0)
+    return metrics
 
 
 def _told(added: pa.Table, partitions: pa.Array, paths: Sequence[str]) -> pa.Table:
@@ -183,13 +179,18 @@ def _told(added: pa.Table, partitions: pa.Array, paths: Sequence[str]) -> pa.Tab
     )
 
 
-def publish(store: Store, draft: Draft, base: Snapshot, retry: RetryPolicy) -> Published[Snapshot]:
+def publish(
+    store: Store, draft: Draft, base: Snapshot, retry: RetryPolicy, is_current: bool = False
+) -> Published[Snapshot]:
     """Commits a draft by the loop, and leaves the hints.
+
+    Snapshots expire, so that the place behind an old base may be free again: the commit goes onto the newest state,
+    unless the caller has made it this moment (`is_current`).
 
     Raises:
         CommitConflict: Another writer won, or attempts are exhausted.
         CommitUnknown: The store did not say whether the commit stands.
     """
-    published = commit(PaimonPort(store, base.branch), draft, base, retry)
+    published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
     point_to(store, published.entry, base.branch)
     return published

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from alluvium.codecs.avro_rows import avro_schema
 from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -22,6 +23,7 @@ from alluvium.paimon.options import (
     EXTERNAL_PATHS,
     FILE_COMPRESSION,
     FILE_FORMAT,
+    MANIFEST_FORMAT,
     TARGET_FILE_SIZE,
     ZSTD_LEVEL,
 )
@@ -29,7 +31,7 @@ from alluvium.paimon.schema.arrow import to_arrow as arrow_type
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
-from alluvium.paimon.spec import WHOLE_ENTRIES
+from alluvium.paimon.spec import ENTRIES
 from alluvium.plan.scan import FIELD_ID
 from alluvium.plan.write import BucketColumn, Bucketing, Check, Derived, WritePlan
 from alluvium.schema import types as t
@@ -38,6 +40,7 @@ from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 
 #: Where a job leaves its files before the commit moves them; no name of a partition begins so.
 STAGING = "_staging"
+_FORMATS = ("parquet", "orc", "avro")
 #: "0 append, 1 compact"
 _APPENDED = 0
 #: Precisions of timestamps whose files have microseconds.
@@ -65,20 +68,25 @@ def ensure_writable(schema: TableSchema) -> None:
             hint="write it with Paimon's own engine, or write to an append table: one without a primary key",
         )
     file_format = FILE_FORMAT.get(schema.options)
-    if file_format != "parquet":
+    if file_format not in _FORMATS:
         raise UnsupportedFeature(
-            f"data files of format {file_format} are read, but not written",
+            f"data files of format {file_format} are not written",
             code="unsupported-file-format",
             features=(file_format,),
             hint='a table may have files of several formats: give the option "file.format" = "parquet"',
         )
+    if MANIFEST_FORMAT.get(schema.options) != "avro":
+        raise _no_option(MANIFEST_FORMAT.key)
     bucket = BUCKET.get(schema.options)
     if bucket < DYNAMIC_BUCKET or bucket == 0 or (bucket > 0 and BUCKET_FUNCTION.get(schema.options) == "hive"):
         raise _no_option("bucket-function.type" if bucket > 0 else f"bucket = {bucket}")
     if EXTERNAL_PATHS.get(schema.options).strip():
         raise _no_option(EXTERNAL_PATHS.key)
     for column in schema.fields:
-        _ensure_type(column.type, column.name)
+        _ensure_type(column.type, column.name, () if file_format == "parquet" else ("VARIANT",))
+    if file_format == "avro":
+        # Raises where Avro has no form for a type, or no such name.
+        avro_schema(_file_columns(schema))
 
 
 def _no_option(name: str) -> UnsupportedFeature:
@@ -87,8 +95,8 @@ def _no_option(name: str) -> UnsupportedFeature:
     )
 
 
-def _ensure_type(data_type: DataType, column: str) -> None:
-    if data_type.root in ("BLOB", "VECTOR", "GEOMETRY", "GEOGRAPHY"):
+def _ensure_type(data_type: DataType, column: str, others: Sequence[str]) -> None:
+    if data_type.root in ("BLOB", "VECTOR", "GEOMETRY", "GEOGRAPHY", *others):
         raise UnsupportedFeature(
             f"a column of type {data_type} is read, but not written",
             code="unsupported-type",
@@ -96,7 +104,7 @@ def _ensure_type(data_type: DataType, column: str) -> None:
             features=(str(data_type),),
         )
     for inner in _within(data_type):
-        _ensure_type(inner, column)
+        _ensure_type(inner, column, others)
 
 
 def _within(data_type: DataType) -> tuple[DataType, ...]:
@@ -144,18 +152,20 @@ def plan_write(
     """
     ensure_writable(schema)
     logical = written_schema(schema)
-    native = all(_has_form_in_spark(f.type) for f in schema.fields)
+    file_format = FILE_FORMAT.get(schema.options)
+    native = file_format == "parquet" and all(_has_form_in_spark(f.type) for f in schema.fields)
     bucketing = bucketing_of(schema)
     return WritePlan(
         root=root,
         directory=f"{STAGING}/{uuid.uuid4()}",
         schema=logical,
         partition_by=schema.partition_keys,
-        checks=(*checks, *_not_null(logical), *_lengths(schema)),
+        checks=(*checks, *_not_null(logical), *_lengths(schema), *_times_of_orc(schema)),
         derived=_defaults(schema),
         stored=_with_ids(schema.fields),
         files=None if native else _file_columns(schema),
         stats_columns=stats_columns(schema),
+        file_format=file_format,
         options=_writer_options(schema, options),
         # "Partition columns: present in files normally"
         materialize_partitions=True,
@@ -216,6 +226,19 @@ def _lengths(schema: TableSchema) -> Iterator[Check]:
             yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
 
 
+def _times_of_orc(schema: TableSchema) -> Iterator[Check]:
+    """Arrow's ORC writer has fractions of seconds before 1970 otherwise than Java's, whose reader fails over them."""
+    if FILE_FORMAT.get(schema.options) != "orc":
+        return
+    for f in schema.fields:
+        if f.type.root.startswith("TIMESTAMP") and f.type.precision:
+            value = quote((f.name,))
+            zoned = to_logical(f.type) in (t.TIMESTAMP, t.TIMESTAMP_NANOS)
+            kind, zone = ("timestamp", "Z") if zoned else ("timestamp_ntz", "")
+            condition = f"({value} is null or {value} >= {kind}'1970-01-01 00:00:00{zone}')"
+            yield Check(f"{f.name} in ORC", condition, (f.name,), "not-in-orc")
+
+
 def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
     """ "defaultValue": what writers put where the rows do not have the column at all."""
     found = []
@@ -252,30 +275,35 @@ def _ids_inside(data_type: DataType) -> t.DataType:
 def _file_columns(schema: TableSchema) -> pa.Schema:
     """The columns as Arrow writes them, those of partitions last, as Spark's writer has them."""
     names = [f.name for f in schema.fields if f.name not in schema.partition_keys] + list(schema.partition_keys)
-    columns = {f.name: _file_column(f) for f in schema.fields}
+    file_format = FILE_FORMAT.get(schema.options)
+    columns = {f.name: _file_column(f, file_format) for f in schema.fields}
     return pa.schema([columns[name] for name in names])
 
 
-def _file_column(column: DataField) -> pa.Field:
-    ids = {"PARQUET:field_id": str(column.id)}
-    return pa.field(column.name, _file_type(column.type), column.type.nullable, metadata=ids)
+def _file_column(column: DataField, file_format: str) -> pa.Field:
+    # The latter is an attribute of ORC's.
+    ids = {"parquet": "PARQUET:field_id", "orc": "paimon.id"}
+    metadata = {ids[file_format]: str(column.id)} if file_format in ids else None
+    return pa.field(column.name, _file_type(column.type, file_format), column.type.nullable, metadata=metadata)
 
 
-def _file_type(data_type: DataType) -> pa.DataType:
+def _file_type(data_type: DataType, file_format: str) -> pa.DataType:
     if data_type.root == "ROW":
-        return pa.struct([_file_column(f) for f in data_type.fields])
+        return pa.struct([_file_column(f, file_format) for f in data_type.fields])
     if data_type.root == "MULTISET" and data_type.element is not None:
-        return pa.map_(_file_type(data_type.element), pa.field("value", pa.int32(), False))
+        return pa.map_(_file_type(data_type.element, file_format), pa.field("value", pa.int32(), False))
     if data_type.element is not None:
-        return pa.list_(pa.field("element", _file_type(data_type.element), data_type.element.nullable))
+        return pa.list_(pa.field("element", _file_type(data_type.element, file_format), data_type.element.nullable))
     if data_type.key is not None and data_type.value is not None:
-        value = pa.field("value", _file_type(data_type.value), data_type.value.nullable)
-        return pa.map_(_file_type(data_type.key), value)
+        value = pa.field("value", _file_type(data_type.value, file_format), data_type.value.nullable)
+        return pa.map_(_file_type(data_type.key, file_format), value)
+    if data_type.root == "TIME_WITHOUT_TIME_ZONE" and file_format == "orc":
+        return pa.int32()
     return arrow_type(data_type)
 
 
 def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
-    """The entries (`WHOLE_ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
+    """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
 
     Their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
     """
@@ -285,7 +313,7 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
     empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
     bucket_count = max(BUCKET.get(schema.options), DYNAMIC_BUCKET)
     job = uuid.uuid4()
-    prefix = DATA_FILE_PREFIX.get(schema.options)
+    prefix, ending = DATA_FILE_PREFIX.get(schema.options), FILE_FORMAT.get(schema.options)
     now = dt.datetime.now()
     columns: Mapping[str, pa.Array] = {
         "kind": pa.repeat(pa.scalar(0, pa.int8()), count),
@@ -293,12 +321,12 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
         # "Bucket dir is `bucket-0` also for unaware append tables"
         "bucket": written["bucket"].combine_chunks().fill_null(0),
         "total_buckets": pa.repeat(pa.scalar(bucket_count, pa.int32()), count),
-        "file_name": pa.array([f"{prefix}{job}-{number}.parquet" for number in range(count)], pa.string()),
+        "file_name": pa.array([f"{prefix}{job}-{number}.{ending}" for number in range(count)], pa.string()),
         "file_size": written["size"].combine_chunks(),
         "row_count": rows,
         # "Append writer: min/max key empty rows, key stats empty, level 0"
         **dict.fromkeys(("min_key", "max_key", "key_stats_min", "key_stats_max"), empty),
-        "key_stats_nulls": pa.array([[]] * count, WHOLE_ENTRIES.field("key_stats_nulls").type),
+        "key_stats_nulls": pa.array([[]] * count, ENTRIES.field("key_stats_nulls").type),
         "stats_min": stats.low,
         "stats_max": stats.high,
         "stats_nulls": stats.nulls,
@@ -306,18 +334,18 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
         "max_sequence_number": pa.compute.subtract(rows, 1),
         "schema_id": pa.repeat(pa.scalar(schema.id, pa.int64()), count),
         "level": pa.repeat(pa.scalar(0, pa.int32()), count),
-        "extra_files": pa.array([[]] * count, WHOLE_ENTRIES.field("extra_files").type),
+        "extra_files": pa.array([[]] * count, ENTRIES.field("extra_files").type),
         # "timestamp-millis (local wall clock of the writer)"
         "creation_time": pa.repeat(pa.scalar(now, pa.timestamp("us")).cast(pa.timestamp("ms"), safe=False), count),
         "delete_row_count": pa.repeat(pa.scalar(0, pa.int64()), count),
         "file_source": pa.repeat(pa.scalar(_APPENDED, pa.int8()), count),
         "value_stats_cols": pa.array(
             [None if stats.columns is None else list(stats.columns)] * count,
-            WHOLE_ENTRIES.field("value_stats_cols").type,
+            ENTRIES.field("value_stats_cols").type,
         ),
     }
-    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in WHOLE_ENTRIES]
-    return pa.Table.from_arrays(arrays, schema=WHOLE_ENTRIES)
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in ENTRIES]
+    return pa.Table.from_arrays(arrays, schema=ENTRIES)
 
 
 def partition_rows(schema: TableSchema, written: pa.Table) -> pa.Array:

@@ -131,7 +131,8 @@ class WritePlan:
         files: The columns of the files as Arrow has them, field ids in their metadata, where they are of types that
             Spark's own writer has no form for; None: `stored` says all. Values are as `schema` has them.
         stats_columns: Leaves to take statistics of, by their paths in the files.
-        file_format: `"parquet"`.
+        file_format: `"parquet"`; with `files` also `"orc"` or `"avro"`, whose footers tell no statistics: the writer
+            counts.
         options: The writer's options (compression, rows per file, ...).
     """
 

@@ -1,4 +1,4 @@
-"""Rows to Parquet files in Spark's Python workers, for types that Spark's own writer has no form for.
+"""Rows to files in Spark's Python workers, for formats and types that Spark's own writer has no form for.
 
 It takes longer than Spark's writer, and this package must be installed where the workers run.
 """
@@ -6,30 +6,32 @@ It takes longer than Spark's writer, and this package must be installed where th
 from __future__ import annotations
 
 import itertools
+import pickle
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from alluvium.codecs.column_bounds import ColumnBounds
+from alluvium.codecs.parquet_footer import FileFooter, FooterColumn
 from alluvium.codecs.partition_path import format_partition_path
 from alluvium.plan.write import WritePlan
 from alluvium.spark.scan.names import quote
+from alluvium.spark.worker_formats import FileForm, FileWriter
 from alluvium.storage.store import Store
 
 #: Gives the table's objects; it is pickled, and called in the workers.
 OpenStore: TypeAlias = Callable[[], Store]
-_ROW_GROUP_ROWS = 1 << 20
 
 
 def write_in_workers(
     rows: DataFrame, directories: Sequence[str], plan: WritePlan, open_store: OpenStore
-) -> frozenset[str]:
+) -> dict[str, FileFooter | None]:
     """Writes rows as files below the plan's directory, as Spark's own writer would lay them out.
 
     Args:
@@ -39,49 +41,51 @@ def write_in_workers(
         open_store: Where to.
 
     Returns:
-        The files that count: tasks that failed, and were run again, may have left others.
+        The files that count: tasks that failed, and were run again, may have left others. Of files that have no
+        statistics of their own, what their rows were.
     """
     assert plan.files is not None
     options = dict(plan.options)
-    writer = _Writer(
-        plan.files, tuple(directories), plan.directory, plan.target_file_bytes, options["compression"],
-        int(options.get("parquet.compression.codec.zstd.level", "1")), open_store,
-    )  # fmt: skip
+    level = int(options.get("parquet.compression.codec.zstd.level", "1"))
+    form = FileForm(plan.file_format, plan.files, options["compression"], level)
+    writer = _Writer(form, tuple(directories), plan.directory, plan.target_file_bytes, plan.stats_columns, open_store)
     ordered = rows.sortWithinPartitions(*(sf.col(quote(name)) for name in directories)) if directories else rows
-    return frozenset(row[0] for row in ordered.mapInArrow(writer, "path string").collect())
+    found = ordered.mapInArrow(writer, "path string, footer binary").collect()
+    # What our own workers have pickled.
+    return {path: None if footer is None else pickle.loads(bytes(footer)) for path, footer in found}
 
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
     """What a task does with its rows, which come in the order of their directories."""
 
-    schema: pa.Schema
+    form: FileForm
     directories: tuple[str, ...]
     root: str
     target_bytes: int
-    compression: str
-    level: int
+    stats_columns: tuple[FooterColumn, ...]
     open_store: OpenStore
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         store = self.open_store()
-        paths: list[str] = []
+        written: list[tuple[str, bytes | None]] = []
         current: _File | None = None
         for batch in batches:
             for place, piece in self._pieces(batch):
-                if current is not None and (current.place != place or current.size >= self.target_bytes):
-                    paths.append(current.close(store))
+                if current is not None and (current.place != place or current.writer.size >= self.target_bytes):
+                    written.append(current.close(store))
                     current = None
                 current = current or self._open(place)
                 current.add(piece)
         if current is not None:
-            paths.append(current.close(store))
-        yield pa.record_batch({"path": pa.array(paths, pa.string())})
+            written.append(current.close(store))
+        paths, footers = [path for path, _ in written], [footer for _, footer in written]
+        yield pa.record_batch({"path": pa.array(paths, pa.string()), "footer": pa.array(footers, pa.binary())})
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
         """Runs of rows of one directory."""
-        table = pa.Table.from_batches([batch])
-        stored = pa.table([stored_as(table[f.name].combine_chunks(), f.type) for f in self.schema], schema=self.schema)
+        table, schema = pa.Table.from_batches([batch]), self.form.schema
+        stored = pa.table([stored_as(table[f.name].combine_chunks(), f.type) for f in schema], schema=schema)
         if not self.directories:
             yield (), stored
             return
@@ -93,46 +97,30 @@ class _Writer:
 
     def _open(self, place: tuple[str | None, ...]) -> _File:
         folder = format_partition_path(self.directories, place)
-        path = f"{self.root}/{folder}/{uuid.uuid4()}.parquet" if folder else f"{self.root}/{uuid.uuid4()}.parquet"
-        return _File(place, path, self.schema, self.compression, self.level)
+        name = f"{uuid.uuid4()}.{self.form.format}"
+        path = f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"
+        bounds = None if self.form.tells_statistics else ColumnBounds(self.stats_columns)
+        return _File(place, path, self.form.open(), bounds)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _File:
-    """A file in the making, held in memory until it is whole."""
+    """A file in the making, held in memory until it is whole; `bounds` where its footer will not tell them."""
 
     place: tuple[str | None, ...]
     path: str
-    schema: pa.Schema
-    compression: str
-    level: int
-    _sink: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
-    _writer: Any = None
+    writer: FileWriter
+    bounds: ColumnBounds | None
 
     def add(self, rows: pa.Table) -> None:
-        if self._writer is None:
-            nanos = any(pa.types.is_timestamp(f.type) and f.type.unit == "ns" for f in self.schema)
-            self._writer = pq.ParquetWriter(
-                self._sink,
-                self.schema,
-                compression=self.compression,
-                compression_level=self.level if self.compression == "zstd" else None,
-                # As Spark's own writer has decimals of few digits; nanoseconds are known in this form alone.
-                store_decimal_as_integer=True,
-                use_deprecated_int96_timestamps=nanos,
-                store_schema=False,
-            )
-        self._writer.write_table(rows, row_group_size=_ROW_GROUP_ROWS)
+        self.writer.add(rows)
+        if self.bounds is not None:
+            self.bounds.add(rows)
 
-    @property
-    def size(self) -> int:
-        return int(self._sink.tell())
-
-    def close(self, store: Store) -> str:
-        """Puts the file; its path."""
-        self._writer.close()
-        store.put(self.path, self._sink.getvalue().to_pybytes())
-        return self.path
+    def close(self, store: Store) -> tuple[str, bytes | None]:
+        """Puts the file; its path, and its footer, pickled, where the file has none."""
+        store.put(self.path, self.writer.finish())
+        return self.path, None if self.bounds is None else pickle.dumps(self.bounds.footer())
 
 
 def _changes(columns: Sequence[pa.Array]) -> list[int]:

@@ -12,6 +12,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import Bucketing, WritePlan
 from alluvium.schema.types import (
@@ -61,7 +62,7 @@ _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 def write_files(
     spark: SparkSession, df: DataFrame, plan: WritePlan, open_store: OpenStore | None = None
-) -> frozenset[str] | None:
+) -> Mapping[str, FileFooter | None] | None:
     """Writes rows as files below `plan.root/plan.directory`, which must not exist yet.
 
     After an error files may be left there: the caller deletes the directory.
@@ -73,19 +74,19 @@ def write_files(
         open_store: The table's objects for Python workers; needed where the plan says how `files` are.
 
     Returns:
-        Paths of the files that count; None: all that are there.
+        Paths of the files that count, and the statistics of those that tell none themselves; None: all that are there.
 
     Raises:
         InvalidRequest: The check's own code (`"constraint-violated"`, ...): rows fail a check, with the values of up to
             five of them; `"invalid-constraint"`: Spark cannot evaluate a check; `"numbers-exhausted"`;
             `"invalid-data"`: Spark refuses the data or fails on a value; `"no-jvm"`.
-        UnsupportedFeature: The plan has columns to derive, or another format than Parquet.
+        UnsupportedFeature: The plan has columns to derive, or files of a format that nobody here writes.
     """
     if not is_connect(spark):
         ensure_native(spark)
         failures.install()
-    if plan.derived or plan.numbered or plan.file_format != "parquet":
-        raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet")
+    if plan.derived or plan.numbered or (plan.file_format != "parquet" and plan.files is None):
+        raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet by itself")
     try:
         with with_settings(df, {**_SETTINGS, **_rebalance_settings(plan)}) as rows:
             return _write(rows, plan, open_store)
@@ -95,7 +96,7 @@ def write_files(
         raise _translated(error, plan, df) from error
 
 
-def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> frozenset[str] | None:
+def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
     rows = with_checks(rows, plan.checks)
     stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
     rows = rows if plan.is_staged else _with_one_null(rows, plan)

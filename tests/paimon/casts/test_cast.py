@@ -92,3 +92,37 @@ def test_fields_of_rows_go_by_id() -> None:
 def test_errors_name_the_value() -> None:
     with pytest.raises(AlluviumError, match="'abc' cannot be cast"):
         cast(pa.array(["abc"]), parse_column_type("STRING"), parse_column_type("INT"), "UTC")
+
+
+@pytest.mark.parametrize(
+    ("source", "values", "texts"),
+    [
+        (
+            DataType("ARRAY", element=parse_column_type("INT")),
+            pa.array([[9], [1, None, 3], None, []], pa.list_(pa.int32())).slice(1),
+            ["[1, null, 3]", None, "[]"],
+        ),
+        (
+            DataType("ARRAY", element=parse_column_type("DOUBLE")),
+            pa.array([[1.5, 1e10]], pa.list_(pa.float64())),
+            ["[1.5, 1.0E10]"],
+        ),
+        (
+            DataType("MAP", key=parse_column_type("STRING"), value=parse_column_type("INT")),
+            pa.array([[("a", 1), ("b", None)], None], pa.map_(pa.string(), pa.int32())),
+            ["{a -> 1, b -> null}", None],
+        ),
+        (
+            DataType("ROW", fields=(DataField(0, "x", parse_column_type("INT")),
+                                    DataField(1, "y", parse_column_type("STRING")))),
+            pa.array([{"x": 1, "y": "q"}, None], pa.struct([("x", pa.int32()), ("y", pa.string())])),
+            ["{1, q}", None],
+        ),
+    ],
+)  # fmt: skip
+def test_values_of_several_parts_as_java_spells_them(source: DataType, values: pa.Array, texts: list[str]) -> None:
+    """Asked of Paimon 1.4.2 by altering such a column to STRING."""
+    target = parse_column_type("STRING")
+    conversion = cast_between(source, target)
+    assert conversion is not None
+    assert conversion.convert(values, "UTC").to_pylist() == texts

@@ -14,7 +14,10 @@ from pyroaring import BitMap, BitMap64
 
 from alluvium.codecs.roaring import positions_of
 from alluvium.errors import CorruptTable
-from alluvium.paimon.features.deletion_vectors import ensure_rows_exist, parse_vector
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.features.deletion_vectors import VectorMasks, ensure_rows_exist, parse_vector
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.storage.open import open_store
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMED = os.environ.get("ALLUVIUM_CONFORMANCE")
@@ -73,3 +76,22 @@ def test_rows_that_the_file_has_not() -> None:
     with pytest.raises(CorruptTable, match="row 2147483448 is deleted of a file of 3 rows") as caught:
         ensure_rows_exist(files((10, 9), (3, (1 << 31) - 200)))
     assert (caught.value.code, caught.value.path) == ("damaged-deletion-vector", "f1")
+
+
+def test_each_file_gets_its_own_vector(tmp_path: Path) -> None:
+    """Vectors lie behind each other in one index file; files without one keep null, in whatever order they come."""
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32())]))
+    store = open_store(url)
+    framed_ = [framed(struct.pack(">i", 1581511376) + BitMap(rows).serialize()) for rows in ([1], [2, 3], [4])]
+    store.put("index/i", b"\x01" + b"".join(framed_))
+    places = [1, 1 + len(framed_[0]), 1 + len(framed_[0]) + len(framed_[1])]
+    ranges = pa.table(
+        {"name": ["a", "b", "c"], "index": ["index/i"] * 3, "offset": places, "length": [len(f) - 8 for f in framed_]}
+    )
+    masks = VectorMasks(load_snapshot(store), ranges)
+    files = pa.table({"path": ["p=1/c", "none", "p=1/a", "c", "other"], "mask": pa.nulls(5, pa.binary())})
+    found = masks.load_masks(files)["mask"].to_pylist()
+    assert [None if mask is None else list(positions_of(mask)) for mask in found] == [[4], None, [1], [4], None]
+    chunked = pa.concat_tables([files.slice(0, 2), files.slice(2)])
+    assert masks.load_masks(chunked)["mask"].to_pylist() == found

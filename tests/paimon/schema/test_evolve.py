@@ -41,6 +41,9 @@ def table(primary_keys: tuple[str, ...] = (), **options: str) -> TableSchema:
         (C.update_column_type("l", {"type": "ARRAY", "element": "BIGINT"}), "cast-not-allowed", "l"),
         (C.update_column_type(["l", "element"], "DATE"), "cast-not-allowed", "l.element"),
         (C.update_column_type(["m", "key"], "BIGINT"), "column-missing", "m.key"),
+        # A rule without an implementation of the cast, and an implementation that the rules do not allow.
+        (C.update_column_type("r", "STRING NOT NULL"), "nullable-to-not-null", "r"),
+        (C.update_column_type("a", "INT NOT NULL"), "nullable-to-not-null", "a"),
         (C.update_column_nullability("a", False), "nullable-to-not-null", "a"),
         (C.update_column_default("a", "abc"), "bad-default-value", "a"),
         (C.update_column_comment("zz", "x"), "column-missing", "zz"),
@@ -221,3 +224,28 @@ def test_positions_that_make_no_sense() -> None:
         C.update_column_position("a")
     with pytest.raises(InvalidRequest):
         C.add_column("a", "INT", first=True, last=True)
+
+
+def test_what_is_no_change() -> None:
+    with pytest.raises(InvalidRequest) as error:
+        table().apply([C.set_option("comment", "x"), "drop a"])  # type: ignore[list-item]
+    assert error.value.code == "invalid-schema-change"
+
+
+def test_the_last_column_stays_on_every_floor() -> None:
+    one = TableSchema.create(number_fields([DataField(0, "a", parse_type("INT"))]))
+    deep = table().apply([C.drop_column(["r", "x"])])
+    for schema, path in ((one, "a"), (deep, ["r", "y"])):
+        with pytest.raises(InvalidRequest) as error:
+            schema.apply([C.drop_column(path)])
+        assert error.value.code == "drop-all-columns"
+
+
+def test_casts_need_a_rule_and_an_implementation() -> None:
+    """Without explicit casts only those that lose nothing; BYTES to STRING has a rule, FLOAT to BOOLEAN neither."""
+    assert table().apply([C.update_column_type("b", "INT")]).find("b").type.root == "INTEGER"  # type: ignore[union-attr]
+    with pytest.raises(InvalidRequest) as error:
+        table(disable_explicit_type_casting="true").apply([C.update_column_type("b", "INT")])
+    assert error.value.code == "cast-not-allowed"
+    widened = table(disable_explicit_type_casting="true").apply([C.update_column_type("a", "BIGINT")])
+    assert widened.find("a").type.root == "BIGINT"  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.casts import numbers, texts, times
 from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.type_text import parse_type_text
 from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
@@ -17,6 +18,8 @@ _INTS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
 _TEXTS = ("CHAR", "VARCHAR")
 _BYTES = ("BINARY", "VARBINARY", "BLOB")
 _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR")
+
+_WHOLE_TEXT = parse_type_text("STRING")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,11 @@ def _ensure_castable(source: DataType, target: DataType) -> None:
                 if f.id in by_id and _differs(by_id[f.id], f.type):
                     _ensure_castable(by_id[f.id], f.type)
             return
+        if target.root in _TEXTS and source.root in ("ARRAY", "MAP", "ROW"):
+            for inner in (source.element, source.key, source.value, *(f.type for f in source.fields)):
+                if inner is not None and inner.root not in _TEXTS:
+                    _ensure_castable(inner, target)
+            return
         raise _no_cast(source, target)
     if source.root == target.root or _has_executor(source.root, target.root):
         return
@@ -123,6 +131,8 @@ def cast(values: pa.Array, source: DataType, target: DataType, time_zone: str) -
     root = target.root
     if root in _NESTED:
         return _nested(values, source, target, time_zone)
+    if root in _TEXTS and source.root in _NESTED:
+        return cast(_spelled(values, source, time_zone), _WHOLE_TEXT, target, time_zone)
     if root in _TEXTS:
         return texts.to_text(values, source, target, time_zone)
     if root in _BYTES:
@@ -142,6 +152,28 @@ def cast(values: pa.Array, source: DataType, target: DataType, time_zone: str) -
     if root == "TIME_WITHOUT_TIME_ZONE":
         return times.to_time(values, source, target, time_zone)
     return times.to_timestamp(values, source, target, time_zone)
+
+
+def _spelled(values: pa.Array, source: DataType, time_zone: str) -> pa.Array:
+    """Values of several parts as Java's casts spell them: `[1, null]`, `{a -> 1}`, `{1, x}`."""
+
+    def text(parts: pa.Array, kind: DataType | None) -> pa.Array:
+        assert kind is not None
+        return pc.fill_null(cast(parts, kind, _WHOLE_TEXT, time_zone), "null")
+
+    whole = pa.concat_arrays([values, values.slice(0, 0)])
+    if source.root == "ROW":
+        members = [text(member, f.type) for f, member in zip(source.fields, whole.flatten(), strict=True)]
+        inside = pc.binary_join_element_wise(*members, ", ") if members else pa.repeat(pa.scalar(""), len(whole))
+        spelled = pc.binary_join_element_wise("{", inside, "}", "")
+    elif source.root == "MAP":
+        pairs = pc.binary_join_element_wise(text(whole.keys, source.key), text(whole.items, source.value), " -> ")
+        lists = pa.ListArray.from_arrays(pc.cast(whole.offsets, pa.int32()), pairs)
+        spelled = pc.binary_join_element_wise("{", pc.binary_join(lists, ", "), "}", "")
+    else:
+        lists = pa.ListArray.from_arrays(pc.cast(whole.offsets, pa.int32()), text(whole.values, source.element))
+        spelled = pc.binary_join_element_wise("[", pc.binary_join(lists, ", "), "]", "")
+    return pc.if_else(whole.is_valid(), spelled, pa.scalar(None, pa.string()))
 
 
 def _nested(values: pa.Array, source: DataType, target: DataType, time_zone: str) -> pa.Array:

@@ -1,0 +1,130 @@
+"""Fields of manifests that are newer than we are: carried on as they came when a manifest is written anew.
+
+A manifest of a later Paimon says more than `spec.ENTRIES` has columns for. What is left out of a rewritten entry is
+lost to its owner, and an entry that deletes a file must be as the one that added it. So the values of unknown fields
+travel in two more columns: `others`, a record of Avro, and `others_type`, its schema, which says of each field where in
+the entry it belongs.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from alluvium.codecs.avro_container import decode_record, encode_record
+from alluvium.errors import UnsupportedFeature
+
+Path = tuple[str, ...]
+_Node = dict[str, Any]
+#: What every record begins with; we write our own.
+_VERSION: Path = ("_VERSION",)
+
+
+def others_type(schema: Any, known: Sequence[Path]) -> str | None:
+    """The schema of what the records of a manifest say beyond the known fields; None where that is nothing.
+
+    Args:
+        schema: Of the records, with its logical types.
+        known: Paths of the fields that have columns.
+    """
+    found = [
+        {"name": f"f{number}", "path": list(path), "type": kind}
+        for number, (path, kind) in enumerate(_unknown(_record_of(schema), (), set(known) | {_VERSION}))
+    ]
+    return json.dumps({"type": "record", "name": "others", "fields": found}) if found else None
+
+
+def _unknown(record: _Node, prefix: Path, known: set[Path]) -> list[tuple[Path, Any]]:
+    found: list[tuple[Path, Any]] = []
+    for field in record["fields"]:
+        path = (*prefix, field["name"])
+        if path in known:
+            continue
+        if any(one[: len(path)] == path for one in known):
+            found += _unknown(_record_of(field["type"]), path, known)
+        else:
+            found.append((path, field["type"]))
+    return found
+
+
+def _record_of(kind: Any) -> _Node:
+    """A record, or the one in a union with null."""
+    if isinstance(kind, list):
+        return next((_record_of(part) for part in kind if isinstance(part, dict)), {"fields": []})
+    return kind if isinstance(kind, dict) and "fields" in kind else {"fields": []}
+
+
+def pack(records: Sequence[Any], kind: str | None) -> tuple[pa.Array, pa.Array]:
+    """The two columns of some records.
+
+    Args:
+        records: As `read_avro` gives them.
+        kind: Their `others_type`.
+    """
+    count = len(records)
+    if kind is None:
+        return pa.nulls(count, pa.binary()), pa.nulls(count, pa.string())
+    fields = [(field["name"], tuple(field["path"])) for field in json.loads(kind)["fields"]]
+    values = [encode_record(kind, {name: _at(record, path) for name, path in fields}) for record in records]
+    return pa.array(values, pa.binary()), pa.repeat(pa.scalar(kind, pa.string()), count)
+
+
+def _at(record: Any, path: Path) -> Any:
+    for name in path:
+        record = None if record is None else record.get(name)
+    return record
+
+
+def extended(schema: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, Any]:
+    """A schema of records with the unknown fields of all of them; each may be null where not every record has it.
+
+    Raises:
+        UnsupportedFeature: Two writers mean different things by one field (`"unknown-manifest-field"`).
+    """
+    if not kinds:
+        return schema
+    found: dict[Path, Any] = {}
+    seen: dict[Path, int] = {}
+    for kind in sorted(set(kinds)):
+        for field in json.loads(kind)["fields"]:
+            path = tuple(field["path"])
+            if found.setdefault(path, field["type"]) != field["type"]:
+                raise UnsupportedFeature(
+                    f"manifests have the field {'.'.join(path)} in two types",
+                    code="unknown-manifest-field",
+                    features=(path[-1],),
+                    hint="compact the table with the engine that wrote them",
+                )
+            seen[path] = seen.get(path, 0) + 1
+    made = copy.deepcopy(dict(schema))
+    for path, kind in found.items():
+        parent: _Node = made
+        for name in path[:-1]:
+            parent = _record_of(next(f["type"] for f in parent["fields"] if f["name"] == name))
+        parent["fields"].append(_field(path[-1], kind))
+    return made
+
+
+def _field(name: str, kind: Any) -> _Node:
+    """A field that old entries lack, so that it must be able to be null."""
+    branches = kind if isinstance(kind, list) else [kind]
+    if "null" not in branches:
+        branches = ["null", *branches]
+    return {"name": name, "type": branches, **({"default": None} if branches[0] == "null" else {})}
+
+
+def unpack_into(record: _Node, data: bytes | None, kind: str | None) -> None:
+    """Puts the unknown fields where they belong."""
+    if data is None or kind is None:
+        return
+    values = decode_record(kind, data)
+    for field in json.loads(kind)["fields"]:
+        *front, name = field["path"]
+        parent = record
+        for step in front:
+            parent = parent[step]
+        parent[name] = values[field["name"]]

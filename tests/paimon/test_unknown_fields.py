@@ -1,0 +1,157 @@
+"""What manifests say that is newer than we are, or not looked at by scans, is there after a rewrite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from paimon_rows import append, open_target
+from pyarrow import orc
+
+import alluvium
+from alluvium.codecs.avro_container import format_avro, read_avro
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.manifest import read_manifest, scan_manifest
+from alluvium.paimon.manifest_write import format_index_manifest
+from alluvium.paimon.spec import INDEX_ENTRIES
+from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+SEQUENCES = {"type": "array", "items": "long"}
+RANGE = {
+    "type": "record",
+    "name": "record__X",
+    "fields": [{"name": "a", "type": "long"}, {"name": "b", "type": "bytes"}],
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    url = str(tmp_path / "t")
+    schema = pa.schema([("k", pa.int32()), ("day", pa.string())])
+    PaimonTable.create(url, schema, ["day"], options={"manifest.merge-min-count": "3"})
+    return open_store(url)
+
+
+def delta_manifest(store: Store, number: int) -> str:
+    name = json.loads(store.get(f"snapshot/snapshot-{number}"))["deltaManifestList"]
+    (line,) = read_avro(store.get(f"manifest/{name}"), name)[1]
+    return f"manifest/{line['_FILE_NAME']}"
+
+
+def extend(store: Store, path: str, *added: tuple[list[str], Any, Any]) -> None:
+    """Writes an Avro file anew, as a later writer would have: with more fields, each at its path, of a type, a value."""
+    schema, records = read_avro(store.get(path), path)
+    for (*front, name), kind, value in added:
+        parent, members = schema, records
+        for step in front:
+            parent = next(f["type"] for f in parent["fields"] if f["name"] == step)
+            members = [member[step] for member in members]
+        if all(f["name"] != name for f in parent["fields"]):
+            parent["fields"].append({"name": name, "type": ["null", kind], "default": None})
+        for member in members:
+            member[name] = value
+    store.put(path, format_avro(schema, records))
+
+
+LATER = (
+    (["_FILE", "_EMBEDDED_FILE_INDEX"], "bytes", b"index"),
+    (["_FILE", "_WRITE_COLS_SEQUENCES"], SEQUENCES, [3, 4]),
+    (["_FILE", "_VALUE_STATS", "_SUMS"], "double", 2.5),
+    (["_RANGE"], RANGE, {"a": 1, "b": b"x"}),
+)
+
+
+def entries_of(store: Store, number: int) -> list[dict[str, Any]]:
+    path = delta_manifest(store, number)
+    return read_avro(store.get(path), path)[1]
+
+
+def test_deletions_are_whole(store: Store) -> None:
+    """ "file.identifier()": partition, bucket, level, name, extra files, embedded index, external path."""
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    extend(store, delta_manifest(store, 1), *LATER)
+    append(open_target(store), [{"k": 2, "day": "a"}], Replace())
+    added = entries_of(store, 1)[0]
+    deleted, mine = entries_of(store, 2)
+    assert (deleted["_KIND"], mine["_KIND"]) == (1, 0)
+    assert deleted["_FILE"]["_EMBEDDED_FILE_INDEX"] == b"index"
+    assert deleted == {**added, "_KIND": 1}
+    assert (mine["_RANGE"], mine["_FILE"]["_WRITE_COLS_SEQUENCES"]) == (None, None)
+    assert alluvium.open(store.url).to_arrow(columns=["k"])["k"].to_pylist() == [2]
+
+
+def test_merged_manifests_are_whole(store: Store) -> None:
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    append(open_target(store), [{"k": 2, "day": "b"}])
+    extend(store, delta_manifest(store, 1), *LATER)
+    extend(store, delta_manifest(store, 2), (["_FILE", "_MORE"], "string", "x"))
+    before = [entries_of(store, number)[0] for number in (1, 2)]
+    for k in (3, 4):
+        append(open_target(store), [{"k": k, "day": "c"}])
+    (merged, _) = alluvium.open(store.url).system("manifests")["file_name"].to_pylist()
+    found = read_avro(store.get(f"manifest/{merged}"), merged)[1]
+    assert len(found) == 3
+    for was, now in zip(before, found, strict=False):
+        said = {k: v for k, v in now["_FILE"].items() if v is not None or k in was["_FILE"]}
+        said["_VALUE_STATS"] = {k: v for k, v in said["_VALUE_STATS"].items() if v is not None}
+        assert said == was["_FILE"]
+        assert now["_RANGE"] == was.get("_RANGE")
+
+
+def test_lists_of_manifests_are_whole(store: Store) -> None:
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    extend(store, f"manifest/{_list(store, 1, 'delta')}", (["_ROWS"], "long", 7))
+    append(open_target(store), [{"k": 2, "day": "a"}])
+    name = _list(store, 2, "base")
+    assert [line["_ROWS"] for line in read_avro(store.get(f"manifest/{name}"), name)[1]] == [7]
+
+
+def _list(store: Store, number: int, kind: str) -> str:
+    # Its size is not told, for it is another than when it was written.
+    said = json.loads(store.get(f"snapshot/snapshot-{number}"))
+    said = {key: value for key, value in said.items() if not key.endswith("ListSize")}
+    store.put(f"snapshot/snapshot-{number}", json.dumps(said).encode())
+    name: str = said[f"{kind}ManifestList"]
+    return name
+
+
+def test_index_manifests_are_whole(store: Store) -> None:
+    append(open_target(store), [{"k": 1, "day": "a"}, {"k": 2, "day": "b"}])
+    partitions = {e["_PARTITION"][-8:-7]: e["_PARTITION"] for e in entries_of(store, 1)}
+    rows = [{"kind": 0, "partition": value, "bucket": 0, "index_type": "GLOBAL", "file_name": f"index-{n}",
+             "file_size": 5, "row_count": 1} for n, value in enumerate(partitions.values())]  # fmt: skip
+    data = format_index_manifest(pa.Table.from_pylist(rows, schema=INDEX_ENTRIES), "null")
+    store.put("manifest/index-manifest-0", data)
+    extend(store, "manifest/index-manifest-0", (["_GLOBAL_INDEX"], RANGE, {"a": 9, "b": b"meta"}))
+    said = json.loads(store.get("snapshot/snapshot-1"))
+    store.put("snapshot/snapshot-1", json.dumps({**said, "indexManifest": "index-manifest-0"}).encode())
+    append(open_target(store), [{"k": 3, "day": "a"}], Replace(dynamic=True))
+    name = json.loads(store.get("snapshot/snapshot-2"))["indexManifest"]
+    assert name != "index-manifest-0"
+    (left,) = read_avro(store.get(f"manifest/{name}"), name)[1]
+    assert (left["_FILE_NAME"], left["_GLOBAL_INDEX"]) == ("index-1", {"a": 9, "b": b"meta"})
+
+
+def test_one_field_of_two_types(store: Store) -> None:
+    for n, kind in enumerate(("long", "string")):
+        append(open_target(store), [{"k": n, "day": "a"}])
+        extend(store, delta_manifest(store, n + 1), (["_FILE", "_X"], kind, None))
+    with pytest.raises(UnsupportedFeature) as caught:
+        append(open_target(store), [{"k": 3, "day": "a"}], Replace())
+    assert caught.value.code == "unknown-manifest-field"
+
+
+def test_orc_manifests_with_more_are_not_written_anew(store: Store) -> None:
+    table = pa.table({"_KIND": pa.array([0], pa.int8()), "_BUCKET": [0], "_FILE": [{"_FILE_NAME": "x", "_LATER": 3}]})
+    sink = pa.BufferOutputStream()
+    orc.write_table(table, sink)
+    store.put("manifest/m", sink.getvalue().to_pybytes())
+    assert scan_manifest(store, "m")["file_name"].to_pylist() == ["x"]
+    with pytest.raises(UnsupportedFeature):
+        read_manifest(store, "m")
