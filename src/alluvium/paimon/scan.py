@@ -15,10 +15,11 @@ import pyarrow.compute as pc
 from alluvium.errors import NotFound, UnsupportedFeature
 from alluvium.expr.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
+from alluvium.paimon import options as o
 from alluvium.paimon.buckets import in_bucket, wanted_hash
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
 from alluvium.paimon.features.deletion_vectors import VectorMasks, vector_masks
-from alluvium.paimon.merge import FIRST_ROW, GROUP, KIND, SEQUENCE, is_true, key_merge, merge_engine
+from alluvium.paimon.merge import FIRST_ROW, GROUP, KIND, SEQUENCE, key_merge, merge_engine
 from alluvium.paimon.partitions import Partitions, data_paths, partitions_of
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -75,7 +76,7 @@ class Selection:
 def plan_scan(snapshot: Snapshot, where: Expression | None = None) -> ScanPlan:
     """How to read the rows of a snapshot for which `where` may be true."""
     plan = _plan_branch(snapshot, where)
-    fallback = snapshot.schema.options.get("scan.fallback-branch", "").strip()
+    fallback = o.FALLBACK_BRANCH.get(snapshot.schema.options)
     if fallback and fallback != snapshot.branch:
         plan = _with_fallback(plan, snapshot, fallback, where)
     return plan
@@ -149,8 +150,8 @@ def plan_read_optimized(snapshot: Snapshot) -> ScanPlan:
     entries = visible_entries(snapshot)
     if merges_on_read(snapshot):
         options = snapshot.schema.options
-        trigger = int(options.get("num-sorted-run.compaction-trigger", "5"))
-        entries = entries.filter(pc.equal(entries["level"], int(options.get("num-levels", trigger + 1)) - 1))
+        levels = o.NUM_LEVELS.get(options) or o.NUM_SORTED_RUN_COMPACTION_TRIGGER.get(options) + 1
+        entries = entries.filter(pc.equal(entries["level"], levels - 1))
     selection = Selection(entries, partitions_of(entries, snapshot.schema), None)
     return plan_files(snapshot, selection, None, vector_masks(snapshot))
 
@@ -162,8 +163,7 @@ def merges_on_read(snapshot: Snapshot) -> bool:
         return False
     if merge_engine(schema) == FIRST_ROW:
         return False
-    vectors = is_true(schema.options, "deletion-vectors.enabled")
-    return not vectors or is_true(schema.options, "deletion-vectors.merge-on-read")
+    return not o.DELETION_VECTORS.get(schema.options) or o.DELETION_VECTORS_MERGE_ON_READ.get(schema.options)
 
 
 def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
@@ -254,7 +254,7 @@ def _about(where: Expression | None, names: Sequence[str]) -> Expression | None:
 
 
 def is_data_evolution(snapshot: Snapshot) -> bool:
-    return is_true(snapshot.schema.options, "data-evolution.enabled")
+    return o.DATA_EVOLUTION.get(snapshot.schema.options)
 
 
 def _merge_of(snapshot: Snapshot, selection: Selection) -> KeyMerge | None:
@@ -319,7 +319,7 @@ def _hidden_columns(snapshot: Snapshot, merged: bool) -> list[OutputColumn]:
         ]
         return [*hidden, OutputColumn(GROUP, t.LONG, False, FileConstant(GROUP, t.LONG))] if merged else hidden
     insert = OutputColumn(KIND, t.BYTE, False, Literal(0, t.BYTE))
-    if not is_true(snapshot.schema.options, "row-tracking.enabled", "data-evolution.enabled"):
+    if not o.tracks_rows(snapshot.schema.options):
         return [insert]
     # "`_ROW_ID` = `_FIRST_ROW_ID` + position, `_SEQUENCE_NUMBER` = file's max sequence, both overridden by columns of
     # the same name stored in compacted files (null there: fall back)".
@@ -362,11 +362,8 @@ def _patched(
 ) -> tuple[dict[int, DataField], list[DataField]]:
     """The columns that a file of a shared range supplies: those it holds, large values only from files of their own."""
     options = snapshot.schema.options
-    inline = {
-        name.strip()
-        for key in ("blob-descriptor-field", "blob-external-storage-field", "blob-view-field")
-        for name in options.get(key, "").split(",")
-    }
+    kinds = (o.BLOB_DESCRIPTOR_FIELD, o.BLOB_EXTERNAL_STORAGE_FIELD, o.BLOB_VIEW_FIELD)
+    inline = {name for option in kinds for name in option.get(options)}
     columns = []
     for f in snapshot.schema.fields:
         apart = _is_blob(f.type) and file_format != "blob" and f.name not in inline
