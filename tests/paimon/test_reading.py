@@ -14,8 +14,10 @@ import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
+from alluvium.paimon.schema import SchemaChange as C
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.travel import At
 from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
@@ -249,3 +251,52 @@ def test_changes_that_no_compaction_has_seen(tmp_path: Path) -> None:
         found = alluvium.open(str(tmp_path / f"{number}"))
         assert found.changes(0, 1, mode="delta").num_rows == 1
         assert found.to_arrow().num_rows == (0 if options else 1)
+
+
+def test_changes_between_tags_outlive_their_snapshots(readings: str) -> None:
+    """Java compares the states of two tags, whatever lies between them; other ends want every snapshot."""
+    table = HandWritten(Path(readings).parent / "t", pa.schema([("k", pa.int64()), ("v", pa.int64())]), ["k"])
+    for number in (1, 2, 3, 4):
+        table.commit([{"k": 1, "v": number}, {"k": number + 1, "v": number}])
+        table.tag(f"t{number}", number)
+    opened = alluvium.open(str(table.path))
+    expected = [("+I", 1, 3), ("+I", 3, 2), ("+I", 4, 3)]
+
+    def changes(*ends: object, mode: str = "auto") -> list[tuple[object, ...]]:
+        return sorted(tuple(row.values()) for row in opened.changes(*ends, mode=mode).to_pylist())  # type: ignore[arg-type]
+
+    assert changes("t1", "t3") == expected
+    assert changes("t1", "t3", mode="delta") == sorted([("+I", 1, 2), *expected])
+    assert changes(1, 3) == sorted([("+I", 1, 2), *expected])
+    for number in (1, 2):
+        table.expire(number)
+    assert changes("t1", "t3") == expected
+    assert changes(1, 3, mode="diff") == expected
+    with pytest.raises(NotFound) as caught:
+        changes("t1", "t3", mode="delta")
+    assert caught.value.code == "snapshot-expired"
+    # Times before the first snapshot are its beginning; a difference begins with it.
+    early, late = dt.datetime(2001, 1, 1), dt.datetime(2100, 1, 1)
+    assert changes(early, late) == [("+I", 1, 3), ("+I", 1, 4), ("+I", 4, 3), ("+I", 5, 4)]
+    assert changes(early, late, mode="diff") == [("+I", 1, 4), ("+I", 5, 4)]
+    with pytest.raises(NotFound) as none:
+        changes(early, dt.datetime(2002, 1, 1))
+    assert none.value.code == "no-snapshot-before"
+
+
+def test_travel_takes_the_options_of_today(tmp_path: Path) -> None:
+    """`tryTimeTravel`: columns are those of the snapshot, options those of the table."""
+    columns = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.int64())])
+    table = HandWritten(tmp_path / "t", columns, ["k"], **{"sequence.field": "s"})
+    table.commit([{"k": 1, "v": 1, "s": 1}])
+    altered = alluvium.PaimonTable.forPath(str(table.path))
+    altered.alter([C.set_option("scan.fallback-branch", "b"), C.rename_column("v", "w")])
+    store = open_store(str(table.path))
+    travelled = load_snapshot(store, At(snapshot_id=1)).schema
+    assert travelled.names == ("k", "v", "s")
+    assert travelled.options["scan.fallback-branch"] == "b"
+    assert load_snapshot(store).schema.names == ("k", "w", "s")
+    # What names columns names those of the snapshot.
+    altered.alter([C.rename_column("s", "t")])
+    assert load_snapshot(store, At(snapshot_id=1)).schema.options["sequence.field"] == "s"
+    assert load_snapshot(store).schema.options["sequence.field"] == "t"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from alluvium.api.paimon_range import resolve_bound
+from alluvium.api.paimon_range import named_range
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.changes import KINDS as KIND_NAMES
-from alluvium.paimon.changes import ROW_KIND, change_mode
+from alluvium.paimon.changes import ROW_KIND
 from alluvium.paimon.merge import KIND
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.source import (
@@ -125,14 +125,13 @@ def read_changes(
     """The changes between two snapshots, in the columns of `PaimonView.changes`."""
     snapshot = _snapshot(request)
     with locating(snapshot.store, None):
-        chosen = change_mode(snapshot, mode)
-        first, last = resolve_bound(snapshot, start), resolve_bound(snapshot, end)
-    if chosen != "diff":
-        view = View(CHANGES, first, last, chosen)
+        chosen = named_range(snapshot, start, end, mode)
+    if chosen.mode != "diff":
+        view = View(CHANGES, chosen.start, chosen.end, chosen.mode)
         return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice, read_source), ROW_KIND)
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
-    views = (View(DIFF_AFTER, first, last), View(DIFF_BEFORE, first, last))
+    views = [View(name, chosen.start, chosen.end) for name in (DIFF_AFTER, DIFF_BEFORE)]
     after, before = (read_rows(spark, _of(request, snapshot, view), choice, read_source) for view in views)
     schema = PaimonSource(snapshot, views[0]).schema
     return _kinds_first(_difference(after, before, schema), ROW_KIND)

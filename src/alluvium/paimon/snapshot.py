@@ -10,10 +10,11 @@ import pyarrow as pa
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
+from alluvium.paimon.schema.option_names import travelled_options
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
-from alluvium.paimon.travel import At, find_snapshot, parse_at
+from alluvium.paimon.travel import At, find_snapshot, kept_by, parse_at
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -75,7 +76,8 @@ class Snapshot:
             if number == 0:
                 self._loaded[key] = replace(self, document=None, _loaded={})
             else:
-                at = At(snapshot_id=number)
+                tag = kept_by(self.store, number, self.branch)
+                at = At(snapshot_id=number) if tag is None else At(tag=tag)
                 self._loaded[key] = load_snapshot(self.store, at, self.branch, None, self.time_zone, self.open_store)
         found = self._loaded[key]
         assert isinstance(found, Snapshot)
@@ -135,11 +137,14 @@ def load_snapshot(
         if not point.is_latest and document is not None and document.schema_id != latest.id:
             schema = load_schema(store, document.schema_id, branch)
         if schema_id is not None and schema_id != schema.id:
-            schema = load_schema(store, schema_id, branch)
+            schema = latest if schema_id == latest.id else load_schema(store, schema_id, branch)
         # A tag outlives its snapshot, so it is what names the state.
         tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
         named = {**asked, "scan.tag-name": tag} if tag else asked
-        schema = replace(schema, options={**schema.options, **asked})
+        options = latest.options
+        if schema is not latest:
+            options = travelled_options(schema.fields, schema.options, latest.fields, latest.options)
+        schema = replace(schema, options={**options, **asked})
         return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point)
 
 
