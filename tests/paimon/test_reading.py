@@ -11,6 +11,7 @@ import pytest
 from paimon_tables import HandWritten, write_readings
 
 import alluvium
+from alluvium.api.paimon_table import PaimonTable
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
@@ -289,12 +290,12 @@ def test_travel_takes_the_options_of_today(tmp_path: Path) -> None:
     columns = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.int64())])
     table = HandWritten(tmp_path / "t", columns, ["k"], **{"sequence.field": "s"})
     table.commit([{"k": 1, "v": 1, "s": 1}])
-    altered = alluvium.PaimonTable.forPath(str(table.path))
-    altered.alter([C.set_option("scan.fallback-branch", "b"), C.rename_column("v", "w")])
+    altered = PaimonTable.forPath(str(table.path))
+    altered.alter([C.set_option("ignore-delete", "true"), C.rename_column("v", "w")])
     store = open_store(str(table.path))
     travelled = load_snapshot(store, At(snapshot_id=1)).schema
     assert travelled.names == ("k", "v", "s")
-    assert travelled.options["scan.fallback-branch"] == "b"
+    assert travelled.options["ignore-delete"] == "true"
     assert load_snapshot(store).schema.names == ("k", "w", "s")
     # What names columns names those of the snapshot.
     altered.alter([C.rename_column("s", "t")])
