@@ -13,7 +13,7 @@ from alluvium.portable.data_file import Files, open_data_file
 from alluvium.storage.open import open_store
 
 NEAR = ["2262-04-11 23:47:16", "1677-09-21 00:12:44", "1969-12-31 23:59:59.999999", None]
-FAR = ["9999-12-31 00:00:00", "0001-01-01 00:00:00", "2262-04-12 00:00:00", "1677-09-20 00:00:00"]
+FAR = ["9999-12-31 00:00:00", "0001-01-01 00:00:00", "2600-04-12 00:00:00", "1677-09-20 00:00:00"]
 
 
 def written(folder: Path, texts: list[str | None]) -> Files:

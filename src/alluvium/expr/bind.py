@@ -51,7 +51,7 @@ def type_of(node: tree.Expression) -> DataType:
 
 
 #: Types that Spark lacks and shows as others.
-_SHOWN = {t.TIMESTAMP_NANOS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ}
+_SHOWN: dict[DataType, DataType] = {t.TIMESTAMP_NANOS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ}
 
 
 def comparison_type(left: DataType, right: DataType) -> DataType | None:

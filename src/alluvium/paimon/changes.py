@@ -15,14 +15,9 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon import options as o
 from alluvium.paimon.manifest import read_entries
-from alluvium.paimon.partitions import partitions_of
-from alluvium.paimon.scan import (
-    Selection,
-    is_data_evolution,
-    plan_entries,
-    plan_files,
-    visible_entries,
-)
+from alluvium.paimon.scan import plan_entries
+from alluvium.paimon.scan_parts import plan_files
+from alluvium.paimon.selection import is_data_evolution, unmerged, visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import ENTRIES, SnapshotDocument
 from alluvium.paimon.travel import At, find_snapshot, list_snapshots, list_tags, read_changelog
@@ -161,8 +156,7 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         raise UnsupportedFeature(
             "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)
         )
-    selection = Selection(entries, partitions_of(entries, snapshot.schema), None)
-    return plan_files(snapshot, selection, None, None)
+    return plan_files(snapshot, unmerged(snapshot, entries), None, None)
 
 
 def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:

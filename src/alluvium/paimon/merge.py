@@ -14,8 +14,10 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 
-#: Hidden columns of merged parts, and the constant by which files of one section are told from others.
-SEQUENCE, KIND, GROUP = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION"
+#: Hidden columns of merged parts; the constant by which files of one section are told from others; and the one that
+#: orders rows of equal sequence numbers.
+SEQUENCE, KIND, GROUP, FILE_ORDER = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION", "_FILE_ORDER"
+ROW_ID = "_ROW_ID"
 
 DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
 #: The name that a function had once.
@@ -37,12 +39,14 @@ def merge_engine(schema: TableSchema) -> str:
         ) from None
 
 
-def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
+def key_merge(schema: TableSchema, has_retracts: bool = True, has_ties: bool = False) -> KeyMerge:
     """How rows of equal keys merge in a table with a primary key.
 
     Args:
         schema: Of the table.
         has_retracts: Whether files may hold rows that take others back.
+        has_ties: Whether rows of several files may have equal sequence numbers: the file that was added last wins then,
+            with all columns.
 
     Raises:
         UnsupportedFeature: An engine or an aggregate function is not known.
@@ -52,7 +56,8 @@ def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
     engine = merge_engine(schema)
     fields = tuple(filter(None, o.SEQUENCE_FIELD.get(options)))
     descending = o.SEQUENCE_FIELD_SORT_ORDER.get(options) == "descending"
-    order = (*(SortColumn(_column(schema, name), descending) for name in fields), SortColumn(SEQUENCE))
+    given = (SortColumn(_column(schema, name), descending) for name in fields)
+    order = (*given, SortColumn(SEQUENCE), *([SortColumn(FILE_ORDER)] if has_ties else []))
     rules: tuple[MergeRule, ...] = ()
     if engine in (PARTIAL_UPDATE, AGGREGATION):
         groups = _sequence_groups(schema) if engine == PARTIAL_UPDATE else {}

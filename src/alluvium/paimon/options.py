@@ -222,11 +222,10 @@ def ensure_option_may_change(options: Mapping[str, str], key: str, value: str | 
         InvalidRequest: `"immutable-option"`, `"bucket-change"`, `"deletion-vectors-change"`, `"ignore-delete-change"`.
     """
     problem = None
-    if key in IMMUTABLE_OPTIONS:
-        # Not even to what it is: `SchemaManager.checkAlterTableOption` does not look at the value.
-        problem = ("immutable-option", f"option {key} cannot be set or removed once the table holds data")
-    elif value is not None and options.get(key) == value:
+    if value is not None and options.get(key) == value:
         return
+    if key in IMMUTABLE_OPTIONS:
+        problem = ("immutable-option", f"option {key} cannot change once the table holds data")
     elif key == BUCKET.key:
         problem = _bucket_problem(BUCKET.get(options), value)
     elif key == DELETION_VECTORS.key and value is not None and not DELETION_VECTORS_MODIFIABLE.get(options):

@@ -9,10 +9,11 @@ import pyarrow.compute as pc
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.changes import plan_changes, plan_difference
-from alluvium.paimon.merge import KIND, SEQUENCE, keep_deletes
+from alluvium.paimon.merge import KIND, ROW_ID, SEQUENCE, keep_deletes
 from alluvium.paimon.options import tracks_rows
-from alluvium.paimon.scan import ROW_ID, plan_read_optimized, plan_scan, visible_entries
+from alluvium.paimon.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.selection import visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema import types as t

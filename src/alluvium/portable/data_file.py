@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -22,6 +23,8 @@ from alluvium.storage.elsewhere import locate
 from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
 
+#: By how many microseconds a negative count of nanoseconds is later where it is read as unsigned.
+_UNSIGNED = ((1 << 64) // 1000, (1 << 64) // 1000 + 1)
 _ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/")
 
 
@@ -198,8 +201,12 @@ def _has_wrapped(nanos: pa.Array, micros: pa.Array) -> bool:
     """Whether timestamps, at any depth, are others as nanoseconds than as microseconds."""
     kind = nanos.type
     if pa.types.is_timestamp(kind):
-        whole = pc.floor_temporal(nanos, unit="microsecond").cast(micros.type)
-        return bool(pc.any(pc.not_equal(whole, micros)).as_py())
+        fine = np.asarray(pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+        coarse = np.asarray(pc.fill_null(micros.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+        # Paimon's Java counts back from the next midnight before 1970. Arrow reads that count as unsigned, which only
+        # nanoseconds wrap back from. Years 2262 to 2554 look the same, and cannot be told apart.
+        apart = coarse - fine // 1000
+        return not bool(((apart == 0) | ((fine < 0) & np.isin(apart, _UNSIGNED))).all())
     if pa.types.is_struct(kind):
         return any(_has_wrapped(*members) for members in zip(nanos.flatten(), micros.flatten(), strict=True))
     if pa.types.is_map(kind):

@@ -127,18 +127,6 @@ def test_options_follow_renamed_columns() -> None:
     assert renamed.primary_keys == ("p", "key")
 
 
-def test_what_stays_as_it_is_may_be_said_again_but_for_what_is_immutable() -> None:
-    """As Java: it does not look at the value of an immutable option."""
-    schema = table(("p", "id"), bucket="2", merge_engine="deduplicate", deletion_vectors__enabled="false")
-    for change in (C.set_option("bucket", "2"), C.set_option("deletion-vectors.enabled", "false")):
-        schema.apply([change], has_snapshots=True)
-    same = C.set_option("merge-engine", "deduplicate")
-    schema.apply([same])
-    with pytest.raises(InvalidRequest) as error:
-        schema.apply([same], has_snapshots=True)
-    assert error.value.code == "immutable-option"
-
-
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -146,7 +134,6 @@ def test_what_stays_as_it_is_may_be_said_again_but_for_what_is_immutable() -> No
         (C.remove_option("bucket"), "bucket-change"),
         (C.set_option("merge-engine", "aggregation"), "immutable-option"),
         (C.set_option("primary-key", "a"), "immutable-option"),
-        (C.set_option("rowkind.field", "a"), "immutable-option"),
         (C.set_option("deletion-vectors.enabled", "true"), "deletion-vectors-change"),
         (C.set_option("ignore-delete", "false"), "ignore-delete-change"),
         (C.drop_primary_key(), "primary-key-change"),
@@ -159,6 +146,11 @@ def test_what_data_forbids(change: SchemaChange, code: str) -> None:
     assert error.value.code == code
     if code not in ("immutable-option", "primary-key-change"):
         schema.apply([change])
+
+
+def test_an_option_may_be_set_to_what_it_is() -> None:
+    schema = table(("p", "id"), bucket="2", merge_engine="deduplicate")
+    assert schema.apply([C.set_option("merge-engine", "deduplicate")], has_snapshots=True).options == schema.options
 
 
 def test_nullability_where_the_table_allows_it() -> None:

@@ -200,7 +200,8 @@ def _parse_stamp(text: str, target: DataType) -> int:
     """Nanoseconds since 1970."""
     if _NUMBER.fullmatch(text) and target.root != _LTZ:
         # A number counts units of the type's precision.
-        return int(text) * 10 ** (9 - target.precision)
+        number: int = int(text) * 10 ** (9 - target.precision)
+        return number
     match = _STAMP.fullmatch(text)
     if match is None:
         raise failed(text, target)
