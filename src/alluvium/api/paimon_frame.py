@@ -14,7 +14,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.changes import KINDS as KIND_NAMES
 from alluvium.paimon.changes import ROW_KIND
-from alluvium.paimon.merge import KIND
+from alluvium.paimon.merge import KIND, ROW_ID, SEQUENCE
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.source import (
     AUDIT,
@@ -52,13 +52,34 @@ def read_view(
     where: str | Column | None,
     columns: Sequence[str] | None,
     system: str | None,
+    row_ids: bool = False,
 ) -> DataFrame:
-    """The table's rows, or one of its system tables; arguments as of `read_rows` and `read_system`."""
+    """The table's rows, or one of its system tables; arguments as of `read_rows` and `read_system`.
+
+    Args:
+        row_ids: Whether the rows' ids and sequence numbers are columns, too; they are where `columns` names them.
+
+    Raises:
+        InvalidRequest: The table does not track rows (`"row-tracking-disabled"`).
+    """
     if system is None:
+        snapshot = _snapshot(request)
+        own = snapshot.schema.names
+        if row_ids or _names_ids(columns, own):
+            if columns is not None and not isinstance(columns, str):
+                columns = [each for name in columns for each in (own if name == "*" else (name,))]
+            request = _of(request, snapshot, View(TRACKING))
         return read_rows(spark, request, choice, read_source, where, columns)
     frame = read_system(spark, request, choice, read_source, system)
     names = None if columns is None else resolve_columns(columns, frame.columns)
     return narrowed(frame, where, names)
+
+
+def _names_ids(columns: Sequence[str] | None, own: Sequence[str]) -> bool:
+    if columns is None or isinstance(columns, str):
+        return False
+    known = {name.lower() for name in own}
+    return any(name.upper() in (ROW_ID, SEQUENCE) and name.lower() not in known for name in columns)
 
 
 def read_rows(
