@@ -283,6 +283,10 @@ def test_changes_between_tags_outlive_their_snapshots(readings: str) -> None:
     with pytest.raises(NotFound) as none:
         changes(early, dt.datetime(2002, 1, 1))
     assert none.value.code == "no-snapshot-before"
+    nothing = HandWritten(Path(readings).parent / "nothing", pa.schema([("k", pa.int64())]), ["k"])
+    with pytest.raises(NotFound) as empty:
+        alluvium.open(str(nothing.path)).changes(early, late)
+    assert empty.value.code == "snapshot-not-found"
 
 
 def test_travel_takes_the_options_of_today(tmp_path: Path) -> None:

@@ -93,8 +93,10 @@ def _start_of(snapshot: Snapshot, point: object, mode: str) -> int:
         if error.code != "no-snapshot-before":
             raise
     # `IncrementalDeltaStartingScanner.betweenTimestamps` takes the first snapshot in; a difference begins with it.
-    first = list_snapshots(snapshot.store, snapshot.branch)[0]
-    return first if mode == "diff" else first - 1
+    numbers = list_snapshots(snapshot.store, snapshot.branch)
+    if not numbers:
+        raise _no_snapshot()
+    return numbers[0] if mode == "diff" else numbers[0] - 1
 
 
 def _end_of(snapshot: Snapshot, point: object) -> int:
