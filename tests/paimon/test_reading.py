@@ -180,7 +180,7 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
         table = HandWritten(tmp_path / root, schema, keys=("p", "k"), parted=("p",))
         table._id = first
         for value in ("old", "new"):
-            table.commit([{"k": 1, "p": partition, "v": value}])
+            table.commit([{"k": 1, "p": partition, "v": value}], time_ms=0 if partition == "x" else 1_600_000_000_000)
     for source, target in (("manifest", "manifest"), ("p=y", "p=y"), ("schema", "branch/branch-b/schema"),
                            ("snapshot", "branch/branch-b/snapshot")):  # fmt: skip
         shutil.copytree(tmp_path / "other" / source, tmp_path / "t" / target, dirs_exist_ok=True)
@@ -188,6 +188,12 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
     expected = [{"k": 1, "p": "x", "v": "new"}, {"k": 1, "p": "y", "v": "new"}]
     assert sorted(opened.to_arrow().to_pylist(), key=str) == expected
     assert opened.to_arrow(where="p = 'y'").to_pylist() == expected[1:]
+    # A branch that the table got later is behind its older states, too: the option is the table's, not the snapshot's.
+    PaimonTable.forPath(str(tmp_path / "t")).alter(
+        [C.set_option("scan.fallback-branch", "b"), C.add_column("w", "INT")]
+    )
+    travelled = alluvium.open(str(tmp_path / "t"), version=1).to_arrow().sort_by("p")
+    assert travelled.to_pylist() == [{"k": 1, "p": "x", "v": "old"}, {"k": 1, "p": "y", "v": "new"}]
 
 
 def test_sections_keep_their_numbers(tmp_path: Path) -> None:
