@@ -11,6 +11,7 @@ import pytest
 from paimon_tables import HandWritten, write_readings
 
 import alluvium
+from alluvium.api.paimon_pins import open_pinned, paimon_pins
 from alluvium.api.paimon_table import PaimonTable
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
@@ -188,6 +189,14 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
     expected = [{"k": 1, "p": "x", "v": "new"}, {"k": 1, "p": "y", "v": "new"}]
     assert sorted(opened.to_arrow().to_pylist(), key=str) == expected
     assert opened.to_arrow(where="p = 'y'").to_pylist() == expected[1:]
+    # Workers, who know snapshots by their numbers alone, see the newest of both, whatever their times.
+    source = PaimonSource(load_snapshot(open_store(str(tmp_path / "t")), options={"scan.fallback-branch": "b"}))
+    pins = {key.casefold(): value for key, value in paimon_pins(source).items()}
+    pinned = open_pinned(open_store(str(tmp_path / "t")), pins, "UTC", open_store)
+    assert pinned.snapshot.fallback_id == 12
+    assert [p.files["path"].to_pylist() for p in pinned.plan_scan(None).parts] == [
+        p.files["path"].to_pylist() for p in source.plan_scan(None).parts
+    ]
     # A branch that the table got later is behind its older states, too: the option is the table's, not the snapshot's.
     PaimonTable.forPath(str(tmp_path / "t")).alter(
         [C.set_option("scan.fallback-branch", "b"), C.add_column("w", "INT")]

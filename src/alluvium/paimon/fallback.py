@@ -19,11 +19,9 @@ from alluvium.plan.scan import ScanPlan
 
 def with_fallback(plan: ScanPlan, snapshot: Snapshot, where: Expression | None) -> ScanPlan:
     """The plan of a snapshot, and the partitions that only its fallback branch has, if it has one."""
-    branch = FALLBACK_BRANCH.get(snapshot.schema.options)
-    if not branch or branch == snapshot.branch:
+    other = fallback_state(snapshot)
+    if other is None:
         return plan
-    options = {k: v for k, v in snapshot.asked.items() if k != "branch" and not k.startswith("scan.")}
-    other = _fallback_state(snapshot, branch, options)
     other = replace(other, schema=replace(other.schema, options={**other.schema.options, FALLBACK_BRANCH.key: ""}))
     visible = visible_entries(other)
     own = set(_partition_rows(visible_entries(snapshot)).to_pylist())
@@ -32,13 +30,24 @@ def with_fallback(plan: ScanPlan, snapshot: Snapshot, where: Expression | None) 
     # Numbered behind the table's own sections: what has the same number is merged.
     behind = visible_entries(snapshot).num_rows
     extra = plan_selection(other, narrowed(other, in_sections(other, visible.filter(missing), behind), where))
-    renamed = tuple(replace(part, key=f"{branch}/{part.key}") for part in extra.parts)
+    renamed = tuple(replace(part, key=f"{other.branch}/{part.key}") for part in extra.parts)
     return replace(plan, parts=(*plan.parts, *renamed))
 
 
-def _fallback_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> Snapshot:
+def fallback_state(snapshot: Snapshot) -> Snapshot | None:
+    """The state of the fallback branch that is behind a snapshot; None: there is no such branch."""
+    branch = FALLBACK_BRANCH.get(snapshot.schema.options)
+    if not branch or branch == snapshot.branch:
+        return None
+    options = {k: v for k, v in snapshot.asked.items() if k != "branch" and not k.startswith("scan.")}
+    return snapshot.beside(branch, lambda: _load_state(snapshot, branch, options))
+
+
+def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> Snapshot:
     """The branch at the same time: ids of its snapshots are others than the table's."""
     rest = (branch, options, snapshot.time_zone, snapshot.open_store)
+    if snapshot.fallback_id is not None:
+        return load_snapshot(snapshot.store, At(snapshot_id=snapshot.fallback_id), *rest)
     if snapshot.at.is_latest or snapshot.document is None:
         return load_snapshot(snapshot.store, At(), *rest)
     time_ms = snapshot.at.timestamp_ms

@@ -33,6 +33,7 @@ class Snapshot:
         open_store: From a URL to its store, for files that lie outside the table.
         asked: The options of the call alone.
         at: The point of history that was asked for.
+        fallback_id: The snapshot of the fallback branch that goes with it; None: by the time.
     """
 
     store: Store
@@ -43,6 +44,7 @@ class Snapshot:
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
+    fallback_id: int | None = field(default=None, repr=False, compare=False)
     _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -63,6 +65,15 @@ class Snapshot:
             self._loaded[name] = compute()
         found = self._loaded[name]
         assert isinstance(found, pa.Table)
+        return found
+
+    def beside(self, name: str, load: Callable[[], Snapshot]) -> Snapshot:
+        """A state of another branch that goes with this one, read once: what is newest there may be another later."""
+        key = ("beside", name)
+        if key not in self._loaded:
+            self._loaded[key] = load()
+        found = self._loaded[key]
+        assert isinstance(found, Snapshot)
         return found
 
     def state(self, number: int) -> Snapshot:
