@@ -46,7 +46,7 @@ MERGES: dict[str, tuple[dict[str, str], Sequence[str]]] = {
     "descending": ({"sequence.field": "g", "sequence.field.sort-order": "descending"}, ANY),
     "ignore-delete": ({"ignore-delete": "true"}, ANY),
     "partial": (PARTIAL, INSERTS),
-    "partial-ignoring": ({**PARTIAL, "ignore-delete": "true"}, ANY),
+    "partial-ignoring": ({**PARTIAL, "ignore-delete": "true"}, INSERTS),
     "groups": ({**PARTIAL, "fields.g.sequence-group": "i,s", "fields.h,l.sequence-group": "d,m"}, INSERTS),
     "groups-functions": (
         {**PARTIAL, "fields.g.sequence-group": "i,b,s,t,l",
@@ -152,6 +152,8 @@ def test_only_columns_asked_are_read(spark: SparkSession, tmp_path: Path) -> Non
     ("options", "kinds", "why"),
     [
         ({**AGGREGATION, **functions(m="collect")}, INSERTS, "collect"),
+        # A key that begins with an ignored deletion begins with its values.
+        ({**PARTIAL, "ignore-delete": "true"}, ANY, "rows of partial-update that take others back"),
         ({**AGGREGATION, **functions(s="theta_sketch")}, INSERTS, "theta_sketch"),
         ({**AGGREGATION, **functions(m="max")}, INSERTS, "max"),
         ({**AGGREGATION, **functions(i="sum")}, ANY, "take others back"),
