@@ -238,7 +238,24 @@ def test_row_tracking(spark, url: str) -> None:
     alluvium.write(df, url, format="paimon", **{"row-tracking.enabled": "true"})
     alluvium.write(df.selectExpr("id + 6 as id"), url, mode="append", format="paimon")
     found = alluvium.open(url).to_arrow(columns=["id", "_ROW_ID", "_SEQUENCE_NUMBER"])
-    assert sorted(tuple(row.values()) for row in found.to_pylist()) == [(n, n, 1 + n // 6) for n in range(12)]
+    expected = [(n, n, 1 + n // 6) for n in range(12)]
+    assert sorted(tuple(row.values()) for row in found.to_pylist()) == expected
+    for lane in (None, "python"):
+        whole = alluvium.read(spark, url, lane=lane, rowIds=True)
+        assert whole.columns == ["id", "_ROW_ID", "_SEQUENCE_NUMBER"]
+        assert sorted(map(tuple, whole.collect())) == expected
+        some = alluvium.read(spark, url, lane=lane, columns=["_sequence_number", "*", "_ROW_ID"], where="_ROW_ID >= 7")
+        assert some.columns == ["_SEQUENCE_NUMBER", "id", "_ROW_ID"]
+        assert sorted(map(tuple, some.collect())) == [(2, n, n) for n in range(7, 12)]
+    assert alluvium.read(spark, url, columns=["*"]).columns == ["id"]
+
+
+def test_rows_without_ids_have_none_to_ask_for(spark, url: str) -> None:
+    alluvium.write(spark.range(6), url, format="paimon")
+    for asked in ({"rowIds": True}, {"columns": ["id", "_ROW_ID"]}):
+        with pytest.raises(InvalidRequest) as caught:
+            alluvium.read(spark, url, **asked)
+        assert caught.value.code == "row-tracking-disabled"
 
 
 def test_writing_to_a_branch_of_history_that_went_on(spark, url: str) -> None:

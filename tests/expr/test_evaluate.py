@@ -105,3 +105,49 @@ def test_a_column_that_the_rows_lack() -> None:
     with pytest.raises(InvalidRequest) as caught:
         run("i = 1", ROWS.drop_columns(["i"]))
     assert caught.value.code == "unknown-column"
+
+
+FINE = Struct((Field("ntz", t.TIMESTAMP_NTZ_NANOS), Field("ltz", t.TIMESTAMP_NANOS), Field("t", t.TIME)))
+_NANOS = [-1, 1_700_000_000_000_000_999, None]
+FINE_ROWS = pa.table(
+    {
+        "ntz": pa.array(_NANOS, pa.timestamp("ns")),
+        "ltz": pa.array(_NANOS, pa.timestamp("ns", tz="UTC")),
+        "t": pa.array([0, 45_296_789, None], pa.time32("ms")),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # As Spark, which has no nanoseconds, sees them: microseconds, cut downwards.
+        ("ntz > timestamp'2023-01-01 00:00:00'", [False, True, None]),
+        ("ntz = '2023-11-14 22:13:20'", [False, True, None]),
+        ("ntz = '1969-12-31 23:59:59.999999'", [True, False, None]),
+        ("ltz < '2000-01-01'", [True, False, None]),
+        ("ltz between timestamp'2023-11-14 22:13:20Z' and timestamp'2023-11-14 22:13:20.000001Z'", [False, True, None]),
+        ("ltz = ntz", [True, True, None]),
+        ("ntz in ('2023-11-14 22:13:20', '2000-01-01')", [False, True, None]),
+        ("t = '12:34:56.789'", [False, True, None]),
+        ("t < '12:00'", [True, False, None]),
+        ("t in ('00:00:00', '1:2:3')", [True, False, None]),
+        ("t is null", [False, False, True]),
+    ],
+)
+def test_times_that_spark_has_no_type_for(text: str, expected: list[bool | None]) -> None:
+    assert evaluate(parse_predicate(text, FINE), FINE_ROWS).to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("t = 5", "t > '12:30:00'"), ("t = date'2020-01-01'", "t > '12:30:00'"), ("t > '25:00'", ""),
+        ("t > 'noon'", ""), ("ntz = true", "AS timestamp_ntz)"), ("ltz = 1.5", "AS timestamp)"),
+    ],
+)  # fmt: skip
+def test_hints_name_what_there_is(text: str, said: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        evaluate(parse_predicate(text, FINE), FINE_ROWS)
+    assert said in (caught.value.hint or "")
+    assert "nanos" not in (caught.value.hint or "")

@@ -43,7 +43,28 @@ SCENARIOS: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
          "fields.c.aggregate-function": "first_non_null_value", "fields.d.aggregate-function": "product"},
         INSERTS,
     ),
+    "firsts-removing": (
+        {**AGGREGATION, "fields.default-aggregate-function": "first_value", "fields.c.aggregate-function": "max",
+         "fields.b.aggregate-function": "first_non_null_value", "fields.d.aggregate-function": "first_non_null_value",
+         "aggregation.remove-record-on-delete": "true"},
+        ANY,
+    ),
+    "groups-firsts-removing": (
+        {**GROUPS, "fields.a.aggregate-function": "first_value", "fields.b.aggregate-function": "first_non_null_value",
+         "fields.a.ignore-retract": "true", "fields.b.ignore-retract": "true",
+         "partial-update.remove-record-on-sequence-group": "gb"},
+        ANY,
+    ),
 }  # fmt: skip
+#: Options that are set after the rows were written: `ignore-delete` then is a matter of reading alone.
+LATER: dict[str, dict[str, str]] = {
+    "deduplicate": {}, "partial-update": {}, "aggregation": {"fields.default-aggregate-function": "last_non_null_value",
+                                                           "fields.a.aggregate-function": "sum"},
+    "groups": {**GROUPS, "fields.a.aggregate-function": "sum"},
+    "groups-first": {**GROUPS, "fields.a.aggregate-function": "first_value", "fields.b.aggregate-function": "first_non_null_value"},
+}  # fmt: skip
+#: Numbers that leave their type: Java's wrap.
+LARGE = {"i": ("INT", 2**31 - 5), "l": ("BIGINT", 2**63 - 5), "y": ("TINYINT", 120), "h": ("SMALLINT", 32_760)}
 
 
 def some_rows(seed: int) -> list[list[Any]]:
@@ -58,14 +79,49 @@ def some_rows(seed: int) -> list[list[Any]]:
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_merges_are_those_of_java(name: str, tmp_path: Path) -> None:
     options, kinds = SCENARIOS[name]
+    ensure_alike(tmp_path, options, kinds)
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_deletions_that_are_ignored_later(name: str, tmp_path: Path) -> None:
+    options = {"merge-engine": name, **LATER[name]}
+    change = {"action": "setOption", "key": "ignore-delete", "value": "true"}
+    ensure_alike(tmp_path, options, ANY, {"alter": [change]})
+
+
+def test_whole_numbers_wrap(tmp_path: Path) -> None:
     table, out = tmp_path / "db.db" / "t", tmp_path / "rows.parquet"
+    fields = [{"name": "k", "type": "INT NOT NULL"}]
+    settings = {"bucket": "1", "write-only": "true", **AGGREGATION}
+    for function in ("sum", "product"):
+        for name, (kind, _) in LARGE.items():
+            fields.append({"name": f"{function}_{name}", "type": kind})
+            settings[f"fields.{function}_{name}.aggregate-function"] = function
+    create = {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": settings}
+    row = [1, *[value for _ in range(2) for _, value in LARGE.values()]]
+    steps: list[dict[str, Any]] = [{"create": create}, *[{"write": {"rows": [row]}}] * 3]
+    paimon(tmp_path, {"table": str(table), "steps": [*steps, {"read": {"out": str(out)}}]})
+    ours = alluvium.open(str(table)).to_arrow()
+    assert difference(pq.ParquetFile(out).read(), ours) is None
+    assert ours["sum_i"].to_pylist() == [3 * (2**31 - 5) - 2**32]
+
+
+def one_a_key(rows: list[list[Any]]) -> list[list[Any]]:
+    """Rows that no writer merges, which would refuse what only readers ignore."""
+    return list({row[0]: row for row in rows}.values())
+
+
+def ensure_alike(root: Path, options: dict[str, str], kinds: tuple[str, ...], *later: dict[str, Any]) -> None:
+    """Java reads the rows that it wrote in several commits as we do."""
+    table, out = root / "db.db" / "t", root / "rows.parquet"
     fields = [{"name": "k", "type": "INT NOT NULL"}, *({"name": n, "type": kind} for n, kind in COLUMNS.items())]
     settings = {"bucket": "1", "write-only": "true", **options}
     create = {"fields": fields, "partitionKeys": [], "primaryKeys": ["k"], "options": settings}
     steps: list[dict[str, Any]] = [{"create": create}]
     for commit in range(6):
         pick = random.Random(commit)
-        steps.append({"write": {"rows": some_rows(commit), "kinds": [pick.choice(kinds) for _ in range(4)]}})
-    steps.append({"read": {"out": str(out)}})
-    paimon(tmp_path, {"table": str(table), "steps": steps})
+        rows = one_a_key(some_rows(commit)) if later else some_rows(commit)
+        steps.append({"write": {"rows": rows, "kinds": [pick.choice(kinds) for _ in rows]}})
+    steps += [*later, {"read": {"out": str(out)}}]
+    paimon(root, {"table": str(table), "steps": steps})
     assert difference(pq.ParquetFile(out).read(), alluvium.open(str(table)).to_arrow()) is None

@@ -11,11 +11,15 @@ import pytest
 from paimon_tables import HandWritten, write_readings
 
 import alluvium
+from alluvium.api.paimon_pins import open_pinned, paimon_pins
+from alluvium.api.paimon_table import PaimonTable
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
+from alluvium.paimon.schema import SchemaChange as C
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.travel import At
 from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 
@@ -177,7 +181,7 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
         table = HandWritten(tmp_path / root, schema, keys=("p", "k"), parted=("p",))
         table._id = first
         for value in ("old", "new"):
-            table.commit([{"k": 1, "p": partition, "v": value}])
+            table.commit([{"k": 1, "p": partition, "v": value}], time_ms=0 if partition == "x" else 1_600_000_000_000)
     for source, target in (("manifest", "manifest"), ("p=y", "p=y"), ("schema", "branch/branch-b/schema"),
                            ("snapshot", "branch/branch-b/snapshot")):  # fmt: skip
         shutil.copytree(tmp_path / "other" / source, tmp_path / "t" / target, dirs_exist_ok=True)
@@ -185,6 +189,20 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
     expected = [{"k": 1, "p": "x", "v": "new"}, {"k": 1, "p": "y", "v": "new"}]
     assert sorted(opened.to_arrow().to_pylist(), key=str) == expected
     assert opened.to_arrow(where="p = 'y'").to_pylist() == expected[1:]
+    # Workers, who know snapshots by their numbers alone, see the newest of both, whatever their times.
+    source = PaimonSource(load_snapshot(open_store(str(tmp_path / "t")), options={"scan.fallback-branch": "b"}))
+    pins = {key.casefold(): value for key, value in paimon_pins(source).items()}
+    pinned = open_pinned(open_store(str(tmp_path / "t")), pins, "UTC", open_store)
+    assert pinned.snapshot.fallback_id == 12
+    assert [p.files["path"].to_pylist() for p in pinned.plan_scan(None).parts] == [
+        p.files["path"].to_pylist() for p in source.plan_scan(None).parts
+    ]
+    # A branch that the table got later is behind its older states, too: the option is the table's, not the snapshot's.
+    PaimonTable.forPath(str(tmp_path / "t")).alter(
+        [C.set_option("scan.fallback-branch", "b"), C.add_column("w", "INT")]
+    )
+    travelled = alluvium.open(str(tmp_path / "t"), version=1).to_arrow().sort_by("p")
+    assert travelled.to_pylist() == [{"k": 1, "p": "x", "v": "old"}, {"k": 1, "p": "y", "v": "new"}]
 
 
 def test_sections_keep_their_numbers(tmp_path: Path) -> None:
@@ -249,3 +267,56 @@ def test_changes_that_no_compaction_has_seen(tmp_path: Path) -> None:
         found = alluvium.open(str(tmp_path / f"{number}"))
         assert found.changes(0, 1, mode="delta").num_rows == 1
         assert found.to_arrow().num_rows == (0 if options else 1)
+
+
+def test_changes_between_tags_outlive_their_snapshots(readings: str) -> None:
+    """Java compares the states of two tags, whatever lies between them; other ends want every snapshot."""
+    table = HandWritten(Path(readings).parent / "t", pa.schema([("k", pa.int64()), ("v", pa.int64())]), ["k"])
+    for number in (1, 2, 3, 4):
+        table.commit([{"k": 1, "v": number}, {"k": number + 1, "v": number}])
+        table.tag(f"t{number}", number)
+    opened = alluvium.open(str(table.path))
+    expected = [("+I", 1, 3), ("+I", 3, 2), ("+I", 4, 3)]
+
+    def changes(*ends: object, mode: str = "auto") -> list[tuple[object, ...]]:
+        return sorted(tuple(row.values()) for row in opened.changes(*ends, mode=mode).to_pylist())  # type: ignore[arg-type]
+
+    assert changes("t1", "t3") == expected
+    assert changes("t1", "t3", mode="delta") == sorted([("+I", 1, 2), *expected])
+    assert changes(1, 3) == sorted([("+I", 1, 2), *expected])
+    for number in (1, 2):
+        table.expire(number)
+    assert changes("t1", "t3") == expected
+    assert changes(1, 3, mode="diff") == expected
+    with pytest.raises(NotFound) as caught:
+        changes("t1", "t3", mode="delta")
+    assert caught.value.code == "snapshot-expired"
+    # Times before the first snapshot are its beginning; a difference begins with it.
+    early, late = dt.datetime(2001, 1, 1), dt.datetime(2100, 1, 1)
+    assert changes(early, late) == [("+I", 1, 3), ("+I", 1, 4), ("+I", 4, 3), ("+I", 5, 4)]
+    assert changes(early, late, mode="diff") == [("+I", 1, 4), ("+I", 5, 4)]
+    with pytest.raises(NotFound) as none:
+        changes(early, dt.datetime(2002, 1, 1))
+    assert none.value.code == "no-snapshot-before"
+    nothing = HandWritten(Path(readings).parent / "nothing", pa.schema([("k", pa.int64())]), ["k"])
+    with pytest.raises(NotFound) as empty:
+        alluvium.open(str(nothing.path)).changes(early, late)
+    assert empty.value.code == "snapshot-not-found"
+
+
+def test_travel_takes_the_options_of_today(tmp_path: Path) -> None:
+    """`tryTimeTravel`: columns are those of the snapshot, options those of the table."""
+    columns = pa.schema([("k", pa.int64()), ("v", pa.int64()), ("s", pa.int64())])
+    table = HandWritten(tmp_path / "t", columns, ["k"], **{"sequence.field": "s"})
+    table.commit([{"k": 1, "v": 1, "s": 1}])
+    altered = PaimonTable.forPath(str(table.path))
+    altered.alter([C.set_option("ignore-delete", "true"), C.rename_column("v", "w")])
+    store = open_store(str(table.path))
+    travelled = load_snapshot(store, At(snapshot_id=1)).schema
+    assert travelled.names == ("k", "v", "s")
+    assert travelled.options["ignore-delete"] == "true"
+    assert load_snapshot(store).schema.names == ("k", "w", "s")
+    # What names columns names those of the snapshot.
+    altered.alter([C.rename_column("s", "t")])
+    assert load_snapshot(store, At(snapshot_id=1)).schema.options["sequence.field"] == "s"
+    assert load_snapshot(store).schema.options["sequence.field"] == "t"

@@ -151,6 +151,69 @@ def test_a_single_row_is_seen_by_no_function() -> None:
     assert merged([{"k": 1, "s": 5}, {"k": 1, "s": 5, "kind": DELETE}], removing) == []
 
 
+@pytest.mark.parametrize("engine", ["aggregation", "partial-update"])
+def test_a_removed_row_leaves_its_values_and_what_first_values_know(engine: str) -> None:
+    """Java puts the deleted row's values into the row, past the functions, which know as before whether they began."""
+    rules = (rule("f", "first_value", "ga"), rule("n", "first_non_null_value", "ga"), rule("ga", "last", "ga"))
+    merge = partial(*rules, removing_groups=("ga",))
+    if engine == "aggregation":
+        merge = aggregation(rule("f", "first_value"), rule("n", "first_non_null_value"), removes_on_delete=True)
+    kinds = {"f": pa.int64(), "n": pa.int64(), "ga": pa.int64()}
+
+    def row(value: int | None, kind: int = INSERT) -> dict[str, Any]:
+        return {"k": 1, "f": value, "n": value, "ga": 1, "kind": kind}
+
+    def values(*rows: dict[str, Any]) -> list[Any]:
+        return [r[1:3] for r in merged(list(rows), merge, kinds)]
+
+    assert values(row(10), row(10, DELETE), row(30)) == [(10, 10)]
+    assert values(row(10, DELETE), row(30)) == [(30, 30)]
+    assert values(row(10), row(20, DELETE), row(30)) == [(20, 20)]
+    assert values(row(10, DELETE), row(None)) == [(None, 10)]
+    assert values(row(None), row(20, DELETE), row(None), row(40)) == [(20, 40)]
+
+
+def test_older_rows_of_a_group_come_first() -> None:
+    """`aggReversed` exchanges the arguments of `agg`, which knows only whether it was called before."""
+    merge = partial(rule("f", "first_value", "ga"), rule("n", "first_non_null_value", "ga"), rule("ga", "last", "ga"))
+    rows = [{"k": 1, "f": 1, "n": 1, "ga": 5}, {"k": 1, "f": 2, "n": 2, "ga": 4}]
+    assert merged(rows, merge) == [(1, 2, 2, 5)]
+    # A key that begins with a row taken back has values that no function saw: they stay for the first older row.
+    rows = [
+        {"k": 1, "f": 1, "n": 1, "ga": 5, "kind": DELETE},
+        {"k": 1, "f": 2, "n": 2, "ga": 4},
+        {"k": 1, "f": 3, "n": 3, "ga": 3},
+    ]
+    ignoring = replace(merge, ignores_delete=True)
+    assert merged(rows[:2], ignoring) == [(1, 1, 1, 5)]
+    assert merged(rows, ignoring) == [(1, 3, 3, 5)]
+
+
+@pytest.mark.parametrize("function", ["max", "bool_or", "listagg", "first_value", "primary-key", "rbm32"])
+def test_what_cannot_take_back_is_not_asked_to(function: str) -> None:
+    """A row that is taken back in one group is no matter of another, whose sequence it leaves null."""
+    kind = {"bool_or": pa.bool_(), "rbm32": pa.binary()}.get(function, pa.string())
+    value = {"bool_or": True, "rbm32": BitMap([1]).serialize()}.get(function, "x")
+    rules = (rule("v", function, "ga"), rule("ga", "last", "ga"), rule("w", "last", "h"), rule("h", "last", "h"))
+    rows = [
+        {"k": 1, "v": value, "ga": 1, "w": 1, "h": 1},
+        {"k": 1, "v": value, "ga": None, "w": 1, "h": 2, "kind": DELETE},
+    ]
+    assert merged(rows, partial(*rules), {"v": kind}) == [(1, value, 1, None, 2)]
+
+
+def test_an_ignored_deletion_leaves_its_values_where_updates_are_partial() -> None:
+    rows = [
+        {"k": 1, "a": 1, "b": 1, "kind": DELETE},
+        {"k": 1, "a": None, "b": 2},
+        {"k": 1, "a": 9, "b": 9, "kind": DELETE},
+    ]
+    merge = partial(rule("a", "last_non_null"), rule("b", "last_non_null"), ignores_delete=True)
+    assert merged(rows, merge) == [(1, 1, 2)]
+    assert merged([rows[0], rows[2]], merge) == []
+    assert merged(rows, replace(MERGE, ignores_delete=True)) == [(1, None, 2)]
+
+
 def test_whole_numbers_wrap_and_decimals_are_exact() -> None:
     rows = [{"k": 1, "i": 2**31 - 1, "d": Decimal("0.10")}, {"k": 1, "i": 1, "d": Decimal("0.20")}]
     kinds = {"i": pa.int32(), "d": pa.decimal128(20, 2)}

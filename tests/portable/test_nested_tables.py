@@ -40,6 +40,20 @@ def test_no_more_rows_than_the_limit() -> None:
     assert add([row(1), row(2), row(3)], [row(4)]) == [row(1), row(2), row(3)]
 
 
+def test_a_limit_counts_keys_where_newer_options_are_set() -> None:
+    """Java 1.4 leaves a full table as it is, updates of its keys included; the Java of these options does not."""
+    full, update = [row(1, "a", 1), row(2, "b", 1)], [row(3, "c", 9), row(1, "new", 9), None, row(4, "d", 9)]
+    plain, _ = nested_update({"nested-key": "x", "count-limit": "2"}, KIND)
+    assert plain(full, update) == full
+    for newer in ({"nested-sequence-field": "z"}, {"nested-key-null-strategy": "ignore"}):
+        add, _ = nested_update({"nested-key": "x", "count-limit": "2", **newer}, KIND)
+        assert add(full, update) == [row(1, "new", 9), row(2, "b", 1)]
+        assert add([row(1, "a", 1)], update) == [row(1, "new", 9), row(3, "c", 9)]
+        assert add(None, update) == [row(3, "c", 9), row(1, "new", 9)]
+        # What has more rows than the limit keeps them.
+        assert add([*full, row(5, "e", 1)], [row(5, "f", 2), row(6, "g", 2)]) == [*full, row(5, "f", 2)]
+
+
 def test_an_older_row_of_a_key_stays_out() -> None:
     add, _ = nested_update({"nested-key": "x", "nested-sequence-field": "z,y"}, KIND)
     assert add([row(1, "new", 5)], [row(1, "old", 4)]) == [row(1, "new", 5)]

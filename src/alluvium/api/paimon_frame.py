@@ -8,13 +8,13 @@ from dataclasses import replace
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.functions import expr
 
-from alluvium.api.paimon_range import resolve_bound
+from alluvium.api.paimon_range import named_range
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.changes import KINDS as KIND_NAMES
-from alluvium.paimon.changes import ROW_KIND, change_mode
-from alluvium.paimon.merge import KIND
+from alluvium.paimon.changes import ROW_KIND
+from alluvium.paimon.merge import KIND, ROW_ID, SEQUENCE
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.source import (
     AUDIT,
@@ -52,13 +52,34 @@ def read_view(
     where: str | Column | None,
     columns: Sequence[str] | None,
     system: str | None,
+    row_ids: bool = False,
 ) -> DataFrame:
-    """The table's rows, or one of its system tables; arguments as of `read_rows` and `read_system`."""
+    """The table's rows, or one of its system tables; arguments as of `read_rows` and `read_system`.
+
+    Args:
+        row_ids: Whether the rows' ids and sequence numbers are columns, too; they are where `columns` names them.
+
+    Raises:
+        InvalidRequest: The table does not track rows (`"row-tracking-disabled"`).
+    """
     if system is None:
+        snapshot = _snapshot(request)
+        own = snapshot.schema.names
+        if row_ids or _names_ids(columns, own):
+            if columns is not None and not isinstance(columns, str):
+                columns = [each for name in columns for each in (own if name == "*" else (name,))]
+            request = _of(request, snapshot, View(TRACKING))
         return read_rows(spark, request, choice, read_source, where, columns)
     frame = read_system(spark, request, choice, read_source, system)
     names = None if columns is None else resolve_columns(columns, frame.columns)
     return narrowed(frame, where, names)
+
+
+def _names_ids(columns: Sequence[str] | None, own: Sequence[str]) -> bool:
+    if columns is None or isinstance(columns, str):
+        return False
+    known = {name.lower() for name in own}
+    return any(name.upper() in (ROW_ID, SEQUENCE) and name.lower() not in known for name in columns)
 
 
 def read_rows(
@@ -125,14 +146,13 @@ def read_changes(
     """The changes between two snapshots, in the columns of `PaimonView.changes`."""
     snapshot = _snapshot(request)
     with locating(snapshot.store, None):
-        chosen = change_mode(snapshot, mode)
-        first, last = resolve_bound(snapshot, start), resolve_bound(snapshot, end)
-    if chosen != "diff":
-        view = View(CHANGES, first, last, chosen)
+        chosen = named_range(snapshot, start, end, mode)
+    if chosen.mode != "diff":
+        view = View(CHANGES, chosen.start, chosen.end, chosen.mode)
         return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice, read_source), ROW_KIND)
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
-    views = (View(DIFF_AFTER, first, last), View(DIFF_BEFORE, first, last))
+    views = [View(name, chosen.start, chosen.end) for name in (DIFF_AFTER, DIFF_BEFORE)]
     after, before = (read_rows(spark, _of(request, snapshot, view), choice, read_source) for view in views)
     schema = PaimonSource(snapshot, views[0]).schema
     return _kinds_first(_difference(after, before, schema), ROW_KIND)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import msgspec
 
+from alluvium.paimon.fallback import fallback_state
 from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.source import PaimonSource, View
@@ -24,6 +25,7 @@ class _Pin(msgspec.Struct, frozen=True):
     options: dict[str, str]
     tag: str | None = None
     view: tuple[str, int, int, str] = ("rows", 0, 0, "")
+    fallback_id: int | None = None
 
 
 def paimon_pins(source: PaimonSource) -> dict[str, str]:
@@ -32,7 +34,10 @@ def paimon_pins(source: PaimonSource) -> dict[str, str]:
     kept = ("scan.fallback-branch",)
     options = {k: v for k, v in snapshot.asked.items() if not k.startswith("scan.") or k in kept}
     tag = snapshot.asked.get("scan.tag-name")
-    pin = _Pin(snapshot.branch, snapshot.version, snapshot.schema.id, options, tag, astuple(source.view))
+    # Workers know the snapshot alone, not that it was the newest, with which the newest of the other branch goes.
+    fallback = fallback_state(snapshot)
+    fallback_id = None if fallback is None else fallback.version
+    pin = _Pin(snapshot.branch, snapshot.version, snapshot.schema.id, options, tag, astuple(source.view), fallback_id)
     return {_PIN: msgspec.json.encode(pin).decode()}
 
 
@@ -48,4 +53,4 @@ def open_pinned(
     pin = msgspec.json.decode(text, type=_Pin)
     at = At(tag=pin.tag) if pin.tag else At(snapshot_id=pin.snapshot_id)
     snapshot = load_snapshot(store, at, pin.branch, pin.options, time_zone, open_any, pin.schema_id)
-    return PaimonSource(snapshot, View(*pin.view))
+    return PaimonSource(replace(snapshot, fallback_id=pin.fallback_id), View(*pin.view))

@@ -1,24 +1,19 @@
-"""The ends of a range of a Paimon table's snapshots."""
+"""The ends of a range of a Paimon table's snapshots, as callers name them."""
 
 from __future__ import annotations
 
 import datetime as dt
 
 from alluvium.api.options import parse_timestamp_ms
-from alluvium.paimon.changes import resolve_end
-from alluvium.paimon.snapshot import Snapshot, load_snapshot
+from alluvium.paimon.changes import ChangeRange, resolve_range
+from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.travel import At
 
 
-def resolve_bound(snapshot: Snapshot, point: object) -> int:
-    """The snapshot that an end of a range names: an id, a tag, a time; None: the one that was opened.
+def named_range(snapshot: Snapshot, start: object, end: object, mode: str) -> ChangeRange:
+    """See `resolve_range`; ends may be dates and times as well."""
+    return resolve_range(snapshot, _point(start), _point(end), mode)
 
-    Raises:
-        NotFound: There is nothing there.
-    """
-    if isinstance(point, (dt.datetime, dt.date)):
-        at = At(timestamp_ms=parse_timestamp_ms(point))
-        found = load_snapshot(snapshot.store, at, snapshot.branch).version
-        assert found is not None
-        return found
-    return resolve_end(snapshot, point)
+
+def _point(named: object) -> object:
+    return At(timestamp_ms=parse_timestamp_ms(named)) if isinstance(named, (dt.datetime, dt.date)) else named

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.history_view import History
-from alluvium.api.paimon_range import resolve_bound
+from alluvium.api.paimon_range import named_range
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variant_text import show_variants
 from alluvium.errors import InvalidRequest
@@ -19,7 +19,7 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression
 from alluvium.paimon.changes import (
     ROW_KIND,
-    change_mode,
+    ChangeRange,
     difference,
     kind_names,
     plan_changes,
@@ -167,11 +167,12 @@ class PaimonView:
         """What came after snapshot `start` up to `end`, both snapshot ids, tags or times.
 
         Args:
-            start: Exclusive; 0 is before the first snapshot.
+            start: Exclusive; 0 is before the first snapshot, and so is a time before it.
             end: Inclusive; None: this view's snapshot.
             mode: `"delta"`: rows of the data files that appends added; `"changelog"`: rows of changelog files;
                 `"diff"`: rows that are other at the end than at the start; `"auto"`: `changelog` where the table's
-                `changelog-producer` writes one, else `delta`. As `incremental-between-scan-mode`.
+                `changelog-producer` writes one, else `delta`; between two tags of a table with a primary key `diff`,
+                as what lies between may have expired. As `incremental-between-scan-mode`.
             columns: Names of columns, without the first; None: the table's.
             where: Only changes for which this is true.
 
@@ -185,11 +186,10 @@ class PaimonView:
         predicate = self._parse(where)
         names = self._expand(columns) or list(self.schema.names)
         with locating(self._snapshot.store, None):
-            chosen = change_mode(self._snapshot, mode)
-            first, last = resolve_bound(self._snapshot, start), resolve_bound(self._snapshot, end)
-            if chosen == "diff":
-                return self._difference(first, last, names, predicate)
-            plan = plan_changes(self._snapshot, first, last, chosen)
+            chosen = named_range(self._snapshot, start, end, mode)
+            if chosen.mode == "diff":
+                return self._difference(chosen, names, predicate)
+            plan = plan_changes(self._snapshot, chosen.start, chosen.end, chosen.mode)
             return _kinds_first(self._read(plan, [KIND, *names], predicate).read_all(), ROW_KIND)
 
     def system(self, name: str) -> pa.Table:
@@ -227,11 +227,11 @@ class PaimonView:
     def __repr__(self) -> str:
         return f"PaimonView({self.url!r}, format='paimon', version={self.version})"
 
-    def _difference(self, first: int, last: int, names: list[str], where: Expression | None) -> pa.Table:
+    def _difference(self, chosen: ChangeRange, names: list[str], where: Expression | None) -> pa.Table:
         if not self.primary_keys:
             raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
         wanted = [KIND, *self.schema.names]
-        plans = plan_difference(self._snapshot, *(self._snapshot.state(number) for number in (first, last)))
+        plans = plan_difference(self._snapshot, *map(self._snapshot.state, (chosen.start, chosen.end)))
         before, after = (self._read(plan, wanted, where).read_all() for plan in plans)
         return _kinds_first(difference(before, after).select([KIND, *names]), ROW_KIND)
 

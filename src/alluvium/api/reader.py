@@ -88,7 +88,8 @@ def read(
         table_options: Of Paimon: dynamic table options, or `options={...}`.
         system: Of Paimon: a system table instead of the rows, as `PaimonView.system` has it.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; `readChangeFeed` with `startingVersion` and the
-            like (see `changes`); `rowIds=True`, for two columns more: `_row_id` and `_row_commit_version`.
+            like (see `changes`); `rowIds=True`, for two columns more: `_row_id` and `_row_commit_version`, or of Paimon
+            `_ROW_ID` and `_SEQUENCE_NUMBER`, which `columns` may name, too.
 
     Raises:
         NotFound: There is no table, or not that version.
@@ -114,7 +115,8 @@ def read(
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
         found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
         request, choice = _paimon_request(spark, found, lane, choice, storage_options)
-        return read_view(spark, request, choice, _read_source, where, columns, system)
+        row_ids = parse_flag(parsed.get("rowIds"), "rowIds")
+        return read_view(spark, request, choice, _read_source, where, columns, system, row_ids)
     ensure_no_paimon(store, tag, branch, table_options, system)
     snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
     if choice.lane == "connect":

@@ -50,8 +50,15 @@ def type_of(node: tree.Expression) -> DataType:
     return t.BOOLEAN
 
 
+#: Types that Spark lacks and shows as others.
+_SHOWN: dict[DataType, DataType] = {t.TIMESTAMP_NANOS: t.TIMESTAMP, t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ}
+
+
 def comparison_type(left: DataType, right: DataType) -> DataType | None:
     """The type in which Spark compares values of two types; None where it refuses, or where we do not know."""
+    if left == right:
+        return left
+    left, right = _SHOWN.get(left, left), _SHOWN.get(right, right)
     if left == right:
         return left
     if t.VOID in (left, right):
@@ -62,7 +69,7 @@ def comparison_type(left: DataType, right: DataType) -> DataType | None:
             return t.LONG
         if other in t.FLOATING or isinstance(other, Decimal):
             return t.DOUBLE
-        return other if other in (*_TIMES, t.BOOLEAN, t.BINARY) else None
+        return other if other in (*_TIMES, t.TIME, t.BOOLEAN, t.BINARY) else None
     if left in _TIMES and right in _TIMES:
         return max(left, right, key=_TIMES.index)
     return wider_number(left, right)
@@ -107,7 +114,7 @@ class Binder:
             raise InvalidRequest(
                 f"cannot compare {format_sql(left)} ({a}) with {format_sql(right)} ({b})",
                 code="invalid-predicate",
-                hint=f"cast one side: CAST(... AS {a})",
+                hint=_cast_hint(a, b),
             )
         return common
 
@@ -271,6 +278,13 @@ def number_literal(text: str) -> tree.Literal:
             f"{text} has more than 38 digits", code="invalid-predicate", hint="write it as a double: 1e40"
         )
     return tree.Literal(value, Decimal(precision, scale))
+
+
+def _cast_hint(a: DataType, b: DataType) -> str:
+    """What to cast to; there is no name for times of day, which compare with texts."""
+    if t.TIME in (a, b):
+        return "compare a time of day with a text: t > '12:30:00'"
+    return f"cast one side: CAST(... AS {_SHOWN.get(a, a)})"
 
 
 def _has_place(literal: tree.Literal, target: DataType) -> bool:

@@ -146,6 +146,11 @@ def _native_time_cast(datum: Datum, source: DataType, target: DataType, zone: dt
         return instant(datum, zone)
     if source == t.TIMESTAMP and target == t.TIMESTAMP_NTZ:
         return local_time(datum, zone)
+    if source in (t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
+        coarse = t.TIMESTAMP if source == t.TIMESTAMP_NANOS else t.TIMESTAMP_NTZ
+        # Downwards; Arrow's own cast would go towards 1970.
+        floored = pc.floor_temporal(datum, unit="microsecond")
+        return cast_datum(pc.cast(floored, to_arrow(coarse)), coarse, target, zone)
     if source == t.TIMESTAMP and target == t.DATE:
         return pc.cast(local_time(datum, zone), arrow)
     return None

@@ -25,6 +25,7 @@ MIN_INTEGRAL: dict[DataType, int] = {t.BYTE: -(2**7), t.SHORT: -(2**15), t.INTEG
 
 # Spark's `stringToDate`: one or two digits of month and day; anything after a blank or T is ignored.
 _DATE = re.compile(r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$", re.DOTALL)
+_CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _TIMESTAMP = re.compile(
     r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
     r"(?:[ T](?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?\s*(\S.*)?)?)?)?$"
@@ -284,6 +285,18 @@ def _to_timestamp_ntz(value: object, target: DataType, zone: dt.tzinfo, engine: 
     raise NotUnderstood("cast to timestamp_ntz")
 
 
+def _to_time(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> dt.time:
+    """A time of day, to the millisecond as Paimon keeps it."""
+    match = _CLOCK.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
+        raise cannot_cast(value, target)
+    hour, minute, second, fraction = match.groups()
+    try:
+        return dt.time(int(hour), int(minute), int(second or 0), int((fraction or "0").ljust(6, "0")[:6]))
+    except ValueError:
+        raise cannot_cast(value, target) from None
+
+
 _CASTS: dict[DataType, Callable[[object, DataType, dt.tzinfo, bool], object]] = {
     **dict.fromkeys(t.INTEGRAL, _to_integral),
     **dict.fromkeys(t.FLOATING, _to_floating),
@@ -293,6 +306,7 @@ _CASTS: dict[DataType, Callable[[object, DataType, dt.tzinfo, bool], object]] = 
     t.DATE: _to_date,
     t.TIMESTAMP: _to_timestamp,
     t.TIMESTAMP_NTZ: _to_timestamp_ntz,
+    t.TIME: _to_time,
 }
 
 _SUFFIX: dict[DataType, str] = {t.BYTE: "Y", t.SHORT: "S", t.INTEGER: "", t.LONG: "L"}

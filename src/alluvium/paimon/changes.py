@@ -6,25 +6,21 @@ Specification: `incremental-between`, `incremental-between-scan-mode`; "a exclus
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
+from alluvium.paimon import options as o
 from alluvium.paimon.manifest import scan_entries
-from alluvium.paimon.partitions import partitions_of
-from alluvium.paimon.scan import (
-    Selection,
-    is_data_evolution,
-    plan_entries,
-    plan_files,
-    visible_entries,
-)
+from alluvium.paimon.scan import plan_entries
+from alluvium.paimon.scan_parts import plan_files
+from alluvium.paimon.selection import is_data_evolution, unmerged, visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import SCANNED_ENTRIES, SnapshotDocument
-from alluvium.paimon.travel import At, find_snapshot, list_tags, read_changelog
+from alluvium.paimon.travel import At, find_snapshot, list_snapshots, list_tags, read_changelog
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.parallel import map_parallel
 
@@ -37,7 +33,7 @@ _POSTPONED = -2
 
 
 def change_mode(snapshot: Snapshot, mode: str) -> str:
-    """The mode that is meant: `auto` is `changelog` where the table produces one.
+    """The mode that is meant: `auto` is `changelog` where the table produces one, else `delta`.
 
     Raises:
         InvalidRequest: There is no such mode (`"invalid-mode"`).
@@ -46,19 +42,87 @@ def change_mode(snapshot: Snapshot, mode: str) -> str:
         raise InvalidRequest(f"there is no mode {mode!r}", code="invalid-mode", hint=f"modes: {', '.join(MODES)}")
     if mode != "auto":
         return mode
-    producer = snapshot.schema.options.get("changelog-producer", "none").strip().lower()
-    return "delta" if producer == "none" else "changelog"
+    return "delta" if o.CHANGELOG_PRODUCER.get(snapshot.schema.options) == "none" else "changelog"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """Which changes are meant.
+
+    Attributes:
+        mode: `"delta"`, `"changelog"` or `"diff"`.
+        start: The snapshot before the first one; 0: from the beginning.
+        end: The last one.
+    """
+
+    mode: str
+    start: int
+    end: int
+
+
+def resolve_range(snapshot: Snapshot, start: object, end: object, mode: str) -> ChangeRange:
+    """The range that its ends name.
+
+    Args:
+        snapshot: The state that was opened, which is the end where there is none.
+        start: Exclusive: a snapshot's id, a tag, or a time (`At`). A time before the first snapshot is the beginning.
+        end: Inclusive.
+        mode: One of `MODES`; see `change_mode`.
+
+    Raises:
+        NotFound: There is nothing there.
+        InvalidRequest: No such mode, what is no point of the table's history, or an end that is before the start.
+    """
+    chosen = change_mode(snapshot, mode)
+    tags = list_tags(snapshot.store, snapshot.branch)
+    if mode == "auto" and start in tags and end in tags and snapshot.schema.primary_keys:
+        # `IncrementalDiffStartingScanner.betweenTags`: what lies between may have expired.
+        chosen = "diff"
+    first, last = _start_of(snapshot, start, chosen), _end_of(snapshot, end)
+    if last < first:
+        raise InvalidRequest(f"the range ends at {last} before it starts at {first}", code="invalid-range")
+    return ChangeRange(chosen, first, last)
+
+
+def _start_of(snapshot: Snapshot, point: object, mode: str) -> int:
+    if not isinstance(point, At):
+        return resolve_end(snapshot, point)
+    try:
+        return _at(snapshot, point)
+    except NotFound as error:
+        if error.code != "no-snapshot-before":
+            raise
+    # `IncrementalDeltaStartingScanner.betweenTimestamps` takes the first snapshot in; a difference begins with it.
+    numbers = list_snapshots(snapshot.store, snapshot.branch)
+    if not numbers:
+        raise _no_snapshot()
+    return numbers[0] if mode == "diff" else numbers[0] - 1
+
+
+def _end_of(snapshot: Snapshot, point: object) -> int:
+    return _at(snapshot, point) if isinstance(point, At) else resolve_end(snapshot, point)
+
+
+def _at(snapshot: Snapshot, point: At) -> int:
+    found = find_snapshot(snapshot.store, point, snapshot.branch)
+    if found is None:
+        raise _no_snapshot()
+    return found.id
+
+
+def _no_snapshot() -> NotFound:
+    return NotFound("the table has no snapshot", code="snapshot-not-found")
 
 
 def resolve_end(snapshot: Snapshot, point: object) -> int:
-    """The snapshot id that an end of a range names: an id, a tag, or a time (milliseconds since 1970).
+    """The snapshot id that an end of a range names: an id, or a tag; None: the one that was opened.
 
     Raises:
         NotFound: There is nothing there.
     """
     if point is None:
         if snapshot.version is None:
-            raise NotFound("the table has no snapshot", code="snapshot-not-found")
+            raise _no_snapshot()
         return snapshot.version
     if isinstance(point, str):
         text = point.strip()
@@ -83,11 +147,8 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         where: Unused for skipping: changes are few, and a change that does not match may undo one that does.
 
     Raises:
-        InvalidRequest: The range ends before it starts (`"invalid-range"`).
         NotFound: A snapshot of the range has expired.
     """
-    if end < start:
-        raise InvalidRequest(f"the range ends at {end} before it starts at {start}", code="invalid-range")
     documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
     lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
     entries = scan_entries(snapshot.store, lists) if lists else SCANNED_ENTRIES.empty_table()
@@ -97,8 +158,7 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         raise UnsupportedFeature(
             "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)
         )
-    selection = Selection(entries, partitions_of(entries, snapshot.schema), None)
-    return plan_files(snapshot, selection, None, None)
+    return plan_files(snapshot, unmerged(snapshot, entries), None, None)
 
 
 def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:

@@ -5,28 +5,23 @@ Specification: `org.apache.paimon.mergetree.compact`; options `merge-engine`, `s
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
-from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
+from alluvium.paimon import options as o
 from alluvium.paimon.schema.merge_checks import AGGREGATORS
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 
-#: Hidden columns of merged parts, and the constant by which files of one section are told from others.
-SEQUENCE, KIND, GROUP = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION"
+#: Hidden columns of merged parts; the constant by which files of one section are told from others; and the one that
+#: orders rows of equal sequence numbers.
+SEQUENCE, KIND, GROUP, FILE_ORDER = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION", "_FILE_ORDER"
+ROW_ID = "_ROW_ID"
 
 DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
-_ENGINES = (DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW)
-
 #: The name that a function had once.
 _LEGACY = {"first_not_null_value": "first_non_null_value"}
-
-
-def is_true(options: Mapping[str, str], *names: str) -> bool:
-    """Whether one of the options is set to true."""
-    return any(options.get(name, "false").strip().lower() == "true" for name in names)
 
 
 def merge_engine(schema: TableSchema) -> str:
@@ -35,18 +30,23 @@ def merge_engine(schema: TableSchema) -> str:
     Raises:
         UnsupportedFeature: There is no such engine here.
     """
-    name = schema.options.get("merge-engine", DEDUPLICATE).strip().lower().replace("_", "-")
-    if name not in _ENGINES:
-        raise UnsupportedFeature(f"the merge engine {name!r}", code="unsupported-merge-engine", features=(name,))
-    return name
+    try:
+        return o.MERGE_ENGINE.get(schema.options)
+    except InvalidRequest:
+        name = schema.options[o.MERGE_ENGINE.key]
+        raise UnsupportedFeature(
+            f"the merge engine {name!r}", code="unsupported-merge-engine", features=(name,)
+        ) from None
 
 
-def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
+def key_merge(schema: TableSchema, has_retracts: bool = True, has_ties: bool = False) -> KeyMerge:
     """How rows of equal keys merge in a table with a primary key.
 
     Args:
         schema: Of the table.
         has_retracts: Whether files may hold rows that take others back.
+        has_ties: Whether rows of several files may have equal sequence numbers: the file that was added last wins then,
+            with all columns.
 
     Raises:
         UnsupportedFeature: An engine or an aggregate function is not known.
@@ -54,15 +54,19 @@ def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
     """
     options = schema.options
     engine = merge_engine(schema)
-    fields = _names(options.get("sequence.field", ""))
-    descending = options.get("sequence.field.sort-order", "ascending").lower() == "descending"
-    order = (*(SortColumn(_column(schema, name), descending) for name in fields), SortColumn(SEQUENCE))
+    fields = tuple(filter(None, o.SEQUENCE_FIELD.get(options)))
+    descending = o.SEQUENCE_FIELD_SORT_ORDER.get(options) == "descending"
+    given = (SortColumn(_column(schema, name), descending) for name in fields)
+    order = (*given, SortColumn(SEQUENCE), *([SortColumn(FILE_ORDER)] if has_ties else []))
     rules: tuple[MergeRule, ...] = ()
     if engine in (PARTIAL_UPDATE, AGGREGATION):
         groups = _sequence_groups(schema) if engine == PARTIAL_UPDATE else {}
         values = [f for f in schema.fields if f.name not in schema.primary_keys]
         rules = tuple(_rule(f, schema, engine, fields, groups) for f in values)
-    delete_options = ("ignore-delete", f"{engine}.ignore-delete")
+    removes_on_delete = {
+        PARTIAL_UPDATE: o.REMOVE_RECORD_ON_DELETE,
+        AGGREGATION: o.AGGREGATION_REMOVE_RECORD_ON_DELETE,
+    }.get(engine)
     return KeyMerge(
         group=GROUP,
         keys=schema.trimmed_primary_keys,
@@ -70,15 +74,12 @@ def key_merge(schema: TableSchema, has_retracts: bool = True) -> KeyMerge:
         kind=KIND,
         engine=engine,
         rules=rules,
-        ignores_delete=is_true(options, *delete_options),
-        removes_on_delete=is_true(options, f"{engine}.remove-record-on-delete"),
-        removing_groups=_names(options.get("partial-update.remove-record-on-sequence-group", "")),
+        # Aggregations look at the option when they write, and take back what is there all the same.
+        ignores_delete=engine != AGGREGATION and o.IGNORE_DELETE.get(options),
+        removes_on_delete=removes_on_delete is not None and removes_on_delete.get(options),
+        removing_groups=o.REMOVE_RECORD_ON_SEQUENCE_GROUP.get(options),
         has_retracts=has_retracts,
     )
-
-
-def _names(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _column(schema: TableSchema, name: str) -> str:
@@ -92,8 +93,9 @@ def _sequence_groups(schema: TableSchema) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
     for key, value in schema.options.items():
         if key.startswith("fields.") and key.endswith(".sequence-group"):
-            sequence = tuple(_column(schema, name) for name in _names(key[len("fields.") : -len(".sequence-group")]))
-            for name in (*_names(value), *sequence):
+            leaders = o.parse_names(key[len("fields.") : -len(".sequence-group")])
+            sequence = tuple(_column(schema, name) for name in leaders)
+            for name in (*o.parse_names(value), *sequence):
                 found[_column(schema, name)] = sequence
     return found
 
@@ -103,14 +105,14 @@ def _rule(
 ) -> MergeRule:
     options = schema.options
     sequence = groups.get(column.name, ())
-    function = options.get(f"fields.{column.name}.aggregate-function")
+    function = o.aggregate_function(column.name).get(options)
     if column.name in fields:
         # "If the field is a sequence field, do not use aggregation": it goes with the last row.
         function = "last_value" if engine == AGGREGATION else None
     elif column.name in sequence:
         function = None
     elif function is None:
-        function = options.get("fields.default-aggregate-function")
+        function = options.get(o.DEFAULT_AGGREGATE_FUNCTION)
         if function is None and engine == AGGREGATION:
             function = "last_non_null_value"
     if function is None:
@@ -136,7 +138,7 @@ def _rule(
         column.name,
         function,
         tuple(sorted(given.items())),
-        is_true(options, f"{prefix}ignore-retract"),
+        o.ignore_retract(column.name).get(options),
         sequence,
     )
 

@@ -122,11 +122,13 @@ CHANGELOG_PRODUCER = Option("changelog-producer", "none", one_of("none", "input"
 SEQUENCE_FIELD: Option[tuple[str, ...]] = Option(
     "sequence.field", (), lambda text: tuple(map(str.strip, text.split(",")))
 )
+SEQUENCE_FIELD_SORT_ORDER = Option("sequence.field.sort-order", "ascending", one_of("ascending", "descending"))
 CHAIN_TABLE = _flag("chain-table.enabled")
 ROWKIND_FIELD = Option("rowkind.field", "", str)
 UPSERT_KEY = _names("upsert-key")
 DELETION_VECTORS = _flag("deletion-vectors.enabled")
 DELETION_VECTORS_MODIFIABLE = _flag("deletion-vectors.modifiable")
+DELETION_VECTORS_MERGE_ON_READ = _flag("deletion-vectors.merge-on-read")
 ROW_TRACKING = _flag("row-tracking.enabled")
 DATA_EVOLUTION = _flag("data-evolution.enabled")
 IGNORE_DELETE = _flag(
@@ -143,6 +145,8 @@ CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.
 CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, int)
 RECORD_LEVEL_TIME_FIELD = Option("record-level.time-field", "", str)
 BLOB_DESCRIPTOR_FIELD = _names("blob-descriptor-field", "blob.stored-descriptor-fields")
+BLOB_EXTERNAL_STORAGE_FIELD = _names("blob-external-storage-field")
+BLOB_VIEW_FIELD = _names("blob-view-field")
 VECTOR_FIELD = _names("vector-field")
 CLUSTERING_COLUMNS = _names("clustering.columns", "sink.clustering.by-columns")
 CLUSTERING_INCREMENTAL = _flag("clustering.incremental")
@@ -161,6 +165,10 @@ SCAN_MODE = Option(
     ),
     ("log.scan",),
 )  # fmt: skip
+FALLBACK_BRANCH = Option("scan.fallback-branch", "", str.strip)
+NUM_SORTED_RUN_COMPACTION_TRIGGER = Option("num-sorted-run.compaction-trigger", 5, int)
+#: None: one more than the trigger.
+NUM_LEVELS: Option[int | None] = Option("num-levels", None, int)
 FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
 ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
 #: 256 MB is the default of append tables, 128 MB that of others.
@@ -176,6 +184,22 @@ STATS_MODE = Option("metadata.stats-mode", "truncate(16)", str.lower)
 STATS_DENSE = Option("metadata.stats-dense-store", True, parse_boolean)
 STATS_FIRST_COLUMNS = Option("metadata.stats-keep-first-n-columns", -1, int)
 DEFAULT_AGGREGATE_FUNCTION = "fields.default-aggregate-function"
+
+
+def aggregate_function(column: str) -> Option[str | None]:
+    """By which function a column's values become one; None: by the engine's own."""
+    return Option(f"fields.{column}.aggregate-function", None, str)
+
+
+def ignore_retract(column: str) -> Option[bool]:
+    """Whether rows that are taken back leave the column alone."""
+    return _flag(f"fields.{column}.ignore-retract")
+
+
+def tracks_rows(options: Mapping[str, str]) -> bool:
+    """Whether rows have ids: a table with data evolution has them, too."""
+    return ROW_TRACKING.get(options) or DATA_EVOLUTION.get(options)
+
 
 #: Once the table holds data, these stay as they are: files were written by them.
 IMMUTABLE_OPTIONS = frozenset({

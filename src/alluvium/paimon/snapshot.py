@@ -10,10 +10,11 @@ import pyarrow as pa
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
+from alluvium.paimon.schema.option_names import travelled_options
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
 from alluvium.paimon.spec import SCANNED_ENTRIES, SnapshotDocument
-from alluvium.paimon.travel import At, find_snapshot, parse_at
+from alluvium.paimon.travel import At, find_snapshot, kept_by, parse_at
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -32,6 +33,7 @@ class Snapshot:
         open_store: From a URL to its store, for files that lie outside the table.
         asked: The options of the call alone.
         at: The point of history that was asked for.
+        fallback_id: The snapshot of the fallback branch that goes with it; None: by the time.
     """
 
     store: Store
@@ -42,6 +44,7 @@ class Snapshot:
     open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
     asked: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     at: At = At()  # noqa: RUF009 - immutable
+    fallback_id: int | None = field(default=None, repr=False, compare=False)
     _loaded: dict[object, pa.Table | TableSchema | Snapshot] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -64,6 +67,15 @@ class Snapshot:
         assert isinstance(found, pa.Table)
         return found
 
+    def beside(self, name: str, load: Callable[[], Snapshot]) -> Snapshot:
+        """A state of another branch that goes with this one, read once: what is newest there may be another later."""
+        key = ("beside", name)
+        if key not in self._loaded:
+            self._loaded[key] = load()
+        found = self._loaded[key]
+        assert isinstance(found, Snapshot)
+        return found
+
     def state(self, number: int) -> Snapshot:
         """Another state of the same branch, read once; 0 is before the first snapshot.
 
@@ -75,7 +87,8 @@ class Snapshot:
             if number == 0:
                 self._loaded[key] = replace(self, document=None, _loaded={})
             else:
-                at = At(snapshot_id=number)
+                tag = kept_by(self.store, number, self.branch)
+                at = At(snapshot_id=number) if tag is None else At(tag=tag)
                 self._loaded[key] = load_snapshot(self.store, at, self.branch, None, self.time_zone, self.open_store)
         found = self._loaded[key]
         assert isinstance(found, Snapshot)
@@ -135,11 +148,14 @@ def load_snapshot(
         if not point.is_latest and document is not None and document.schema_id != latest.id:
             schema = load_schema(store, document.schema_id, branch)
         if schema_id is not None and schema_id != schema.id:
-            schema = load_schema(store, schema_id, branch)
+            schema = latest if schema_id == latest.id else load_schema(store, schema_id, branch)
         # A tag outlives its snapshot, so it is what names the state.
         tag = point.tag or (point.version if point.version and not point.version.isdecimal() else None)
         named = {**asked, "scan.tag-name": tag} if tag else asked
-        schema = replace(schema, options={**schema.options, **asked})
+        options = latest.options
+        if schema is not latest:
+            options = travelled_options(schema.fields, schema.options, latest.fields, latest.options)
+        schema = replace(schema, options={**options, **asked})
         return Snapshot(store, document, schema, branch, time_zone, open_elsewhere, named, point)
 
 

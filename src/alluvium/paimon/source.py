@@ -9,9 +9,11 @@ import pyarrow.compute as pc
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.changes import plan_changes, plan_difference
-from alluvium.paimon.merge import KIND, SEQUENCE, is_true, keep_deletes
-from alluvium.paimon.scan import ROW_ID, plan_read_optimized, plan_scan, visible_entries
+from alluvium.paimon.merge import KIND, ROW_ID, SEQUENCE, keep_deletes
+from alluvium.paimon.options import tracks_rows
+from alluvium.paimon.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.selection import visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema import types as t
@@ -92,9 +94,7 @@ class PaimonSource:
             return both[0] if view.name == DIFF_BEFORE else both[1]
         if view.name == OPTIMIZED:
             return plan_read_optimized(snapshot)
-        if view.name == TRACKING and not is_true(
-            snapshot.schema.options, "row-tracking.enabled", "data-evolution.enabled"
-        ):
+        if view.name == TRACKING and not tracks_rows(snapshot.schema.options):
             raise InvalidRequest("the table does not track rows", code="row-tracking-disabled", url=snapshot.store.url)
         plan = plan_scan(snapshot, where)
         return keep_deletes(plan) if view.name == AUDIT else plan

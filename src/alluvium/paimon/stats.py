@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.binary_row import decode_rows
-from alluvium.paimon.merge import GROUP
 from alluvium.paimon.partitions import Partitions
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.types import DataField
@@ -41,8 +40,6 @@ class EntryStatistics:
         return self._entries["row_count"].combine_chunks()
 
     def exact(self, path: tuple[str, ...]) -> pa.Array | None:
-        if path == (GROUP,) and GROUP in self._entries.column_names:
-            return self._entries[GROUP].combine_chunks()
         if len(path) != 1 or path[0] not in self._snapshot.schema.partition_keys:
             return None
         return self._partitions.column(path[0])

@@ -28,11 +28,11 @@ from alluvium.paimon.partitions import (
     partitions_of,
     to_nanoseconds,
 )
-from alluvium.paimon.scan import select_files, visible_entries
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.schema_log import list_schema_ids, load_schema
+from alluvium.paimon.selection import select_files, visible_entries
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import MANIFESTS, SnapshotDocument
 from alluvium.paimon.travel import list_tags, read_snapshots, read_tag

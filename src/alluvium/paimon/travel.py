@@ -153,6 +153,15 @@ def read_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> SnapshotDocu
     return parse_snapshot(data, path)
 
 
+def kept_by(store: Store, snapshot_id: int, branch: str = MAIN_BRANCH) -> str | None:
+    """A tag of a snapshot that has expired itself; None: it is there, or no tag has it."""
+    if snapshot_id in list_snapshots(store, branch):
+        return None
+    names = list_tags(store, branch)
+    ids = map_parallel(lambda name: read_tag(store, name, branch).id, names)
+    return next((name for name, number in zip(names, ids, strict=True) if number == snapshot_id), None)
+
+
 def find_snapshot(store: Store, at: At, branch: str = MAIN_BRANCH) -> SnapshotDocument | None:
     """The snapshot at a point; None where the table has none yet.
 

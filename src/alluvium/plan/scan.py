@@ -162,7 +162,8 @@ class KeyMerge:
         engine: `"deduplicate"` (the last row), `"first-row"`, `"partial-update"`, `"aggregation"`, or `"patch"`: each
             column comes from the last row among those of parts whose output has the column.
         rules: Of the columns that are not keys, for `partial-update` and `aggregation`.
-        ignores_delete: Rows of kind 1 and 3 are left out before merging.
+        ignores_delete: Rows of kind 1 and 3 take nothing back; the values of one that a key begins with stay where
+            updates are partial.
         removes_on_delete: A row of kind 3 removes what came before it.
         removing_groups: Sequence columns: a delete that is newest by one of them removes the row.
         keeps_deletes: Keys whose row is a deletion stay in the result, as that row.

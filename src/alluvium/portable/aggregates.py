@@ -1,6 +1,6 @@
 """Aggregate functions of merges, a round at a time for many keys.
 
-An aggregate holds one accumulator a key. `add`, `retract` and `reset` get flags for the first so many keys.
+An aggregate holds one accumulator a key. `add`, `retract` and `put` get flags for the first so many keys.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Aggregate(Protocol):
     def retract(self, rows: Indices, flags: Flags) -> None:
         """Takes rows back."""
 
-    def reset(self, flags: Flags) -> None:
-        """Empties the accumulators whose flag is set."""
+    def put(self, rows: Indices, flags: Flags) -> None:
+        """Sets accumulators to what the rows hold, past the function: whether it has seen a row stays as it was."""
 
     def result(self) -> pa.Array:
         """The accumulators."""
@@ -137,14 +137,19 @@ class Chosen:
             have = (row >= 0) & self._valid[np.maximum(row, 0)]
             chosen = flags & valid & ~have
         elif function in ("first_value", "first_non_null_value"):
-            # Java calls `agg` with its arguments exchanged, which then keeps what it takes for the accumulator.
-            chosen = flags
+            # `aggReversed` calls `agg` with its arguments exchanged: the first time it returns what it takes for the
+            # input, which is the accumulator; from then on what it takes for the accumulator, which is the row.
+            seen = self._seen[: len(rows)]
+            have = (row >= 0) & self._valid[np.maximum(row, 0)]
+            begins = flags & ~seen & (have if function == "first_non_null_value" else True)
+            seen |= begins
+            chosen = flags & ~begins
         else:
             return
         row[chosen] = rows[chosen]
 
     def retract(self, rows: Indices, flags: Flags) -> None:
-        if self._rule.ignores_retract:
+        if self._rule.ignores_retract or not flags.any():
             return
         function = self._rule.function
         row = self._row[: len(rows)]
@@ -157,8 +162,8 @@ class Chosen:
         else:
             raise no_retract(self._rule)
 
-    def reset(self, flags: Flags) -> None:
-        self._row[: len(flags)][flags] = -1
+    def put(self, rows: Indices, flags: Flags) -> None:
+        self._row[: len(rows)][flags] = np.where(self._valid[rows], rows, -1)[flags]
 
     def result(self) -> pa.Array:
         return self._values.take(pa.array(self._row, mask=self._row < 0))
@@ -199,7 +204,7 @@ class Numbers:
         self.add(rows, flags)
 
     def retract(self, rows: Indices, flags: Flags) -> None:
-        if self._rule.ignores_retract:
+        if self._rule.ignores_retract or not flags.any():
             return
         size = len(rows)
         new, have, total = self._values[rows], self._have[:size], self._sum[:size]
@@ -226,8 +231,9 @@ class Numbers:
                 features=("product",),
             )
 
-    def reset(self, flags: Flags) -> None:
-        self._have[: len(flags)][flags] = False
+    def put(self, rows: Indices, flags: Flags) -> None:
+        self._sum[: len(rows)][flags] = self._values[rows][flags]
+        self._have[: len(rows)][flags] = self._valid[rows][flags]
 
     def result(self) -> pa.Array:
         return pa.array(self._sum, mask=~self._have).cast(self._kind)
@@ -268,7 +274,7 @@ class Decimals:
         self.add(rows, flags)
 
     def retract(self, rows: Indices, flags: Flags) -> None:
-        if self._rule.ignores_retract:
+        if self._rule.ignores_retract or not flags.any():
             return
         if self._rule.function != "sum":
             raise no_retract(self._rule)
@@ -307,10 +313,9 @@ class Decimals:
         kept = pc.if_else(pc.less_equal(digits_of, digits), rounded, pa.scalar(None, rounded.type))
         return kept.cast(self._kind)
 
-    def reset(self, flags: Flags) -> None:
-        size = len(flags)
-        cleared = pc.if_else(pa.array(flags), pa.scalar(None, self._kind), self._state.slice(0, size))
-        self._state = pa.concat_arrays([cleared, self._state.slice(size)])
+    def put(self, rows: Indices, flags: Flags) -> None:
+        old, rest = self._state.slice(0, len(rows)), self._state.slice(len(rows))
+        self._state = pa.concat_arrays([_choose(pa.array(flags), self._values.take(pa.array(rows)), old), rest])
 
     def result(self) -> pa.Array:
         return self._state

@@ -126,10 +126,10 @@ def _arrow(kind: Any) -> pa.DataType:
 
 
 def _is_map(kind: Any, items: Any) -> bool:
-    """A map whose keys are no text: an array of records of a key and a value."""
-    if not isinstance(items, dict) or items.get("type") != "record":
-        return False
-    return kind.get("logicalType") == "map" or [f["name"] for f in items["fields"]] == ["key", "value"]
+    """A map whose keys are no text: an array of records of two fields that says so. Without the mark it is an array of
+    rows, be their fields named key and value."""
+    is_record = isinstance(items, dict) and items.get("type") == "record" and len(items["fields"]) == 2
+    return is_record and kind.get("logicalType") == "map"
 
 
 def _values(values: list[Any], kind: Any) -> list[Any]:

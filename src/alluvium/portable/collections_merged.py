@@ -75,7 +75,7 @@ class Collected:
         self._apply(self._add, rows, flags, self._turns)
 
     def retract(self, rows: Indices, flags: Flags) -> None:
-        if self._rule.ignores_retract:
+        if self._rule.ignores_retract or not flags.any():
             return
         if self._retract is None:
             raise UnsupportedFeature(
@@ -100,9 +100,11 @@ class Collected:
             error.message = f"column {error.column!r}: {error.message}"
             raise
 
-    def reset(self, flags: Flags) -> None:
-        for place in np.flatnonzero(flags).tolist():
-            self._state[place] = None
+    def put(self, rows: Indices, flags: Flags) -> None:
+        places = np.flatnonzero(flags)
+        values = self._values.take(pa.array(rows[places])).to_pylist()
+        for place, value in zip(places.tolist(), values, strict=True):
+            self._state[place] = value
 
     def result(self) -> pa.Array:
         return pa.array(self._state, self._values.type)

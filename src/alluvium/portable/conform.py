@@ -153,14 +153,14 @@ def _struct(values: pa.Array, data_type: Struct, column: str) -> pa.Array:
     members = values.flatten()
     names = [f.name for f in values.type]
     by_name = dict(zip(names, members, strict=True))
-    by_folded = {name.casefold(): by_name[name] for name in names}
+    by_folded = {name.lower(): by_name[name] for name in names}
     by_id: dict[JsonValue, pa.Array] = {field_id(f): member for f, member in zip(values.type, members, strict=True)}
     arrays = []
     for f in data_type.fields:
         if FIELD_ID in f.metadata:
             found = by_id.get(f.metadata[FIELD_ID])
         else:
-            found = by_name[f.name] if f.name in by_name else by_folded.get(f.name.casefold())
+            found = by_name[f.name] if f.name in by_name else by_folded.get(f.name.lower())
         missing = found is None
         arrays.append(
             pa.nulls(len(values), to_arrow(f.type)) if missing else conform(found, f.type, f"{column}.{f.name}")

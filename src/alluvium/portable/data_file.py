@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
@@ -21,6 +23,8 @@ from alluvium.storage.elsewhere import locate
 from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
 
+#: By how many microseconds a negative count of nanoseconds is later where it is read as unsigned.
+_UNSIGNED = ((1 << 64) // 1000, (1 << 64) // 1000 + 1)
 _ABSOLUTE = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?/")
 
 
@@ -84,15 +88,20 @@ class DataFile:
         path: As the plan names it.
         reader: pyarrow's reader.
         calendar: Where its dates are in the hybrid calendar; else None.
+        coarse: Where its INT96 timestamps are read as nanoseconds: the same file, read as microseconds. Nanoseconds
+            have years 1677 to 2262, and pyarrow wraps what is outside.
     """
 
     path: str
     reader: pq.ParquetFile
     calendar: LegacyCalendar | None
+    coarse: pq.ParquetFile | None = None
 
     def close(self) -> None:
         """Closes the file."""
         self.reader.close(force=True)
+        if self.coarse is not None:
+            self.coarse.close(force=True)
 
     @property
     def num_rows(self) -> int:
@@ -141,10 +150,12 @@ class DataFile:
                 yield min(batch_size, self.num_rows - start), {}
             return
         own = sorted(set(columns.values()))
-        int96 = self._int96_columns() if self.calendar is not None else frozenset()
+        int96 = self._int96_columns() if self.calendar is not None or self.coarse is not None else frozenset()
+        if self.coarse is not None and (fine := sorted(int96.intersection(own))):
+            self._ensure_in_nanoseconds(self.coarse, fine, batch_size)
         for row_group in range(self.reader.metadata.num_row_groups):
             # One row group a call: with pre_buffer on, pyarrow holds all that a call will read.
-            for batch in self._decoded(row_group, own, batch_size):
+            for batch in self._decoded(self.reader, row_group, own, batch_size):
                 arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
                 if self.calendar is not None:
                     arrays = {
@@ -153,9 +164,27 @@ class DataFile:
                     }
                 yield batch.num_rows, arrays
 
-    def _decoded(self, row_group: int, own: list[str], batch_size: int) -> Iterator[pa.RecordBatch]:
+    def _ensure_in_nanoseconds(self, coarse: pq.ParquetFile, names: list[str], batch_size: int) -> None:
+        """Looks at all rows first: no row is given out before one is refused."""
+        for row_group in range(self.reader.metadata.num_row_groups):
+            readers = (self.reader, coarse)
+            for batch, exact in zip(*(self._decoded(r, row_group, names, batch_size) for r in readers), strict=True):
+                for name in names:
+                    if _has_wrapped(batch.column(name), exact.column(name)):
+                        raise UnsupportedFeature(
+                            f"column {name!r} has a time before 1677 or after 2262, which nanoseconds do not hold",
+                            code="unsupported-file-type",
+                            path=self.path,
+                            column=name,
+                            features=("timestamp",),
+                            hint="change the column's type to TIMESTAMP(6) with the writer of the table",
+                        )
+
+    def _decoded(
+        self, reader: pq.ParquetFile, row_group: int, own: list[str], batch_size: int
+    ) -> Iterator[pa.RecordBatch]:
         try:
-            yield from self.reader.iter_batches(batch_size, row_groups=[row_group], columns=own)
+            yield from reader.iter_batches(batch_size, row_groups=[row_group], columns=own)
         except (pa.ArrowException, OSError) as error:
             raise damaged(self.path, error) from None
 
@@ -166,6 +195,24 @@ class DataFile:
         paths = [column.path for column in described if column.physical_type == "INT96"]
         names = self.reader.schema_arrow.names
         return frozenset(name for name in names if any(path == name or path.startswith(f"{name}.") for path in paths))
+
+
+def _has_wrapped(nanos: pa.Array, micros: pa.Array) -> bool:
+    """Whether timestamps, at any depth, are others as nanoseconds than as microseconds."""
+    kind = nanos.type
+    if pa.types.is_timestamp(kind):
+        fine = np.asarray(pc.fill_null(nanos.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+        coarse = np.asarray(pc.fill_null(micros.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+        # Paimon's Java counts back from the next midnight before 1970. Arrow reads that count as unsigned, which only
+        # nanoseconds wrap back from. Years 2262 to 2554 look the same, and cannot be told apart.
+        apart = coarse - fine // 1000
+        return not bool(((apart == 0) | ((fine < 0) & np.isin(apart, _UNSIGNED))).all())
+    if pa.types.is_struct(kind):
+        return any(_has_wrapped(*members) for members in zip(nanos.flatten(), micros.flatten(), strict=True))
+    if pa.types.is_map(kind):
+        pairs = ((nanos.keys, micros.keys), (nanos.items, micros.items))
+        return any(_has_wrapped(*pair) for pair in pairs)
+    return bool(pa.types.is_list(kind)) and _has_wrapped(nanos.flatten(), micros.flatten())
 
 
 def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "parquet", unit: str = "us") -> RowFile:
@@ -200,7 +247,15 @@ def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "
         raise
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
-    return DataFile(path, reader, legacy_calendar(reader.metadata.metadata, time_zone))
+    calendar = legacy_calendar(reader.metadata.metadata, time_zone)
+    coarse = None
+    if unit == "ns" and _holds_int96(reader.metadata):
+        coarse = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
+    return DataFile(path, reader, calendar, coarse)
+
+
+def _holds_int96(metadata: pq.FileMetaData) -> bool:
+    return any(metadata.schema.column(i).physical_type == "INT96" for i in range(len(metadata.schema)))
 
 
 _OTHERS: dict[str, Callable[[str, pa.NativeFile], RowFile]] = {

@@ -10,8 +10,8 @@ from alluvium.errors import CorruptTable
 def own_names(names: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
     """The file's own name of each column wanted that it has: exact, else without regard to case."""
     exact = set(names)
-    by_folded = {name.casefold(): name for name in reversed(names)}
-    found = {name: name if name in exact else by_folded.get(name.casefold()) for name in wanted}
+    by_folded = {name.lower(): name for name in reversed(names)}
+    found = {name: name if name in exact else by_folded.get(name.lower()) for name in wanted}
     return {name: own for name, own in found.items() if own is not None}
 
 

@@ -187,5 +187,5 @@ class _Batch:
 def _member(values: pa.StructArray, name: str) -> pa.Array | None:
     names = [f.name for f in values.type]
     if name not in names:
-        name = next((other for other in names if other.casefold() == name.casefold()), "")
+        name = next((other for other in names if other.lower() == name.lower()), "")
     return pc.struct_field(values, [name]) if name in names else None

@@ -51,7 +51,7 @@ def merge_rows(
     Raises:
         UnsupportedFeature: A row is taken back in a column that cannot take it back.
     """
-    if merge.ignores_delete and merge.kind is not None:
+    if merge.ignores_delete and merge.kind is not None and merge.engine in ("deduplicate", "first-row"):
         table = table.filter(pc.invert(pc.is_in(table[merge.kind], pa.array(_RETRACTS, pa.int8()))))
     table = _sorted(table, merge)
     names = [name for name in table.column_names if name in needed]

@@ -72,10 +72,11 @@ class Rounds:
             return
         first = retracts & ~self._filled[:active]
         if first.any():
-            # A key that begins with a row taken back begins with its values: `PartialUpdateMergeFunction.initRow`.
+            # A key that begins with a row taken back begins with its values, be deletions ignored or not:
+            # `PartialUpdateMergeFunction.initRow`.
             self._fill(rows, first)
         self._filled[:active] = True
-        if retracts.any():
+        if retracts.any() and not self._merge.ignores_delete:
             self._retract(rows, retracts, kinds == _DELETE)
         self._update(rows, ~retracts)
 
@@ -167,8 +168,7 @@ class Rounds:
         for group in self._groups:
             self._raise_rank(group, rows, flags)
         for aggregate in self._aggregates.values():
-            aggregate.reset(flags)
-            aggregate.add(rows, flags)
+            aggregate.put(rows, flags)
 
     def _result(self, starts: Indices, lengths: Indices) -> pa.Table:
         gone = self._deleted | ~self._inserted

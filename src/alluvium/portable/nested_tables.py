@@ -45,8 +45,9 @@ class NestedKey:
         return bool(self._fields)
 
     @property
-    def looks_at_first(self) -> bool:
-        """Whether the first value is looked at, too: the Java that knows these options does, 1.4 does not."""
+    def is_recent(self) -> bool:
+        """Whether options are set that Java 1.4 does not know, and which Java then goes by newer rules: it looks at the
+        first value, too, and its limit counts keys."""
         return bool(self._sequence) or self._null_keys != "merge"
 
     def of(self, row: Row) -> str | None:
@@ -84,10 +85,13 @@ def nested_update(parameters: Mapping[str, str], kind: pa.DataType) -> tuple[Com
     key, limit = NestedKey(parameters, kind), _limit(parameters)
 
     def add(state: Rows | None, value: Rows | None) -> Rows | None:
-        if value is None or (state is None and not key.looks_at_first):
+        if value is None or (state is None and not key.is_recent):
             # Nothing to join: what is there is not looked at.
             return value if state is None else state
         state = state or []
+        if key.is_recent:
+            return _last_of_key([*_present(state), *_present(value)], key, known=len(_present(state)), limit=limit)
+        # Java 1.4: what has as many rows as the limit stays as it is, updates of its keys are left out as well.
         if len(state) >= limit:
             return state
         joined = [*_present(state), *_present(value)[: limit - len(state)]]
@@ -116,7 +120,7 @@ def nested_partial_update(parameters: Mapping[str, str], kind: pa.DataType) -> t
         raise _invalid("nested_partial_update needs nested-key")
 
     def add(state: Rows | None, value: Rows | None) -> Rows | None:
-        if value is None or (state is None and not key.looks_at_first):
+        if value is None or (state is None and not key.is_recent):
             return value if state is None else state
         merged: dict[str, Row] = {}
         for row in (*_present(state or []), *_present(value)):
@@ -128,11 +132,17 @@ def nested_partial_update(parameters: Mapping[str, str], kind: pa.DataType) -> t
     return add, None
 
 
-def _last_of_key(rows: list[Row], key: NestedKey) -> Rows:
+def _last_of_key(rows: list[Row], key: NestedKey, known: int = 0, limit: int | None = None) -> Rows:
+    """Of each key its newest row; behind the first `known` rows, keys beyond the limit are left out."""
     kept: dict[str, Row] = {}
-    for row in rows:
+    for place, row in enumerate(rows):
         name = key.of(row)
-        if name is not None and not (name in kept and key.is_older(row, kept[name])):
+        if name is None:
+            continue
+        if name in kept:
+            if not key.is_older(row, kept[name]):
+                kept[name] = row
+        elif limit is None or place < known or len(kept) < limit:
             kept[name] = row
     return list(kept.values())
 

@@ -95,13 +95,13 @@ def _plan_request(
         for c in part.output:
             known.setdefault(c.name, pa.field(c.name, to_arrow(c.type), c.nullable))
     known.setdefault(FILE_COLUMN, pa.field(FILE_COLUMN, pa.string(), False))
-    by_folded = {name.casefold(): name for name in reversed(known)}
+    by_folded = {name.lower(): name for name in reversed(known)}
     names: list[str] = []
     for asked in ("*",) if columns is None else columns:
         if asked == "*":
             names.extend(plan.schema.names)
             continue
-        name = asked if asked in known else by_folded.get(asked.casefold())
+        name = asked if asked in known else by_folded.get(asked.lower())
         if name is None:
             raise InvalidRequest(
                 f"there is no column {asked!r}", code="unknown-column", column=asked, hint=suggest(asked, known)

@@ -113,10 +113,10 @@ def _parse_struct(node: dict[str, object], path: tuple[str, ...]) -> Struct:
     parsed = Struct(tuple(_parse_field(f, path) for f in fields))
     seen: set[str] = set()
     for name in parsed.names:
-        # Spark resolves names without regard to case, so two such columns could not be told apart.
-        if name.casefold() in seen:
+        # Spark compares names in lower case (`ß` is no `ss`), so two such columns could not be told apart.
+        if name.lower() in seen:
             raise _invalid(f"column {name!r} stands twice", (*path, name))
-        seen.add(name.casefold())
+        seen.add(name.lower())
     return parsed
 
 

@@ -84,7 +84,7 @@ class Struct:
         for f in self.fields:
             if f.name == name:
                 return f
-            if folded is None and f.name.casefold() == name.casefold():
+            if folded is None and f.name.lower() == name.lower():
                 folded = f
         return folded
 

@@ -12,7 +12,9 @@ from paimon_values import array_of, json_of, parse_column_type
 
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.paimon.casts.cast import cast, cast_between
+from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.types import DataField, DataType
+from alluvium.schema.arrow import to_arrow
 
 ROOT = Path(__file__).resolve().parents[3]
 NAMED = os.environ.get("ALLUVIUM_CONFORMANCE")
@@ -126,3 +128,77 @@ def test_values_of_several_parts_as_java_spells_them(source: DataType, values: p
     conversion = cast_between(source, target)
     assert conversion is not None
     assert conversion.convert(values, "UTC").to_pylist() == texts
+
+
+LTZ = "TIMESTAMP(6) WITH LOCAL TIME ZONE"
+
+
+@pytest.mark.parametrize(
+    ("source", "value", "target", "expected"),
+    [
+        ("TIMESTAMP(6)", "9999-12-31 23:59:59.999999", "STRING", "9999-12-31 23:59:59.999999"),
+        ("TIMESTAMP(6)", "0001-01-01 00:00:00.000001", "STRING", "0001-01-01 00:00:00.000001"),
+        ("TIMESTAMP(6)", "9999-12-31 23:59:59.999999", "TIMESTAMP(3)", "9999-12-31 23:59:59.999000"),
+        ("TIMESTAMP(6)", "0001-01-01 00:00:00.999999", "TIMESTAMP(3)", "0001-01-01 00:00:00.999000"),
+        ("TIMESTAMP(6)", "9999-12-31 23:59:59.999999", "DATE", "9999-12-31"),
+        ("TIMESTAMP(6)", "0001-01-01 23:59:59.999999", "DATE", "0001-01-01"),
+        ("TIMESTAMP(6)", "9999-12-31 12:34:56.789", "TIME", "12:34:56.789000"),
+        ("TIMESTAMP(6)", "9999-12-31 23:59:59", "BIGINT", "253402300799"),
+        ("TIMESTAMP(6)", "0001-01-01 00:00:00", "BIGINT", "-62135596800"),
+        ("DATE", "9999-12-31", "TIMESTAMP(6)", "9999-12-31 00:00:00"),
+        ("DATE", "0001-01-01", LTZ, "0001-01-01 00:00:00+00:00"),
+        ("STRING", "9999-12-31 23:59:59.123456789", "TIMESTAMP(6)", "9999-12-31 23:59:59.123456"),
+        ("STRING", "0001-01-01", "TIMESTAMP(6)", "0001-01-01 00:00:00"),
+        ("BIGINT", "253402300799", "TIMESTAMP(3)", "9999-12-31 23:59:59"),
+        ("TIMESTAMP(6)", "9999-12-31 10:00:00", LTZ, "9999-12-31 10:00:00+00:00"),
+    ],
+)
+def test_years_that_nanoseconds_do_not_hold(source: str, value: str, target: str, expected: str) -> None:
+    logical = {name: to_arrow(to_logical(parse_column_type(name))) for name in (source, target)}
+    values = pa.array([None, value]).cast(logical[source])
+    made = cast(values, parse_column_type(source), parse_column_type(target), "UTC")
+    assert made.type == logical[target]
+    assert [None if v is None else str(v) for v in made.to_pylist()] == [None, expected]
+
+
+def test_zones_of_far_years() -> None:
+    wall, there = parse_column_type("TIMESTAMP(6)"), parse_column_type(LTZ)
+    values = pa.array(["9999-12-30 23:00:00", None]).cast(pa.timestamp("us"))
+    instants = cast(values, wall, there, "Asia/Tokyo")
+    assert str(instants[0].as_py()) == "9999-12-30 14:00:00+00:00"
+    assert cast(instants, there, wall, "Asia/Tokyo").equals(values)
+
+
+def test_nanoseconds_refuse_what_they_do_not_hold() -> None:
+    fine, coarse = parse_column_type("TIMESTAMP(9)"), parse_column_type("TIMESTAMP(6)")
+    for text in ("2262-04-12 00:00:00", "1677-09-20 00:00:00", "9999-12-31 00:00:00"):
+        with pytest.raises(InvalidRequest) as caught:
+            cast(pa.array([text]).cast(pa.timestamp("us")), coarse, fine, "UTC")
+        assert caught.value.code == "invalid-cast"
+        assert text in caught.value.message
+    kept = pa.array(["2262-04-11 00:00:00", None, "1677-09-22 00:00:00"]).cast(pa.timestamp("us"))
+    assert cast(kept, coarse, fine, "UTC").cast(pa.timestamp("us")).equals(kept)
+    # The digits below a microsecond of times before 1970 are cut downwards.
+    nanos = pa.array([-1, 1_999]).cast(pa.timestamp("ns"))
+    assert cast(nanos, fine, coarse, "UTC").cast(pa.int64()).to_pylist() == [-1, 1]
+    assert cast(nanos, fine, parse_column_type("TIMESTAMP(8)"), "UTC").cast(pa.int64()).to_pylist() == [-10, 1_990]
+
+
+#: Of pairs one way at most has an executor.
+ONE_WAY = [
+    ("TIMESTAMP(3)", "DATE", "DATE", "BIGINT"), ("TIMESTAMP(3)", "INT", "TIMESTAMP(3)", "SMALLINT"),
+    ("INT", "TIMESTAMP(3)", "SMALLINT", "TIMESTAMP(3)"), ("STRING", "BYTES", "INT", "BYTES"),
+    ("INT", "BOOLEAN", "DECIMAL(9, 2)", "BOOLEAN"), ("BOOLEAN", "DECIMAL(9, 2)", "BOOLEAN", "TIMESTAMP(3)"),
+    ("TIMESTAMP(3)", "TIME", "DATE", "TIME"), ("TIME", "TIMESTAMP(3)", "TIME", "DATE"), ("BYTES", "STRING", "VARIANT", "STRING"),
+    ("DATE", "STRING", "DATE", "DOUBLE"), ("STRING", "TIME", "INT", "TIME"), ("STRING", "BOOLEAN", "BYTES", "BOOLEAN"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("source", "target", "refused", "wanted"), ONE_WAY)
+def test_casts_that_there_are_and_their_neighbours_that_there_are_not(
+    source: str, target: str, refused: str, wanted: str
+) -> None:
+    assert cast_between(parse_column_type(source), parse_column_type(target)) is not None
+    with pytest.raises(UnsupportedFeature) as caught:
+        cast_between(parse_column_type(refused), parse_column_type(wanted))
+    assert caught.value.code == "unsupported-cast"

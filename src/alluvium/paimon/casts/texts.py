@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.paimon.casts.numbers import each
-from alluvium.paimon.casts.times import to_wall_clock
+from alluvium.paimon.casts.times import Moments, to_wall_clock
 from alluvium.paimon.java_text import float_text
 from alluvium.paimon.schema.types import DataType
 
@@ -37,16 +37,20 @@ def _text_of(values: pa.Array, source: DataType, time_zone: str) -> pa.Array:
     if source.root == "TIME_WITHOUT_TIME_ZONE":
         return each(values.cast(pa.int32()), lambda ms: _clock(int(ms), source.precision), pa.string())
     if source.root.startswith("TIMESTAMP"):
-        nanos = to_wall_clock(values, source, time_zone)
-        return each(nanos, lambda value: _instant(int(value), source.precision), pa.string())
+        return _stamp_texts(to_wall_clock(values, source, time_zone), source.precision)
     if source.root == "DECIMAL":
         return each(values, lambda number: format(number, "f"), pa.string())
     return values.cast(pa.string())
 
 
-def _instant(nanos: int, precision: int) -> str:
-    front, _ = format_instant(nanos // 1000, " ")
-    return f"{front}.{f'{nanos % 1_000_000_000:09d}'[:precision]}" if precision else front
+def _stamp_texts(moments: Moments, precision: int) -> pa.Array:
+    micros = pa.array(moments.micros, mask=moments.is_null)
+    front = each(micros, lambda value: format_instant(int(value), " ")[0], pa.string())
+    if not precision:
+        return front
+    fraction = pa.array(moments.micros % 1_000_000 * 1000 + moments.nanos).cast(pa.string())
+    digits = pc.utf8_slice_codeunits(pc.utf8_lpad(fraction, 9, "0"), 0, precision)
+    return pc.binary_join_element_wise(front, digits, ".")
 
 
 def _clock(millis: int, precision: int) -> str:

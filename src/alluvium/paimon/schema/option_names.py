@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from alluvium.paimon.options import BUCKET_KEY, FIELDS_PREFIX, SEQUENCE_FIELD
+from collections.abc import Mapping, Sequence
+
+from alluvium.paimon.options import (
+    BUCKET_KEY,
+    FIELDS_PREFIX,
+    RECORD_LEVEL_TIME_FIELD,
+    REMOVE_RECORD_ON_SEQUENCE_GROUP,
+    ROWKIND_FIELD,
+    SEQUENCE_FIELD,
+)
+from alluvium.paimon.schema.types import DataField
 
 #: Options whose value is a list of columns.
 _LISTS = (BUCKET_KEY, SEQUENCE_FIELD.key)
@@ -14,6 +24,36 @@ _OF_DROPPED = {
     "BLOB": ("blob-field", "blob-descriptor-field", "blob.stored-descriptor-fields", "blob-view-field"),
     "VECTOR": ("vector-field",),
 }
+
+
+#: Further options that name columns, and which no rename may touch.
+_FIXED = (ROWKIND_FIELD.key, RECORD_LEVEL_TIME_FIELD.key, REMOVE_RECORD_ON_SEQUENCE_GROUP.key)
+
+
+def travelled_options(
+    fields: Sequence[DataField], own: Mapping[str, str], fields_today: Sequence[DataField], today: Mapping[str, str]
+) -> dict[str, str]:
+    """The options by which a table is read with an older schema: those of today.
+
+    Specification: `AbstractFileStoreTable.tryTimeTravel` copies the table's options into the snapshot's schema. Options
+    that name columns stay the older schema's where one of its columns has another name today, or is gone.
+
+    Args:
+        fields: Columns of the older schema.
+        own: Its options.
+        fields_today: Columns of the newest schema.
+        today: Its options.
+    """
+    names_today = {f.id: f.name for f in fields_today}
+    if all(names_today.get(f.id) == f.name for f in fields):
+        return dict(today)
+    options = {key: value for key, value in today.items() if not _names_columns(key)}
+    return options | {key: value for key, value in own.items() if _names_columns(key)}
+
+
+def _names_columns(key: str) -> bool:
+    dropped = {name for names in _OF_DROPPED.values() for name in names}
+    return key.startswith((f"{FIELDS_PREFIX}.", "field.")) or key in {*_LISTS, *_FIXED, *dropped}
 
 
 def rename_in_options(options: dict[str, str], old: str, new: str) -> None:

@@ -184,7 +184,7 @@ def _problem(part: ScanPart, merge: KeyMerge) -> str | None:
         return None
     if merge.engine not in ("partial-update", "aggregation"):
         return f"rows that merge by {merge.engine}"
-    if merge.has_retracts and not merge.ignores_delete:
+    if merge.has_retracts:
         return f"rows of {merge.engine} that take others back"
     if any(c.descending for c in merge.order):
         return f"rows of {merge.engine} in descending order"
