@@ -104,7 +104,12 @@ def evaluate_datum(node: tree.Expression, rows: Rows) -> Datum:
         return pc.starts_with(child, pattern=node.prefix)
     if isinstance(node, tree.Like):
         return pc.match_substring_regex(child, pattern=like_regex(node.pattern))
-    return cast_datum(child, type_of(node.child), node.type, rows.zone)
+    return cast_datum(child, type_of(node.child), node.type, zone_of(node, rows.zone))
+
+
+def zone_of(node: tree.Cast | tree.Call, around: dt.tzinfo) -> dt.tzinfo:
+    """The zone of a node's local times: its own, or that of the expression around it."""
+    return around if node.zone is None else parse_time_zone(node.zone)
 
 
 def _column(node: tree.Column, rows: Rows) -> pa.Array:
@@ -178,7 +183,7 @@ def _call(node: tree.Call, rows: Rows) -> Datum:
     if node.name == "coalesce":
         return _coalesce(node, rows)
     args = [evaluate_datum(a, rows) for a in node.args]
-    return function.apply(args, rows.zone, signature.result)
+    return function.apply(args, zone_of(node, rows.zone), signature.result)
 
 
 def _case(node: tree.Call, rows: Rows, result: DataType) -> Datum:

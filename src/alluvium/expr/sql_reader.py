@@ -156,12 +156,14 @@ class _Reader:
         try:
             return self.binder.boolean(self._expression(node))
         except NotUnderstood:
-            if not self.binder.engine:
-                self._check_user_text(node, sql)
-            return tree.Unknown(sql)
+            return tree.Unknown(sql, None if self.binder.engine else self._check_user_text(node, sql))
 
-    def _check_user_text(self, node: exp.Expression, sql: str) -> None:
-        """Of text that is not understood: what no predicate may have, and columns that do not exist."""
+    def _check_user_text(self, node: exp.Expression, sql: str) -> frozenset[tuple[str, ...]] | None:
+        """Of text that is not understood: refuses what no predicate may have, and columns that do not exist.
+
+        Returns:
+            The columns that it names, where that can be told.
+        """
         if isinstance(node, exp.Alias) or (node.find(exp.Star) and not node.find(exp.Anonymous)):
             raise _invalid("is not a condition", sql)
         if node.find(exp.Query, exp.Subquery, exp.Exists):
@@ -171,10 +173,12 @@ class _Reader:
         for call in node.find_all(exp.Anonymous):
             if str(call.this).lower() in _AGGREGATES:
                 raise _invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
-        if node.find(exp.Lambda) is None:
-            for column in node.find_all(exp.Column):
-                if not isinstance(column.this, exp.Star):
-                    self._column(column)
+        if node.find(exp.Lambda, exp.Star) is not None:
+            return None
+        try:
+            return frozenset(self._column(column).path for column in node.find_all(exp.Column))
+        except NotUnderstood:
+            return None
 
     # -- operands -----------------------------------------------------------------------------------------------------
 

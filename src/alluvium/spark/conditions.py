@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
+from alluvium.expr.parse import parse_predicate
+from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.resolve import condition_tree, resolve_condition
 from alluvium.spark.scan.names import nullable_schema, quote
-from alluvium.spark.session import ensure_native
+from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark, to_spark
 
+#: Settings by which Spark reads a text otherwise than we do, and what they are where it does not.
+_READINGS = {
+    "spark.sql.ansi.enabled": ("true",),
+    "spark.sql.caseSensitive": ("false",),
+    "spark.sql.ansi.doubleQuotedIdentifiers": ("false",),
+    "spark.sql.parser.escapedStringLiterals": ("false",),
+    "spark.sql.legacy.timeParserPolicy": ("corrected", "exception"),
+}
+_TABLE = "__alluvium_table"
 #: Rows shown in an error.
 _SHOWN = 5
 
@@ -92,6 +106,33 @@ def _invalid(sql: str, column: str, problem: str) -> InvalidRequest:
 
 def _first_line(error: Exception) -> str:
     return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
+
+
+def text_condition(
+    spark: SparkSession, sql: str, schema: Struct, what: str, rows: Callable[[], DataFrame] | None = None
+) -> Expression:
+    """What Spark makes of a condition on a table's columns, as far as we understand it.
+
+    Over Connect the text is read here, unless settings of the session give it another meaning.
+
+    Args:
+        spark: A session, classic or of Connect.
+        sql: The condition.
+        schema: The columns.
+        what: For errors: `"the condition of replaceWhere"`.
+        rows: Makes the frame of the table's rows, of a classic session; None: there is none.
+
+    Raises:
+        InvalidRequest: It is not a condition on single rows, or not deterministic.
+    """
+    parsed = parse_predicate(sql, schema, time_zone(spark))
+    if is_connect(spark):
+        known = ((usual, spark.conf.get(name, None)) for name, usual in _READINGS.items())
+        is_read_alike = all(value is None or value.casefold() in usual for usual, value in known)
+        return in_zone(parsed, time_zone(spark)) if is_read_alike else Unknown(sql)
+    frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
+    frame = frame.alias(_TABLE)
+    return condition_tree(frame, resolve_condition(frame, sql, what), schema, _TABLE)
 
 
 def condition_text(df: DataFrame, condition: Column) -> str | None:
