@@ -23,13 +23,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import FALSE, TRUE, ZERO, repeated
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
 from alluvium.expr.columnar import Datum, cast_datum, compare, literal_scalar
 from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
-from alluvium.expr.literals import UTC, NotUnderstood, parse_time_zone
+from alluvium.expr.literals import UTC, NotUnderstood
 from alluvium.expr.monotone import after, before, keeps_order, monotone, rises_within
 from alluvium.expr.patterns import like_prefix
 from alluvium.schema import types as t
@@ -133,7 +134,7 @@ class Decision:
 
 def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "UTC") -> Decision:
     """What a predicate is for all rows of each file; arguments and errors as of `prune`."""
-    zone = parse_time_zone(time_zone)
+    zone = parse_zone(time_zone)
     floating = sorted(
         {n.path for n in tree.walk(predicate) if isinstance(n, tree.Column) and n.type in t.FLOATING}
         - {n.path for n in tree.walk(predicate) if isinstance(n, tree.Column) and files.exact(n.path) is not None}

@@ -15,11 +15,12 @@ import sqlglot.errors
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
 from alluvium.expr.char_padding import as_text
-from alluvium.expr.literals import BARE_NAME, NotUnderstood, parse_time_zone
+from alluvium.expr.literals import BARE_NAME, NotUnderstood
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_length
 from alluvium.schema.types import DataType, Decimal, Struct
@@ -69,7 +70,7 @@ def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> tree.E
         InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
             aggregate or window; `"unknown-column"`.
     """
-    reader = _Reader(text, schema, Binder(parse_time_zone(time_zone)))
+    reader = _Reader(text, schema, Binder(parse_zone(time_zone)))
     return reader.read()
 
 
@@ -79,7 +80,7 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
     Attributes may carry qualifiers. What is not understood, or may be read in two ways, becomes `Unknown`.
     """
     try:
-        return _Reader(text, schema, Binder(parse_time_zone(time_zone), engine=True)).read()
+        return _Reader(text, schema, Binder(parse_zone(time_zone), engine=True)).read()
     except InvalidRequest:
         return tree.Unknown(text)
 
