@@ -214,7 +214,12 @@ def test_what_goes_is_what_spark_finds(tables: Tables, verb: str) -> None:
     for t, expected in tables.matching(texts).items():
         spelling = list(SPELLINGS)[crc32(t.encode()) % len(SPELLINGS)]
         path = tables.copy(tables.delta[spelling])
-        REMOVING[verb](tables.spark, path, t)
+        try:
+            REMOVING[verb](tables.spark, path, t)
+        except InvalidRequest as error:
+            # What `overwrite` is given is a column; Spark cannot always read what it prints of one.
+            assert verb == "overwrite" and "collate" in t and error.code == "invalid-expression", (spelling, t)
+            expected = frozenset()
         left = alluvium.open(path).to_arrow(["id"])["id"].to_pylist()
         assert sorted(left) == sorted(tables.ids - expected), (spelling, t)
 
@@ -273,3 +278,84 @@ def test_paimon_partitions_are_replaced_exactly_or_not_at_all(tables: Tables) ->
         left = [r[0] for r in alluvium.read(tables.spark, path).select("id").collect()]
         assert sorted(left) == sorted(tables.ids - expected), t
     assert replaced
+
+
+@pytest.fixture
+def setting(spark):
+    before: dict[str, str | None] = {}
+
+    def change(key: str, value: str) -> None:
+        before.setdefault(key, spark.conf.get(key, None))
+        spark.conf.set(key, value)
+
+    yield change
+    for key, value in before.items():
+        spark.conf.unset(key) if value is None else spark.conf.set(key, value)
+
+
+ZONE, ANSI = "spark.sql.session.timeZone", "spark.sql.ansi.enabled"
+
+
+def test_a_query_keeps_the_zone_that_it_was_written_in(tables: Tables, setting) -> None:
+    """Read under one zone, asked under another, carried out under a third: as rows that are no table."""
+    texts = [
+        "cast(ts as date) = '2024-01-02'", "hour(ts) = 5", "date_format(ts, 'yyyy-MM-dd HH') = '2024-01-02 05'",
+        "ts > '2024-01-02 05:00:00'", "date_trunc('day', ts) = timestamp'2024-01-02'", "ts = cast(tn as timestamp)",
+    ]  # fmt: skip
+    frames = {}
+    plain, table = tables.spark.createDataFrame(rows()), alluvium.read(tables.spark, tables.delta["ours"])
+    for zone in ("UTC", "Asia/Tokyo", "America/New_York"):
+        setting(ZONE, zone)
+        for t in texts:
+            frames[zone, t] = plain.where(t), table.where(t)
+    for zone in ("America/New_York", "UTC", "Asia/Tokyo"):
+        setting(ZONE, zone)
+        for asked, (expected, found) in frames.items():
+            wanted, answer = ({r[0] for r in df.select("id").collect()} for df in (expected, found))
+            assert answer == wanted, (zone, asked)
+
+
+def test_answers_that_are_kept_are_those_of_the_same_settings(tables: Tables, setting) -> None:
+    table = alluvium.read(tables.spark, tables.delta["ours"])
+    setting(ANSI, "false")
+    lenient = table.where("cast(p as int) = 1").select("id")
+    assert len(lenient.collect()) == 1
+    setting(ANSI, "true")
+    with pytest.raises(FAILURES):
+        table.where("cast(p as int) = 1").select("id").collect()
+    assert len(lenient.collect()) == 1
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "text", "replaced"),
+    [
+        (ANSI, "false", "p = 1", "p = '1'"),
+        (ANSI, "false", "not (p = 1)", "false"),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", "true", "\"p\" = 'a1'", "p = 'a1'"),
+        ("spark.sql.parser.escapedStringLiterals", "true", "p = '\\x61'", "false"),
+        ("spark.sql.caseSensitive", "true", "P = 'a1'", None),
+        ("spark.sql.legacy.timeParserPolicy", "LEGACY", "date_format(q, 'yyyy') = '2023'", "year(q) = 2023"),
+        (ZONE, "Asia/Tokyo", "cast(cast(q as timestamp) as string) like '2023-04-01 00%'", "year(q) = 2023"),
+    ],
+)
+def test_what_is_replaced_is_what_the_settings_make_of_the_text(
+    tables: Tables, setting, key: str, value: str, text: str, replaced: str | None
+) -> None:
+    expected = frozenset() if replaced is None else tables.matching([replaced])[replaced]
+    path = tables.copy(tables.delta["ours"])
+    setting(key, value)
+    if replaced is None:
+        with pytest.raises(InvalidRequest):
+            replace_where(tables.spark, path, text)
+    else:
+        replace_where(tables.spark, path, text)
+    assert sorted(alluvium.open(path).to_arrow(["id"])["id"].to_pylist()) == sorted(tables.ids - expected)
+
+
+def test_rows_that_are_new_must_lie_in_a_condition_that_only_spark_knows(tables: Tables) -> None:
+    path = tables.copy(tables.delta["ours"])
+    fresh = alluvium.read(tables.spark, path).where("p = 'b1'")
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(fresh, path, mode="overwrite", replaceWhere="p rlike '^a'")
+    assert caught.value.code == "constraint-violated"
+    assert alluvium.open(path).version == alluvium.open(tables.delta["ours"]).version

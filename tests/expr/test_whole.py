@@ -65,3 +65,5 @@ def test_text_that_is_not_understood_tells_its_columns() -> None:
     # With a lambda names are not looked up: anything may be among them.
     hidden = parse_predicate("exists(array(p), x -> x = i)", SCHEMA)
     assert not names_only(hidden, {("p",), ("q",), ("i",)})
+    named = parse_predicate("p COLLATE utf8_lcase = 'A1'", SCHEMA)
+    assert not names_only(named, {("p",)})

@@ -57,18 +57,17 @@ class Selection:
         return (*found, ("deletion", self.by_deletion)) if self.by_deletion else found
 
 
-def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: bool = True) -> Selection:
-    """Skips files that cannot hold a row for which `where` is true.
+def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
+    """Skips files that cannot hold a row for which `where` is true, and those all of whose rows are deleted.
 
     Args:
         snapshot: The version.
         where: None: all files, those without live rows included.
-        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
     """
     files = snapshot.files
     if where is None or files.num_rows == 0:
         return Selection(files, repeated(where is None, files.num_rows))
-    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics, drop_emptied)
+    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics)
 
 
 def select_among(

@@ -174,7 +174,8 @@ class _Reader:
         for call in node.find_all(exp.Anonymous):
             if str(call.this).lower() in _AGGREGATES:
                 raise _invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
-        if node.find(exp.Lambda, exp.Star) is not None:
+        # Names that stand for no column: parameters of a lambda, collations.
+        if node.find(exp.Lambda, exp.Star, exp.Collate) is not None:
             return None
         try:
             return frozenset(self._column(column).path for column in node.find_all(exp.Column))

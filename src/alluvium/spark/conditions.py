@@ -13,19 +13,12 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.readings import reading_zone
 from alluvium.spark.resolve import condition_tree, resolve_condition
 from alluvium.spark.scan.names import nullable_schema, quote
 from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark, to_spark
 
-#: Settings by which Spark reads a text otherwise than we do, and what they are where it does not.
-_READINGS = {
-    "spark.sql.ansi.enabled": ("true",),
-    "spark.sql.caseSensitive": ("false",),
-    "spark.sql.ansi.doubleQuotedIdentifiers": ("false",),
-    "spark.sql.parser.escapedStringLiterals": ("false",),
-    "spark.sql.legacy.timeParserPolicy": ("corrected", "exception"),
-}
 _TABLE = "__alluvium_table"
 #: Rows shown in an error.
 _SHOWN = 5
@@ -125,14 +118,18 @@ def text_condition(
     Raises:
         InvalidRequest: It is not a condition on single rows, or not deterministic.
     """
-    parsed = parse_predicate(sql, schema, time_zone(spark))
     if is_connect(spark):
-        known = ((usual, spark.conf.get(name, None)) for name, usual in _READINGS.items())
-        is_read_alike = all(value is None or value.casefold() in usual for usual, value in known)
-        return in_zone(parsed, time_zone(spark)) if is_read_alike else Unknown(sql)
+        zone = reading_zone(spark)
+        return Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
     frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
     frame = frame.alias(_TABLE)
-    return condition_tree(frame, resolve_condition(frame, sql, what), schema, _TABLE)
+    try:
+        found = resolve_condition(frame, sql, what)
+    except InvalidRequest:
+        # Where we see what is wrong with it, we say it better.
+        parse_predicate(sql, schema, time_zone(spark))
+        raise
+    return condition_tree(frame, found, schema, _TABLE)
 
 
 def condition_text(df: DataFrame, condition: Column) -> str | None:
