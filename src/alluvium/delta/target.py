@@ -28,7 +28,7 @@ from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, change_files, partition_maps, plan_write
 from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
-from alluvium.expr.tree import column_paths, names_only
+from alluvium.expr.tree import named_paths, names_only
 from alluvium.plan.changes import Committed, FileChanges, Operation, Preview, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
@@ -95,21 +95,21 @@ class DeltaTarget:
             return False
         partitions = {(name,) for name in self.config.partition_columns}
         if not replace.rows and not names_only(replace.where, partitions):
-            others = sorted(".".join(path) for path in column_paths(replace.where) - partitions)
+            others = sorted(".".join(path) for path in named_paths(replace.where) - partitions)
             raise UnsupportedFeature(
                 f"replaceWhere on columns that are not partition columns: {', '.join(others) or replace.sql}",
                 code="replace-where-data",
                 column=others[0] if others else None,
                 hint=f"partition columns: {', '.join(self.config.partition_columns) or 'none'}",
             )
-        by_values = column_paths(replace.where) <= partitions
+        by_values = named_paths(replace.where) <= partitions
         return not by_values or whole_files(self.snapshot, replace.where).undecided.num_rows > 0
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
         if replace is None or replace.where is None or replace.sql is None or replace.unchecked:
             return ()
-        paths = sorted(column_paths(replace.where))
+        paths = sorted(named_paths(replace.where))
         return (Check("replaceWhere", f"({replace.sql})", tuple(".".join(path) for path in paths)),)
 
     def commit(self, changes: FileChanges) -> Committed:

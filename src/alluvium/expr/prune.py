@@ -410,7 +410,8 @@ def _is_never_equal(node: tree.Compare) -> bool:
     for one, other in ((node.left, node.right), (node.right, node.left)):
         if isinstance(one, tree.Cast) and type_of(one.child) in t.INTEGRAL and isinstance(other, tree.Literal):
             value = other.value
-            if isinstance(value, (decimal.Decimal, float)) and value == value and value % 1 != 0:
+            is_decimal = isinstance(value, decimal.Decimal) and value != value.to_integral_value()
+            if is_decimal or (isinstance(value, float) and not value.is_integer()):
                 return True
     return False
 

@@ -159,19 +159,19 @@ def conjunction(nodes: tuple[Expression, ...]) -> Expression | None:
 
 
 def column_paths(node: Expression) -> frozenset[tuple[str, ...]]:
-    """Paths of all columns that the expression is known to name; `names_only` asks whether these are all."""
-    found: set[tuple[str, ...]] = set()
-    for part in walk(node):
-        if isinstance(part, Column):
-            found.add(part.path)
-        elif isinstance(part, Unknown) and part.columns is not None:
-            found |= part.columns
-    return frozenset(found)
+    """Paths of all columns whose values the expression is understood to use; see `named_paths`."""
+    return frozenset(n.path for n in walk(node) if isinstance(n, Column))
+
+
+def named_paths(node: Expression) -> frozenset[tuple[str, ...]]:
+    """Paths of all columns that it is known to name, also in text that is not understood."""
+    unknown = (n.columns for n in walk(node) if isinstance(n, Unknown) and n.columns is not None)
+    return column_paths(node).union(*unknown)
 
 
 def names_only(node: Expression, paths: Set[tuple[str, ...]]) -> bool:
     """Whether the expression surely names no columns but these: text that is not understood may name any."""
-    return column_paths(node) <= paths and not any(isinstance(n, Unknown) and n.columns is None for n in walk(node))
+    return named_paths(node) <= paths and not any(isinstance(n, Unknown) and n.columns is None for n in walk(node))
 
 
 def with_children(node: Expression, change: Callable[[Expression], Expression]) -> Expression:

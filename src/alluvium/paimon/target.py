@@ -18,7 +18,7 @@ from alluvium.errors import (
     NotFound,
     UnsupportedFeature,
 )
-from alluvium.expr.tree import column_paths, names_only
+from alluvium.expr.tree import named_paths, names_only
 from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.partitions import data_paths, partitions_of
@@ -82,7 +82,7 @@ class PaimonTarget:
         """New rows must lie in what they replace, or they would stand beside it."""
         if replace is None or replace.where is None or replace.sql is None:
             return ()
-        paths, keys = column_paths(replace.where), {(name,) for name in self.table.partition_keys}
+        paths, keys = named_paths(replace.where), {(name,) for name in self.table.partition_keys}
         if not names_only(replace.where, keys):
             others = sorted(".".join(path) for path in paths - keys)
             raise UnsupportedFeature(
