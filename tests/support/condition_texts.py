@@ -77,7 +77,7 @@ ATOMS: dict[str, tuple[str, ...]] = {
         "k = 1", "k = 1.5", "k % 2 = 0", "k in (1, 2)", "hash(k) % 2 = 0", "bit_count(k) = 1", "k is null", "k = '1'",
         "k + i = 3", "month(q) = 4", "q = '2024-04-01'", "date_format(q, 'yyyy') = '2024'", "weekday(q) = 0", "q is null",
         "cast(q as string) like '2024-04%'", "q > day", "k > 0 and q < date'2024-05-01'", "pmod(k, 2) = 1", "k <=> 2",
-        "true", "false", "null", "1 = 1", "k = k", "typeof(k) = 'int'", "isnull(k) or p = 'b1'",
+        "true", "false", "cast(null as boolean)", "1 = 1", "k = k", "typeof(k) = 'int'", "isnull(k) or p = 'b1'",
     ),
 }  # fmt: skip
 
