@@ -58,6 +58,15 @@ def test_nothing_is_taken_for_granted(text: str, every: list[int], no: list[int]
     assert found.is_decided == (found.undecided.to_pylist() == [False] * 3)
 
 
+@pytest.mark.parametrize("text", ["\u0661", "1\u00a0", "\u20031"])
+def test_digits_and_blanks_of_other_scripts_are_no_numbers(text: str) -> None:
+    """Spark's casts go by bytes."""
+    values = Values()
+    values.exact = lambda path: pa.array([text, "1", None])  # type: ignore[method-assign]
+    found = decide_whole(parse_predicate("CAST(p AS INT) = 1", SCHEMA), values)
+    assert found.undecided.to_pylist() == [True] * 3
+
+
 def test_text_that_is_not_understood_tells_its_columns() -> None:
     parsed = parse_predicate("p RLIKE '^a' AND q = 1", SCHEMA)
     assert column_paths(parsed) == {("q",)} and named_paths(parsed) == {("p",), ("q",)}

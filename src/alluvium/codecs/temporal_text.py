@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 
 from alluvium.errors import InvalidRequest
 
+#: What Spark's casts cut off at both ends of a text: they go by bytes, so no blanks beyond ASCII.
+BLANKS = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
 DAY_US = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)
 
@@ -79,7 +81,7 @@ def parse_date(text: str) -> int | None:
 
     None where the text is no date.
     """
-    match = _DATE_TEXT.fullmatch(text.strip())
+    match = _DATE_TEXT.fullmatch(text.strip(BLANKS))
     return None if match is None else days_from_civil(int(match[1]), int(match[2] or 1), int(match[3] or 1))
 
 
@@ -103,7 +105,7 @@ def parse_timestamp_ntz(text: str) -> int | None:
 
 def parse_local(text: str) -> tuple[int, str | None] | None:
     """Microseconds of the wall clock, and the zone that the text names; None where it is no timestamp."""
-    match = _INSTANT_TEXT.fullmatch(text.strip())
+    match = _INSTANT_TEXT.fullmatch(text.strip(BLANKS))
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, named = match.groups()

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable
 
 from alluvium.codecs import temporal_text
-from alluvium.codecs.temporal_text import parse_zone
+from alluvium.codecs.temporal_text import BLANKS, parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.schema import types as t
@@ -25,8 +25,8 @@ _EPOCH = dt.datetime(1970, 1, 1)
 _EPOCH_DAY = _EPOCH.toordinal()
 MIN_INTEGRAL: dict[DataType, int] = {t.BYTE: -(2**7), t.SHORT: -(2**15), t.INTEGER: -(2**31), t.LONG: -(2**63)}
 
-_INTEGRAL_TEXT = re.compile(r"[+-]?\d+$")
-_NUMBER_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
+_INTEGRAL_TEXT = re.compile(r"[+-]?\d+$", re.ASCII)
+_NUMBER_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$", re.ASCII)
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
 _SPECIAL_FLOATS |= {"+inf": math.inf, "+infinity": math.inf}
@@ -123,7 +123,7 @@ def cast_value(
 
 def _to_integral(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> int:
     if isinstance(value, str):
-        if not _INTEGRAL_TEXT.match(value.strip()) or len(value) > 100:
+        if not _INTEGRAL_TEXT.match(value.strip(BLANKS)) or len(value) > 100:
             raise cannot_cast(value, target)
         number = int(value)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -148,7 +148,7 @@ def to_float32(value: float) -> float:
 
 def _to_floating(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> float:
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip(BLANKS)
         special = _SPECIAL_FLOATS.get(text.lower())
         if special is None and not _NUMBER_TEXT.match(text):
             raise cannot_cast(value, target)
@@ -162,9 +162,9 @@ def _to_floating(value: object, target: DataType, zone: dt.tzinfo, engine: bool)
 
 def _to_decimal(value: object, target: Decimal) -> decimal.Decimal:
     if isinstance(value, str):
-        if not _NUMBER_TEXT.match(value.strip()):
+        if not _NUMBER_TEXT.match(value.strip(BLANKS)):
             raise cannot_cast(value, target)
-        exact = decimal.Decimal(value.strip())
+        exact = decimal.Decimal(value.strip(BLANKS))
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise cannot_cast(value, target)
@@ -185,7 +185,7 @@ def _to_decimal(value: object, target: Decimal) -> decimal.Decimal:
 
 def _to_boolean(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> bool:
     if isinstance(value, str):
-        text = value.strip().lower()
+        text = value.strip(BLANKS).lower()
         if text not in _TRUE + _FALSE:
             raise cannot_cast(value, target)
         return text in _TRUE
