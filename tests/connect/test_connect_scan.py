@@ -277,3 +277,25 @@ def test_paths_that_are_not_tidy(connect, write_table, monkeypatch, relations: i
     rows = alluvium.read(connect, url)
     assert sorted((r["x"], r["p"]) for r in rows.collect()) == [(n, str(n // 2)) for n in range(8)]
     assert rows.count() == 8
+
+
+def test_filters_mean_what_the_session_makes_of_them_when_the_query_is_sent(connect, tmp_path: Path):
+    path = str(tmp_path / "t")
+    rows = connect.sql("select 1 id, timestamp'2024-01-01 20:00:00' at, 'p' p")
+    alluvium.write(rows, path)
+    frame = alluvium.read(connect, path).where("cast(at as date) = '2024-01-02'")
+    quoted = alluvium.read(connect, path).where("\"p\" = 'p'")
+    before = connect.conf.get("spark.sql.session.timeZone")
+    try:
+        for zone, found in (("UTC", 0), ("Asia/Tokyo", 1), ("UTC", 0)):
+            connect.conf.set("spark.sql.session.timeZone", zone)
+            assert frame.count() == found, zone
+        connect.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
+        assert quoted.count() == 1
+        # A condition that is read otherwise than we would is not taken for understood.
+        with pytest.raises(InvalidRequest):
+            alluvium.write(rows, path, mode="overwrite", replaceWhere="\"p\" = 'p'")
+        assert alluvium.open(path).version == 0
+    finally:
+        connect.conf.set("spark.sql.session.timeZone", before)
+        connect.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")

@@ -12,7 +12,12 @@ from alluvium.storage.open import open_store
 COLUMNS = {"ts": "timestamp", "tn": "timestamp_ntz", "s": "string", "i": "integer"}
 
 
-def _files_left(tmp: str, partitions: list[tuple[str, str, str, list[str | None]]], where: str) -> list[int]:
+def _files_left(
+    tmp: str,
+    partitions: list[tuple[str, str, str, list[str | None]]],
+    where: str,
+    features: tuple[str, ...] = ("generatedColumns",),
+) -> list[int]:
     """Which files are left, of files without statistics: each partition column as name, type, expression, values."""
     fields = [{"name": k, "type": v, "nullable": True, "metadata": {}} for k, v in COLUMNS.items()]
     fields += [
@@ -26,7 +31,7 @@ def _files_left(tmp: str, partitions: list[tuple[str, str, str, list[str | None]
         "partitionColumns": [name for name, *_ in partitions],
         "configuration": {},
     }
-    ntz = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz", "generatedColumns"]}
+    ntz = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz", *features]}
     lines: list[object] = [
         {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **ntz}},
         {"metaData": metadata},
@@ -38,6 +43,12 @@ def _files_left(tmp: str, partitions: list[tuple[str, str, str, list[str | None]
     open_store(tmp).put(f"_delta_log/{0:020}.json", "\n".join(map(json.dumps, lines)).encode())
     left = alluvium.open(tmp).files(where)["path"].to_pylist()
     return sorted(int(path.removesuffix(".parquet")) for path in left)
+
+
+def test_without_the_feature_nobody_had_to_compute_them(tmp_path) -> None:
+    partitions = [("d", "date", "CAST(tn AS DATE)", DAYS)]
+    assert _files_left(str(tmp_path / "with"), partitions, "tn < '2024-01-05'") == [0, 3]
+    assert _files_left(str(tmp_path / "without"), partitions, "tn < '2024-01-05'", ()) == [0, 1, 2, 3]
 
 
 DAYS = ["2024-01-01", "2024-01-05", "2024-01-09", None]

@@ -421,3 +421,28 @@ def test_truncated_texts_are_short_and_bound_the_value(value: str) -> None:
 
 def test_footer_columns_carry_their_types() -> None:
     assert stats_columns(Struct((Field("a", t.DATE),)), ()) == (FooterColumn(("a",), t.DATE),)
+
+
+@pytest.mark.parametrize(
+    ("text", "stored"),
+    [
+        # As deltalake prints them: doubles.
+        ("90071992547409.94", "90071992547409.93"),
+        ("90071992547409.94", "90071992547409.95"),
+        ("-1234567890123456.8", "-1234567890123456.78"),
+        ("1e16", "9999999999999999.99"),
+    ],
+)
+def test_decimals_that_a_double_does_not_hold_have_wide_bounds(text: str, stored: str) -> None:
+    """From the 16th digit on a bound may be another number than the value that it stands for."""
+    low, high = of(t.Decimal(18, 2) if "e" not in text else t.Decimal(20, 2), text)
+    assert isinstance(low, Decimal) and isinstance(high, Decimal)
+    assert low <= Decimal(stored) <= high and high - low < Decimal(100)
+
+
+def test_decimals_of_few_digits_and_of_more_than_doubles_print_are_exact() -> None:
+    assert of(t.Decimal(18, 2), "1234567890123.45") == (Decimal("1234567890123.45"),) * 2
+    assert of(t.Decimal(15, 2), "9999999999999.99") == (Decimal("9999999999999.99"),) * 2
+    assert of(t.Decimal(38, 18), "12345678901234567890.5") == (Decimal("12345678901234567890.5"),) * 2
+    low, high = of(t.Decimal(16, 0), "9999999999999999")
+    assert isinstance(low, Decimal) and low < 9999999999999999 and high is None

@@ -77,6 +77,7 @@ PREDICATES = [
     "endswith(s, 'b')", "contains(s, 'a')", "length(s) = 1", "upper(s) = 'STRASSE'", "lower(s) = 'a%b'",
     "trim(s) = 'a\nb'", "substring(s, 2, 2) = '%b'", "substring(s, -2) = 'ße'", "substring(s, 0, 1) = 'a'",
     "substring(s, -3, 2) = 'a%'", "substring(s, -5, 4) = 'a'", "s || 'x' = 'ax'", "concat(s, n.s) = 'a%bab'",
+    "s = repeat('a', 1)", "repeat(s, 2) = 'abab'", "repeat(s, -1) = ''", "repeat(s, null) is null",
     "coalesce(s, 'none') = 'none'", "nullif(i, 1) IS NULL", "x = X'61'", "x > X'61'", "x < X'FF'", "b", "NOT b",
     "b IS NULL", "b IS NOT TRUE", "b IS FALSE", "b = (i > 1)", "b AND NULL", "b OR NULL", "NULL OR b",
     "day = '2024-01-01'", "day > DATE'2020-01-01'", "day >= TIMESTAMP'2024-01-01 00:00:00'", "day IN ('2024-1-1', '2024-02-29')",

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr.literals import (
     cast_value,
     format_literal,
     parse_date,
-    parse_time_zone,
     parse_timestamp,
     parse_timestamp_ntz,
 )
@@ -66,7 +66,7 @@ def test_not_dates(text: str) -> None:
     ],
 )
 def test_timestamps(text: str, zone: str, expected: str) -> None:
-    assert parse_timestamp(text, parse_time_zone(zone)) == dt.datetime.fromisoformat(expected).replace(tzinfo=UTC)
+    assert parse_timestamp(text, parse_zone(zone)) == dt.datetime.fromisoformat(expected).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_not_timestamps(text: str) -> None:
 def test_the_ends_of_the_calendar() -> None:
     for text, zone in (("9999-12-31 23:59:59", "-08:00"), ("0001-01-01 00:00:00", "+08:00")):
         with pytest.raises(InvalidRequest):
-            parse_timestamp(text, parse_time_zone(zone))
+            parse_timestamp(text, parse_zone(zone))
     assert parse_timestamp_ntz("9999-12-31 23:59:59.999999+01:00") == dt.datetime.max
 
 

@@ -17,6 +17,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.parse import parse_engine_filter, parse_predicate
 from alluvium.expr.prune import prune
+from alluvium.expr.tree import in_zone
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DataType, Decimal, Field, Struct
@@ -89,7 +90,11 @@ INTS = Listed([10] * 6, {"i": [(1, 5, 0), (5, 9, 3), (7, 7, 0), (None, None, 10)
         ("i > 7", [0, 1, 0, 0, 1, 0]),
         ("i >= 7", [0, 1, 1, 0, 1, 1]),
         ("i > 6.5", [0, 1, 1, 0, 1, 1]),
-        ("i = 5.5", [1 - 1, 1, 0, 0, 1, 0]),
+        ("i = 5.5", [0] * 6),
+        ("i <=> 5.5", [0] * 6),
+        ("i = 1.00000000000000000001", [0] * 6),
+        ("NOT (i = 5.5)", [1, 1, 1, 0, 1, 1]),
+        ("i = double('Infinity')", [0] * 6),
         ("i != 7", [1, 1, 0, 0, 1, 0]),
         ("NOT (i = 7)", [1, 1, 0, 0, 1, 0]),
         ("NOT (i != 7)", [0, 1, 1, 0, 1, 1]),
@@ -130,21 +135,72 @@ FLOATS = Listed([9] * 4, {"d": [(-1.0, 1.0, 0), (0.0, NAN, 0), (NAN, NAN, 0), (-
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("d = double('NaN')", [0, 1, 1, 0]),
-        ("isnan(d)", [0, 1, 1, 0]),
-        ("NOT isnan(d)", [1, 1, 0, 1]),
-        ("d > 100", [0, 1, 1, 0]),
-        ("d >= double('NaN')", [0, 1, 1, 0]),
-        ("d < double('NaN')", [1, 1, 0, 1]),
-        ("NOT (d > 1)", [1, 1, 0, 1]),
-        ("d = -0.0D", [1, 1, 0, 1]),
-        ("d != 0", [1, 1, 1, 0]),
-        ("d < -0.0D", [1, 0, 0, 0]),
-        ("d IN (double('NaN'), -5)", [0, 1, 1, 0]),
+        ("d = double('NaN')", [1, 1, 1, 1]),
+        ("isnan(d)", [1, 1, 1, 1]),
+        ("NOT isnan(d)", [1, 1, 1, 1]),
+        ("d > 100", [1, 1, 1, 1]),
+        ("NOT (d <= 5)", [1, 1, 1, 1]),
+        ("d >= double('NaN')", [1, 1, 1, 1]),
+        ("d < double('NaN')", [1, 1, 1, 1]),
+        ("NOT (d > 1)", [1, 1, 1, 1]),
+        ("d = -0.0D", [1, 1, 1, 1]),
+        ("d != 0", [1, 1, 1, 1]),
+        ("d < -0.0D", [1, 0, 1, 0]),
+        ("d BETWEEN 5 AND 7", [0, 1, 1, 0]),
+        ("d > 5 AND NOT isnan(d)", [0, 1, 1, 0]),
+        ("d = 7", [0, 1, 1, 0]),
+        ("d + 0.5D BETWEEN 5 AND 7", [1, 1, 1, 1]),
+        ("d IS NULL", [0, 0, 0, 0]),
     ],
 )
-def test_nan_is_the_greatest_number(text: str, kept: list[int]) -> None:
+def test_bounds_of_numbers_do_not_tell_of_nan(text: str, kept: list[int]) -> None:
+    """Some writers leave NaN out of their bounds, others make a bound of it: it may be in any file."""
     assert prune(parse_predicate(text, SCHEMA), FLOATS).to_pylist() == [bool(k) for k in kept]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("month(day) = 4", [1, 0, 1]),
+        ("quarter(day) = 1", [0, 1, 1]),
+        ("day(day) = 20", [0, 1, 1]),
+        ("hour(ts) = 7", [1, 0, 1]),
+        ("minute(ts) = 30", [1, 1, 1]),
+        ("CAST(day AS STRING) LIKE '2024-02%'", [0, 1, 1]),
+        ("CAST(day AS STRING) = '2025-01-01'", [0, 0, 1]),
+    ],
+)
+def test_parts_of_a_date_rise_within_a_period(text: str, kept: list[int]) -> None:
+    day, at = dt.date, dt.datetime
+    files = Listed(
+        [9] * 3,
+        {
+            "day": [
+                (day(2024, 4, 2), day(2024, 4, 9), 0),
+                (day(2024, 1, 20), day(2024, 2, 20), 0),
+                (day(2023, 12, 1), day(2025, 3, 1), 0),
+            ],
+            "ts": [
+                (at(2024, 4, 2, 6, 20, tzinfo=UTC), at(2024, 4, 2, 8, tzinfo=UTC), 0),
+                (at(2024, 4, 2, 9, 40, tzinfo=UTC), at(2024, 4, 2, 11, tzinfo=UTC), 0),
+                (at(2024, 4, 2, 9, tzinfo=UTC), at(2024, 4, 3, 6, tzinfo=UTC), 0),
+            ],
+        },
+    )
+    assert prune(parse_predicate(text, SCHEMA), files).to_pylist() == [bool(k) for k in kept]
+
+
+def test_a_predicate_keeps_the_zone_that_it_was_written_in() -> None:
+    """A table may be read under UTC and asked under Asia/Tokyo, where another day has begun."""
+    late = dt.datetime(2024, 1, 1, 20, tzinfo=UTC)
+    files = Listed([1], {"ts": [(late, late, 0)]})
+    asked = parse_engine_filter("(CAST(ts AS DATE) = DATE '2024-01-02')", SCHEMA, "Asia/Tokyo")
+    assert prune(asked, files, "UTC").to_pylist() == [False]
+    assert prune(in_zone(asked, "Asia/Tokyo"), files, "UTC").to_pylist() == [True]
+    hour = parse_engine_filter("(hour(ts) = 5)", SCHEMA, "Asia/Tokyo")
+    assert prune(in_zone(hour, "Asia/Tokyo"), files, "UTC").to_pylist() == [True]
+    rows = pa.table({"ts": pa.array([late], to_arrow(t.TIMESTAMP))})
+    assert evaluate(in_zone(hour, "Asia/Tokyo"), rows, "UTC").to_pylist() == [True]
 
 
 STRINGS = Listed(
@@ -337,7 +393,8 @@ def test_every_pair_of_values(kind: DataType, zone: str) -> None:
     texts = [s.format(c="c", op=o, v=v) for s in SHAPES for o in ops for v in literals]
     texts += [s.format(c="c", v=v, w=w) for s in MORE for v in literals for w in literals]
     texts += ["c IS NULL", "c IS NOT NULL", "c = c", "c < c", *BY_TYPE.get(kind, [])]
-    tight = kind not in (t.STRING, t.BINARY, t.TIMESTAMP)
+    # Of files with floating numbers nobody knows whether NaN is among them.
+    tight = kind not in (t.STRING, t.BINARY, t.TIMESTAMP, t.FLOAT, t.DOUBLE)
     for text in texts:
         try:
             predicate = parse_predicate(text, schema, zone)

@@ -491,3 +491,30 @@ def test_what_a_format_has_no_form_for(tmp_path: Path, form: str, name: str, kin
     with pytest.raises(UnsupportedFeature) as caught:
         stage(open_target(open_store(url), **{"file.format": form}), [])
     assert caught.value.code == code
+
+
+def test_nulls_that_a_cast_makes_are_found(tmp_path: Path) -> None:
+    """Null counts are those of the type that a file was written with."""
+    url = str(tmp_path / "t")
+    fields = [DataField(0, "k", parse_type("INT")), DataField(0, "v", parse_type("DECIMAL(10, 2)"))]
+    PaimonTable.create(url, fields, ())
+    append(open_target(open_store(url)), [{"k": 1, "v": Decimal("12345.67")}, {"k": 2, "v": Decimal("1.00")}])
+    assert alluvium.open(url).to_arrow(where="v is null").num_rows == 0
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("v", "DECIMAL(12, 2)")])
+    assert alluvium.open(url).files("v is null").num_rows == 0
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("v", "DECIMAL(4, 2)")])
+    assert alluvium.open(url).to_arrow(where="v is null").to_pylist() == [{"k": 1, "v": None}]
+    assert alluvium.open(url).to_arrow(where="v is not null")["k"].to_pylist() == [2]
+
+
+def test_a_condition_that_is_not_understood_replaces_nothing(store: Store) -> None:
+    append(open_target(store), [{"k": 1, "day": "a1"}, {"k": 2, "day": "b1"}])
+    target = open_target(store)
+    for text in ("day rlike '^a'", "day ilike 'A%'", "day = 'a1' and s rlike 'x'", "cast(day as int) = 1"):
+        condition = Replace(parse_predicate(text, target.schema), text)
+        with pytest.raises(UnsupportedFeature) as caught:
+            target.plan_write(condition, ())
+        assert caught.value.code in ("replace-where-undecided", "replace-where-data"), text
+        with pytest.raises(UnsupportedFeature):
+            append(target, [], condition)
+    assert ks(store) == [1, 2] and document(store, 1)["id"] == 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import alluvium
 from alluvium.delta.candidates import choose_candidates
+from alluvium.delta.scan import whole_files
 from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.parse import parse_predicate
@@ -128,13 +129,14 @@ def test_no_row_is_lost(
 def test_a_verb_gets_every_file_that_may_hold_its_rows(url: str) -> None:
     snapshot = alluvium.open(url)._snapshot
     for text in ("c = 'a'", "p = 'x'", "c <= 'a'"):
-        candidates, certain = choose_candidates(snapshot, parse_predicate(text, SCHEMA))
+        where = parse_predicate(text, SCHEMA)
+        candidates = choose_candidates(snapshot, where)
         matching = [[number in EXPECTED[text] for number in numbers] for numbers in FILES]
         paths = candidates.paths.to_pylist()
         assert {f"f{n}.parquet" for n, matches in enumerate(matching) if any(matches)} <= set(paths), text
         # A file goes as a whole where the predicate is true of all of it.
         whole = {f"f{n}.parquet" for n, matches in enumerate(matching) if all(matches)}
-        sure = {path for path, is_sure in zip(paths, certain.to_pylist(), strict=True) if is_sure}
+        sure = set(whole_files(snapshot, where).every["path"].to_pylist())
         assert sure <= whole and (sure == whole or text != "p = 'x'"), text
 
 

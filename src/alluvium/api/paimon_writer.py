@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta_access import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest
-from alluvium.expr.parse import parse_predicate
 from alluvium.paimon.options import ensure_option_may_change
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
@@ -27,6 +26,7 @@ from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.columns import Assignment
+from alluvium.spark.conditions import text_condition
 from alluvium.spark.session import time_zone
 from alluvium.spark.types import from_spark
 from alluvium.storage.open import open_store
@@ -131,7 +131,7 @@ def write_paimon(
         seen = last_commit_of(store, txn[0], target.snapshot.branch)
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
-    replaces = _parse_replace(options, save_mode, target, time_zone(df.sparkSession))
+    replaces = _parse_replace(options, save_mode, target, df.sparkSession)
     request = WriteRequest(
         replaces,
         Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
@@ -191,7 +191,7 @@ def _new_schema(df: DataFrame, store: Store, names: Sequence[str], options: Paim
     return TableSchema.create(number_fields(fields), tuple(names), (), dict(options.table))
 
 
-def _parse_replace(options: PaimonOptions, save_mode: str, target: PaimonTarget, zone: str) -> Replace | None:
+def _parse_replace(options: PaimonOptions, save_mode: str, target: PaimonTarget, spark: SparkSession) -> Replace | None:
     where = options.known.get("replaceWhere")
     mode = options.known.get("partitionOverwriteMode", "static").casefold()
     if mode not in ("static", "dynamic"):
@@ -210,7 +210,7 @@ def _parse_replace(options: PaimonOptions, save_mode: str, target: PaimonTarget,
         )
     if where is None:
         return Replace(dynamic=mode == "dynamic" and bool(target.table.partition_keys))
-    return Replace(parse_predicate(where, target.schema, zone), where)
+    return Replace(text_condition(spark, where, target.schema, "the condition of replaceWhere"), where)
 
 
 def _parse_txn(options: PaimonOptions) -> tuple[str, int] | None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import msgspec
 from pyspark.sql import SparkSession
 
 from alluvium.api.delta_access import engine_of
 from alluvium.api.options import Options, parse_version
+from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
-from alluvium.expr.parse import parse_predicate
 from alluvium.plan.changes import Operation, Replace
 from alluvium.schema.types import JsonValue
+from alluvium.spark.conditions import text_condition
+from alluvium.spark.scan.native import read_native
 
 #: The reference's settings of the session, each for what an option does not say.
 _SETTINGS: Mapping[str, str] = {
@@ -89,9 +92,14 @@ def parse_replace(
             code="contradicting-options",
             hint="replaceWhere names what is replaced; leave partitionOverwriteMode out",
         )
-    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    snapshot, what = target.snapshot, "the condition of replaceWhere"
+    if snapshot is None:
+        condition = text_condition(spark, where, target.schema, what)
+    else:
+        rows = partial(read_native, spark, DeltaSource(snapshot))
+        condition = text_condition(spark, where, snapshot.config.schema, what, rows)
     return Replace(
-        parse_predicate(where, target.schema, zone),
+        condition,
         where,
         rows=_is_on(spark, _REPLACES_ROWS),
         unchecked=not _is_on(spark, _CHECKS_ROWS),

@@ -1,4 +1,6 @@
-"""Dates and instants as Spark writes them in text, years beyond 9999 included.
+"""Dates, instants and zones as Spark reads and writes them in text, years beyond 9999 included.
+
+The one reader of such texts: of constants in predicates, of partition values, of statistics.
 
 Values are integers (days or microseconds since 1970-01-01, proleptic Gregorian calendar): Python's `date` and
 `datetime` end at the year 9999, Spark's types do not.
@@ -13,16 +15,18 @@ from zoneinfo import ZoneInfo
 
 from alluvium.errors import InvalidRequest
 
+#: What Spark's casts cut off at both ends of a text: they go by bytes, so no blanks beyond ASCII.
+BLANKS = " \t\n\v\f\r\x1c\x1d\x1e\x1f"
 DAY_US = 86_400_000_000
 _EPOCH = datetime(1970, 1, 1)
 
-_DATE = r"([+-]?\d{4,7})-(\d{1,2})-(\d{1,2})"
-_ZONE = r"\s*(Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2}(?::?\d{2})?)?)?"
-_DATE_TEXT = re.compile(rf"{_DATE}(?:[T ].*)?", re.ASCII)
-_CLOCK = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:[.,](\d{1,9}))?)?"
-_INSTANT_TEXT = re.compile(rf"{_DATE}(?:[T ]{_CLOCK}{_ZONE})?", re.ASCII)
+# Spark's casts: month and day may be missing, or of one digit; what follows a date's blank or T does not count.
+_DATE = r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
+_DATE_TEXT = re.compile(rf"{_DATE}(?:[ T].*)?)?)?", re.ASCII | re.DOTALL)
+_CLOCK = r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?"
+_INSTANT_TEXT = re.compile(rf"{_DATE}(?:[ T](?:{_CLOCK})?\s*(\S.*)?)?)?)?", re.ASCII)
 _OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?", re.ASCII)
-_UTC_NAMES = ("Z", "UTC", "GMT", "UT", "Etc/UTC")
+_UTC_NAMES = ("Z", "UTC", "GMT", "UT", "ETC/UTC")
 
 
 def days_from_civil(year: int, month: int, day: int) -> int | None:
@@ -55,12 +59,12 @@ def parse_zone(name: str) -> tzinfo:
     Raises:
         InvalidRequest: There is no such zone.
     """
-    if name in _UTC_NAMES:
+    if name.upper() in _UTC_NAMES:
         return timezone.utc
     if match := _OFFSET.fullmatch(name):
         sign, hours, minutes, seconds = match.groups()
         offset = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
-        if offset <= timedelta(hours=18):
+        if offset <= timedelta(hours=18) and int(minutes or 0) < 60 and int(seconds or 0) < 60:
             return timezone(-offset if sign == "-" else offset)
     try:
         return ZoneInfo(name)
@@ -73,52 +77,51 @@ def parse_zone(name: str) -> tzinfo:
 
 
 def parse_date(text: str) -> int | None:
-    """Days since 1970-01-01 of `yyyy-MM-dd`, with or without a time behind it; None where the text is no date."""
-    match = _DATE_TEXT.fullmatch(text.strip())
-    return None if match is None else days_from_civil(int(match[1]), int(match[2]), int(match[3]))
+    """Days since 1970-01-01 of a date as Spark casts it (`2024`, `2024-1-1`, with or without a time behind it).
+
+    None where the text is no date.
+    """
+    match = _DATE_TEXT.fullmatch(text.strip(BLANKS))
+    return None if match is None else days_from_civil(int(match[1]), int(match[2] or 1), int(match[3] or 1))
 
 
 def parse_timestamp(text: str, zone: tzinfo) -> int | None:
     """Microseconds since 1970 UTC; text that names no zone is in `zone`. None where the text is no timestamp."""
-    parsed = _parse_parts(text)
+    parsed = parse_local(text)
     if parsed is None:
         return None
     local_us, named = parsed
-    if named is None:
-        return local_us - _offset_us(local_us, zone)
-    match = _OFFSET.fullmatch(named)
-    if match is None:
-        return local_us
-    hours, minutes, seconds = int(match[2]), int(match[3] or 0), int(match[4] or 0)
-    if hours > 18 or minutes > 59 or seconds > 59:
+    try:
+        return local_us - _offset_us(local_us, zone if named is None else parse_zone(named))
+    except InvalidRequest:
         return None
-    offset_us = (hours * 3600 + minutes * 60 + seconds) * 1_000_000
-    return local_us + offset_us if match[1] == "-" else local_us - offset_us
 
 
 def parse_timestamp_ntz(text: str) -> int | None:
     """Microseconds of the wall clock since 1970-01-01 00:00; a zone in the text is left aside, as Spark's cast does."""
-    parsed = _parse_parts(text)
+    parsed = parse_local(text)
     return None if parsed is None else parsed[0]
 
 
-def _parse_parts(text: str) -> tuple[int, str | None] | None:
-    match = _INSTANT_TEXT.fullmatch(text.strip())
+def parse_local(text: str) -> tuple[int, str | None] | None:
+    """Microseconds of the wall clock, and the zone that the text names; None where it is no timestamp."""
+    match = _INSTANT_TEXT.fullmatch(text.strip(BLANKS))
     if match is None:
         return None
     year, month, day, hour, minute, second, fraction, named = match.groups()
-    days = days_from_civil(int(year), int(month), int(day))
+    days = days_from_civil(int(year), int(month or 1), int(day or 1))
     hours, minutes, seconds = int(hour or 0), int(minute or 0), int(second or 0)
     if days is None or hours > 23 or minutes > 59 or seconds > 59:
         return None
     # Digits beyond the sixth are cut, as Spark does: its timestamps are microseconds.
-    micros = int((fraction or "0").ljust(6, "0")[:6])
+    micros = int((fraction or "").ljust(6, "0")[:6])
     return days * DAY_US + (hours * 3600 + minutes * 60 + seconds) * 1_000_000 + micros, named
 
 
 def _offset_us(local_us: int, zone: tzinfo) -> int:
-    if zone is timezone.utc:
-        return 0
+    fixed = zone.utcoffset(None)
+    if fixed is not None:
+        return fixed // timedelta(microseconds=1)
     # A wall time in a gap or an overlap takes the offset before the transition: java.time does the same.
     wall = min(max(_EPOCH + timedelta(microseconds=_clamped(local_us)), datetime(1, 1, 2)), datetime(9999, 12, 30))
     offset = wall.replace(tzinfo=zone).utcoffset()

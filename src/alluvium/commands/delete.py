@@ -16,10 +16,11 @@ from pyspark.sql import functions as sf
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
-from alluvium.delta.candidates import Candidates, choose_candidates
+from alluvium.delta.candidates import Candidates, candidates_of, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.row_edits import live_counts
+from alluvium.delta.scan import whole_files
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
@@ -89,8 +90,11 @@ def _attempt(
         shown = ["true"] if found is None else [shown_text(rows, found, name)]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         verb = Verb(operation, _metrics, started, txn=txn)
-        candidates, certain = choose_candidates(snapshot, where)
-        if _goes_whole(candidates, certain):
+        whole = whole_files(snapshot, where)
+        if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
+            return _remove_whole(target, candidates_of(snapshot, whole.every), where, verb, dry_run)
+        candidates = choose_candidates(snapshot, where)
+        if not candidates.files.num_rows:
             return _remove_whole(target, candidates, where, verb, dry_run)
         mode = mode_of(target, candidates)
         skips = skips_within_files(where, snapshot.config.partition_columns)
@@ -102,12 +106,9 @@ def _resolved(rows: DataFrame, condition: Column | str) -> Resolved:
     return resolve_condition(rows, condition, "the condition of DELETE")
 
 
-def _goes_whole(candidates: Candidates, certain: pa.Array) -> bool:
-    """Whether every file goes as a whole: the condition is about partitions, or true for all that files can hold."""
-    if not pc.all(certain, min_count=0).as_py():
-        return False
-    # How many rows go must be known, for the history.
-    return live_counts(candidates.snapshot, candidates.files).null_count == 0 if candidates.files.num_rows else True
+def _is_counted(snapshot: Snapshot, files: pa.Table) -> bool:
+    """Whether it is known how many rows go with files that nobody reads: the history tells."""
+    return not files.num_rows or live_counts(snapshot, files).null_count == 0
 
 
 def _remove_whole(

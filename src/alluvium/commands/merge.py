@@ -188,7 +188,7 @@ class _Merge:
         skips = skips_within_files(own, snapshot.config.partition_columns)
         rows = replace(self.rows, broadcasts=self._broadcasts(figures), skips=skips)
         where = None if request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction((own, *figures.bounds))
-        candidates, _ = choose_candidates(snapshot, where)
+        candidates = choose_candidates(snapshot, where)
         mode = RowChangeMode.MASK_ROWS if rows.only_inserts else mode_of(self.target, candidates)
         return _Planned(table, condition, figures, rows, where, candidates, mode)
 

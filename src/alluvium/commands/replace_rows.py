@@ -22,7 +22,6 @@ from alluvium.delta.actions import total
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.row_edits import live_counts
 from alluvium.delta.scan import data_paths
-from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
@@ -30,7 +29,6 @@ from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, 
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import resolve_condition
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.types import to_spark
@@ -57,9 +55,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
         )
     spark = df.sparkSession
     with locating(snapshot.store, snapshot.version):
-        rows = read_native(spark, DeltaSource(snapshot))
-        resolve_condition(rows, overwrites.sql, "the condition of replaceWhere")
-        candidates, _ = choose_candidates(snapshot, overwrites.where)
+        candidates = choose_candidates(snapshot, overwrites.where)
         mode = mode_of(target, candidates)
         fresh = _FreshRows(df, target, request, mode)
         deletion = _Deletion(spark, target, overwrites)

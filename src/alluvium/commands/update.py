@@ -22,7 +22,7 @@ from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
-from alluvium.expr.tree import column_paths
+from alluvium.expr.tree import names_only
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assigned_columns, assignments
@@ -106,7 +106,7 @@ def _attempt(
         where = None if found is None else condition_tree(rows, found, schema, name)
         shown = [] if found is None else [shown_text(rows, found, name)]
         operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
-        candidates, _ = choose_candidates(snapshot, where)
+        candidates = choose_candidates(snapshot, where)
         # Where every row changes there is nothing to keep behind masks.
         mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
         skips = skips_within_files(where, snapshot.config.partition_columns)
@@ -115,7 +115,7 @@ def _attempt(
         request.assigned(target, rows)
         changes = RowChanges(update.rows, candidates, None if reads_own() else where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
-        is_whole = where is None or column_paths(where) <= partitions
+        is_whole = where is None or names_only(where, partitions)
         verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
         return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 

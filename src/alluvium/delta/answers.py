@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from alluvium.delta.features.deletion_vectors import live_row_counts
 from alluvium.delta.scan import select_files
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.stats_values import EXACT_DIGITS
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.tree import Expression
 from alluvium.schema import types as t
@@ -124,7 +125,10 @@ def _joined(values: pa.Array, more: pa.Scalar) -> pa.Array:
 
 
 def _has_exact_bounds(data_type: DataType) -> bool:
-    return data_type in (*t.INTEGRAL, t.DATE) or isinstance(data_type, Decimal)
+    if isinstance(data_type, Decimal):
+        # Those of more digits may have been printed as doubles.
+        return data_type.precision <= EXACT_DIGITS
+    return data_type in (*t.INTEGRAL, t.DATE)
 
 
 def _flat(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -105,10 +105,9 @@ class Candidates:
         )
 
 
-def choose_candidates(snapshot: Snapshot, where: Expression | None) -> tuple[Candidates, pa.Array]:
-    """The files that may hold a row for which `where` is true, and for each whether it is true for all of its rows."""
-    selection = select_files(snapshot, where)
-    return candidates_of(snapshot, selection.files), selection.certain
+def choose_candidates(snapshot: Snapshot, where: Expression | None) -> Candidates:
+    """The files that may hold a row for which `where` is true."""
+    return candidates_of(snapshot, select_files(snapshot, where).files)
 
 
 def candidates_of(snapshot: Snapshot, files: pa.Table) -> Candidates:

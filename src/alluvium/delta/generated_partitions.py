@@ -20,6 +20,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.config import TableConfig
+from alluvium.delta.features.feature import is_supported_for_writers
+from alluvium.delta.features.generated_columns import FEATURE as GENERATED_COLUMNS
+from alluvium.delta.features.generated_columns import KEY
 from alluvium.errors import AlluviumError
 from alluvium.expr import tree
 from alluvium.expr.monotone import is_sortable_pattern
@@ -32,8 +35,6 @@ from alluvium.schema.types import DataType, Decimal, Struct
 
 Path = tuple[str, ...]
 
-#: Key of a field's metadata. Specification: "Generated Columns".
-_EXPRESSION = "delta.generationExpression"
 #: Spark takes no zone farther from UTC.
 _ANY_ZONE = dt.timedelta(hours=18)
 #: And no clock was ever moved by more than a day (Samoa, 2011); with the zone, the farthest that a local time gets.
@@ -76,13 +77,18 @@ class Origin:
 
 
 def generated_origins(config: TableConfig) -> tuple[Origin, ...]:
-    """The columns that the table's generated partition columns are computed from, where we know the expression."""
+    """The columns that the table's generated partition columns are computed from, where we know the expression.
+
+    None where the protocol has no generated columns: then nobody had to compute them, whatever the metadata says.
+    """
+    if not is_supported_for_writers(GENERATED_COLUMNS, config.protocol):
+        return ()
     origins: list[Origin] = []
     parts: dict[Path, dict[str, str]] = {}
     types: dict[Path, DataType] = {}
     for name in config.partition_columns:
         found = config.schema.find(name)
-        text = None if found is None else found.metadata.get(_EXPRESSION)
+        text = None if found is None else found.metadata.get(KEY)
         node = _parsed(text, config.schema) if isinstance(text, str) else None
         # A text of type char(n) may have been padded after it was computed.
         if found is None or node is None or char_lengths(found):

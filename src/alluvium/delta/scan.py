@@ -25,6 +25,7 @@ from alluvium.delta.stats import AddStatistics
 from alluvium.errors import CorruptTable
 from alluvium.expr.prune import Decision, decide
 from alluvium.expr.tree import Expression, column_paths
+from alluvium.expr.whole import decide_whole
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
 from alluvium.storage.elsewhere import ensure_all_same_side
 from alluvium.storage.paths import decode_uri_paths
@@ -36,7 +37,8 @@ class Selection:
 
     Attributes:
         files: Files that may hold a row for which the predicate is true; schema `FILES`.
-        certain: One value a file: whether every row of it makes the predicate true.
+        certain: One value a file: whether every row of it makes the predicate true, as far as bounds that others wrote
+            are right. Enough to count by, never to remove by: see `whole_files`.
         by_partition: Files left out by their partition values.
         by_statistics: Files left out by their statistics.
         by_deletion: Files left out because all of their rows are deleted.
@@ -55,18 +57,17 @@ class Selection:
         return (*found, ("deletion", self.by_deletion)) if self.by_deletion else found
 
 
-def select_files(snapshot: Snapshot, where: Expression | None, *, drop_emptied: bool = True) -> Selection:
-    """Skips files that cannot hold a row for which `where` is true.
+def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
+    """Skips files that cannot hold a row for which `where` is true, and those all of whose rows are deleted.
 
     Args:
         snapshot: The version.
         where: None: all files, those without live rows included.
-        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
     """
     files = snapshot.files
     if where is None or files.num_rows == 0:
         return Selection(files, repeated(where is None, files.num_rows))
-    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics, drop_emptied)
+    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics)
 
 
 def select_among(
@@ -109,6 +110,36 @@ def select_among(
     derived = DerivedStatistics(statistics, statistics, origins) if origins else statistics
     sharper, certain = _keep(kept, decide(where, derived, time_zone))
     return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows, by_deletion)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSelection:
+    """What the partition values of the live files say of a predicate.
+
+    Attributes:
+        every: Files all of whose rows make it true (`FILES`).
+        undecided: Files of which only their rows can tell.
+    """
+
+    every: pa.Table
+    undecided: pa.Table
+
+
+def whole_files(snapshot: Snapshot, where: Expression | None) -> WholeSelection:
+    """The live files that go as a whole where all rows go for which `where` is true: what may be removed unread.
+
+    Partition values alone count. Statistics are what some writer found worth telling: good for leaving a file out of a
+    read, where an error hides rows until it is mended, but not for removing rows for good (docs/decisions/0018).
+
+    Args:
+        snapshot: The version.
+        where: None: all files.
+    """
+    files = snapshot.files
+    if where is None:
+        return WholeSelection(files, files.slice(0, 0))
+    found = decide_whole(where, snapshot.statistics(files), snapshot.time_zone)
+    return WholeSelection(files.filter(found.every), files.filter(found.undecided))
 
 
 def _keep(files: pa.Table, decision: Decision) -> tuple[pa.Table, pa.Array]:

@@ -25,10 +25,11 @@ from alluvium.codecs.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.delta.partition_values import parse_partition_values, partition_column
 from alluvium.delta.stats_json import DecodedStats, Path, StatsDecoder, leading_num_records
-from alluvium.delta.stats_values import bound_column, bound_type, count_column
+from alluvium.delta.stats_values import EXACT_DIGITS, bound_column, bound_type, count_column, widened_decimals
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Field, JsonValue, Struct
+from alluvium.schema.types import Decimal as DecimalType
 
 # "Timestamp columns are truncated down to milliseconds."
 _LOST_BY_TRUNCATION_US = 999
@@ -201,6 +202,8 @@ class AddStatistics:
         lower, upper, nulls = leaf.lower, leaf.upper, leaf.null_count
         if f.type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
             upper = pc.add(upper.cast(pa.int64()), _LOST_BY_TRUNCATION_US).cast(upper.type)
+        if isinstance(f.type, DecimalType) and f.type.precision > EXACT_DIGITS:
+            lower, upper = widened_decimals(lower, f.type, -1), widened_decimals(upper, f.type, 1)
         if f.type == t.DOUBLE and "delta.typeChanges" in f.metadata:
             # Older files have floats; `0.1` then stands for the float next to it, which may lie on either side.
             lower = pc.min_element_wise(lower, _through_float(lower), skip_nulls=False)

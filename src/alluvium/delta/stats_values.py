@@ -9,7 +9,7 @@ import contextlib
 import math
 from collections.abc import Callable, Mapping, Set
 from datetime import timezone, tzinfo
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -25,7 +25,11 @@ from alluvium.schema.types import Decimal as DecimalType
 _MAX_EXPONENT = 400
 # Years that Arrow and Python can print; bounds beyond are taken as unknown.
 _MIN_DAYS, _MAX_DAYS = -719_162, 2_932_896
+#: More digits than any decimal has.
+_WIDE = Context(prec=50)
 _INT64 = pa.int64()
+#: Decimal digits that a double keeps whatever they are; and no double prints more than so many.
+EXACT_DIGITS, _PRINTED_DIGITS = 15, 17
 
 
 def bound_type(data_type: DataType) -> pa.DataType:
@@ -150,6 +154,33 @@ def _decimal_parser(data_type: DecimalType) -> Callable[[object], Decimal | None
         return exact
 
     return parse
+
+
+def widened_decimals(bounds: pa.Array, data_type: DecimalType, sign: int) -> pa.Array:
+    """Bounds of decimals, as far away as a double may have moved them; null where no decimal is so far.
+
+    Some writers print decimals as doubles (deltalake does): the last of 16 digits and more is then another one. A text
+    that has more digits than any double is what it says.
+
+    Args:
+        bounds: Values of the type.
+        data_type: Of more than `EXACT_DIGITS` digits.
+        sign: -1 for lower bounds, 1 for upper ones.
+    """
+    limit = 10**data_type.precision
+
+    def widened(value: Decimal | None) -> Decimal | None:
+        if value is None:
+            return None
+        _, digits, exponent = value.as_tuple()
+        whole = int("".join(map(str, digits))) * 10 ** (int(exponent) + data_type.scale)
+        if len(str(whole).rstrip("0")) > _PRINTED_DIGITS:
+            return value
+        # Two roundings and a print, each by at most half of a double's last place: less than 2^-50 of the value.
+        moved = (-whole if value.is_signed() else whole) + sign * (whole >> 50)
+        return Decimal(moved).scaleb(-data_type.scale, _WIDE) if -limit < moved < limit else None
+
+    return pa.array(map(widened, bounds.to_pylist()), bounds.type)
 
 
 _PARSERS: Mapping[DataType, Callable[[object], object]] = {

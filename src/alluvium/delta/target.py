@@ -22,14 +22,14 @@ from alluvium.delta.port import DeltaPort
 from alluvium.delta.rearranged import ensure_rearranged
 from alluvium.delta.row_edits import edit_files
 from alluvium.delta.row_ids import preserving
-from alluvium.delta.scan import select_files
+from alluvium.delta.scan import whole_files
 from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.stats import AddStatistics
 from alluvium.delta.upkeep.checkpoints import keep_up
 from alluvium.delta.write import added_files, change_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
-from alluvium.expr.tree import column_paths
+from alluvium.expr.tree import named_paths, names_only
 from alluvium.plan.changes import (
     Append,
     Committed,
@@ -119,29 +119,32 @@ class DeltaTarget:
         return {**before, **{d.domain: d for d in self.domains}}
 
     def replaces_rows(self, replace: Replace | None) -> bool:
-        """Whether an overwrite takes single rows out of files: its condition names columns that are in the files.
+        """Whether an overwrite takes single rows out of files: partition values do not say what its condition is.
+
+        It may name columns that are in the files, or be one that only Spark understands.
 
         Raises:
-            UnsupportedFeature: That was switched off (`replace-where-data`).
+            UnsupportedFeature: Rows were asked to be left alone (`replace-where-data`).
         """
-        if replace is None or replace.where is None:
+        if replace is None or replace.where is None or self.snapshot is None:
             return False
         partitions = {(name,) for name in self.config.partition_columns}
-        others = sorted(".".join(path) for path in column_paths(replace.where) - partitions)
-        if others and not replace.rows:
+        if not replace.rows and not names_only(replace.where, partitions):
+            others = sorted(".".join(path) for path in named_paths(replace.where) - partitions)
             raise UnsupportedFeature(
-                f"replaceWhere on columns that are not partition columns: {', '.join(others)}",
+                f"replaceWhere on columns that are not partition columns: {', '.join(others) or replace.sql}",
                 code="replace-where-data",
-                column=others[0],
+                column=others[0] if others else None,
                 hint=f"partition columns: {', '.join(self.config.partition_columns) or 'none'}",
             )
-        return bool(others)
+        by_values = named_paths(replace.where) <= partitions
+        return not by_values or whole_files(self.snapshot, replace.where).undecided.num_rows > 0
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
         if replace is None or replace.where is None or replace.sql is None or replace.unchecked:
             return ()
-        paths = sorted(column_paths(replace.where))
+        paths = sorted(named_paths(replace.where))
         return (Check("replaceWhere", f"({replace.sql})", tuple(".".join(path) for path in paths)),)
 
     def commit(self, changes: FileChanges) -> Committed:
@@ -247,7 +250,16 @@ class DeltaTarget:
             zone = self.snapshot.time_zone
             written = partition_keys(added, self.config, zone)
             return files.filter(pc.is_in(partition_keys(files, self.config, zone), value_set=written))
-        return files if replace.where is None else select_files(self.snapshot, replace.where, drop_emptied=False).files
+        found = whole_files(self.snapshot, replace.where)
+        if found.undecided.num_rows:
+            # `replaces_rows` sends such conditions to the rows; no file is removed whose rows may have to stay.
+            raise UnsupportedFeature(
+                f"replaceWhere by a condition that partition values do not decide: {replace.sql}",
+                code="replace-where-data",
+                path=found.undecided["path"][0].as_py(),
+                hint="compare partition columns with constants",
+            )
+        return found.every
 
     def _draft(self, parts: _Parts, operation: Operation, read: ReadScope) -> Draft:
         now_ms = int(time.time() * 1000)

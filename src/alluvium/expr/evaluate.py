@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
 from alluvium.expr.columnar import Datum, broadcast, cast_datum, compare, literal_scalar, unsupported
 from alluvium.expr.functions import FUNCTIONS
-from alluvium.expr.literals import format_sql, parse_time_zone
+from alluvium.expr.literals import format_sql
 from alluvium.expr.patterns import like_regex
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -57,7 +58,7 @@ def evaluate(expr: tree.Expression, batch: pa.RecordBatch | pa.Table, time_zone:
     def column(path: tuple[str, ...]) -> pa.Array:
         return _at_path(batch, path)
 
-    rows = Rows(batch.num_rows, column, parse_time_zone(time_zone))
+    rows = Rows(batch.num_rows, column, parse_zone(time_zone))
     return broadcast(evaluate_datum(expr, rows), batch.num_rows)
 
 
@@ -104,7 +105,12 @@ def evaluate_datum(node: tree.Expression, rows: Rows) -> Datum:
         return pc.starts_with(child, pattern=node.prefix)
     if isinstance(node, tree.Like):
         return pc.match_substring_regex(child, pattern=like_regex(node.pattern))
-    return cast_datum(child, type_of(node.child), node.type, rows.zone)
+    return cast_datum(child, type_of(node.child), node.type, zone_of(node, rows.zone))
+
+
+def zone_of(node: tree.Cast | tree.Call, around: dt.tzinfo) -> dt.tzinfo:
+    """The zone of a node's local times: its own, or that of the expression around it."""
+    return around if node.zone is None else parse_zone(node.zone)
 
 
 def _column(node: tree.Column, rows: Rows) -> pa.Array:
@@ -178,7 +184,7 @@ def _call(node: tree.Call, rows: Rows) -> Datum:
     if node.name == "coalesce":
         return _coalesce(node, rows)
     args = [evaluate_datum(a, rows) for a in node.args]
-    return function.apply(args, rows.zone, signature.result)
+    return function.apply(args, zone_of(node, rows.zone), signature.result)
 
 
 def _case(node: tree.Call, rows: Rows, result: DataType) -> Datum:

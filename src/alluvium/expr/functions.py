@@ -24,6 +24,8 @@ from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DataType, Decimal
 
 NUMERIC: tuple[DataType, ...] = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.FLOAT, t.DOUBLE)
+#: More is left for the engine.
+_MAX_REPEATS = 1 << 12
 _DIGITS: dict[DataType, int] = {t.BYTE: 3, t.SHORT: 5, t.INTEGER: 10, t.LONG: 20}
 
 
@@ -316,6 +318,12 @@ def _concat(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     return pc.binary_join_element_wise(*args, pa.scalar("", pa.string()), null_handling="emit_null")
 
 
+def _repeat(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
+    if not isinstance(args[1], pa.Scalar) or (args[1].is_valid and args[1].as_py() > _MAX_REPEATS):
+        raise unsupported("repeat() so often, or by a column")
+    return pc.binary_repeat(args[0], pc.max_element_wise(args[1], pa.scalar(0, pa.int32()), skip_nulls=False))
+
+
 def _match(function: Callable[..., Datum]) -> Apply:
     def apply(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
         if not isinstance(args[1], pa.Scalar):
@@ -456,6 +464,7 @@ FUNCTIONS: dict[str, Function] = {
     "ltrim": Function(_string, _trim(pc.utf8_ltrim)),
     "rtrim": Function(_string, _trim(pc.utf8_rtrim)),
     "substring": Function(_bind_substring, _substring),
+    "repeat": Function(_fixed(t.STRING, t.STRING, t.INTEGER), _repeat),
     "concat": Function(_bind_strings, _concat),
     "contains": Function(_search, _match(pc.match_substring)),
     "startswith": Function(_search, _match(pc.starts_with)),

@@ -11,28 +11,23 @@ import decimal
 import math
 import re
 import struct
-import zoneinfo
 from collections.abc import Callable
-from functools import lru_cache
 
+from alluvium.codecs import temporal_text
+from alluvium.codecs.temporal_text import BLANKS, parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 
 UTC = dt.timezone.utc
+_EPOCH = dt.datetime(1970, 1, 1)
+_EPOCH_DAY = _EPOCH.toordinal()
 MIN_INTEGRAL: dict[DataType, int] = {t.BYTE: -(2**7), t.SHORT: -(2**15), t.INTEGER: -(2**31), t.LONG: -(2**63)}
 
-# Spark's `stringToDate`: one or two digits of month and day; anything after a blank or T is ignored.
-_DATE = re.compile(r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?$", re.DOTALL)
 _CLOCK = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,9}))?)?", re.ASCII)
-_TIMESTAMP = re.compile(
-    r"([+-]?\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})"
-    r"(?:[ T](?:(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d*))?)?)?\s*(\S.*)?)?)?)?$"
-)
-_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?(?::?(\d{2}))?$")
-_INTEGRAL_TEXT = re.compile(r"[+-]?\d+$")
-_NUMBER_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$")
+_INTEGRAL_TEXT = re.compile(r"[+-]?\d+$", re.ASCII)
+_NUMBER_TEXT = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$", re.ASCII)
 _TRUE, _FALSE = ("t", "true", "y", "yes", "1"), ("f", "false", "n", "no", "0")
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "infinity": math.inf, "-inf": -math.inf, "-infinity": -math.inf}
 _SPECIAL_FLOATS |= {"+inf": math.inf, "+infinity": math.inf}
@@ -51,43 +46,16 @@ def cannot_cast(value: object, data_type: DataType) -> InvalidRequest:
     )
 
 
-@lru_cache(maxsize=64)
-def parse_time_zone(name: str) -> dt.tzinfo:
-    """The zone of a Spark session time zone id: a region, `UTC`, `Z`, or an offset such as `+01:00`.
-
-    Raises:
-        InvalidRequest: No such zone.
-    """
-    if name.upper() in ("UTC", "Z", "GMT", "UT"):
-        return UTC
-    if match := _OFFSET.match(name):
-        sign = -1 if match[1] == "-" else 1
-        seconds = int(match[2]) * 3600 + int(match[3] or 0) * 60 + int(match[4] or 0)
-        if seconds <= 18 * 3600:
-            return dt.timezone(sign * dt.timedelta(seconds=seconds)) if seconds else UTC
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
-        raise InvalidRequest(
-            f"unknown time zone {name!r}",
-            code="invalid-time-zone",
-            hint="use a region such as 'Europe/Paris' or '+01:00'",
-        ) from None
-
-
 def parse_date(text: str) -> dt.date:
     """A date as Spark casts it from text (`2024-1-1`, `2024`, `2024-01-01T12:00`).
 
     Raises:
         InvalidRequest: Not a date, or outside the years 1 to 9999.
     """
-    match = _DATE.match(text.strip())
-    if not match:
+    days = temporal_text.parse_date(text)
+    if days is None or not 1 <= days + _EPOCH_DAY <= dt.date.max.toordinal():
         raise cannot_cast(text, t.DATE)
-    try:
-        return dt.date(int(match[1]), int(match[2] or 1), int(match[3] or 1))
-    except ValueError:
-        raise cannot_cast(text, t.DATE) from None
+    return dt.date.fromordinal(days + _EPOCH_DAY)
 
 
 def parse_timestamp(text: str, zone: dt.tzinfo, *, unambiguous: bool = False) -> dt.datetime:
@@ -101,8 +69,8 @@ def parse_timestamp(text: str, zone: dt.tzinfo, *, unambiguous: bool = False) ->
     Raises:
         InvalidRequest: Not a timestamp, or outside the years 1 to 9999.
     """
-    local, suffix = _parse_local(text)
-    return localize(local, parse_time_zone(suffix) if suffix else zone, unambiguous=unambiguous)
+    local, named = _parse_local(text)
+    return localize(local, parse_zone(named) if named else zone, unambiguous=unambiguous)
 
 
 def parse_timestamp_ntz(text: str) -> dt.datetime:
@@ -111,18 +79,13 @@ def parse_timestamp_ntz(text: str) -> dt.datetime:
 
 
 def _parse_local(text: str) -> tuple[dt.datetime, str | None]:
-    match = _TIMESTAMP.match(text.strip())
-    if not match:
+    parsed = temporal_text.parse_local(text)
+    if parsed is None:
         raise cannot_cast(text, t.TIMESTAMP)
-    year, month, day, hour, minute, second, fraction, suffix = match.groups()
-    micros = int(((fraction or "") + "000000")[:6])
     try:
-        local = dt.datetime(
-            int(year), int(month or 1), int(day or 1), int(hour or 0), int(minute or 0), int(second or 0), micros
-        )
-    except ValueError:
+        return _EPOCH + dt.timedelta(microseconds=parsed[0]), parsed[1]
+    except OverflowError:
         raise cannot_cast(text, t.TIMESTAMP) from None
-    return local, suffix
 
 
 def localize(local: dt.datetime, zone: dt.tzinfo, *, unambiguous: bool = False) -> dt.datetime:
@@ -161,7 +124,7 @@ def cast_value(
 
 def _to_integral(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> int:
     if isinstance(value, str):
-        if not _INTEGRAL_TEXT.match(value.strip()) or len(value) > 100:
+        if not _INTEGRAL_TEXT.match(value.strip(BLANKS)) or len(value) > 100:
             raise cannot_cast(value, target)
         number = int(value)
     elif isinstance(value, float) and not math.isfinite(value):
@@ -186,7 +149,7 @@ def to_float32(value: float) -> float:
 
 def _to_floating(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> float:
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip(BLANKS)
         special = _SPECIAL_FLOATS.get(text.lower())
         if special is None and not _NUMBER_TEXT.match(text):
             raise cannot_cast(value, target)
@@ -200,9 +163,9 @@ def _to_floating(value: object, target: DataType, zone: dt.tzinfo, engine: bool)
 
 def _to_decimal(value: object, target: Decimal) -> decimal.Decimal:
     if isinstance(value, str):
-        if not _NUMBER_TEXT.match(value.strip()):
+        if not _NUMBER_TEXT.match(value.strip(BLANKS)):
             raise cannot_cast(value, target)
-        exact = decimal.Decimal(value.strip())
+        exact = decimal.Decimal(value.strip(BLANKS))
     elif isinstance(value, float):
         if not math.isfinite(value):
             raise cannot_cast(value, target)
@@ -223,7 +186,7 @@ def _to_decimal(value: object, target: Decimal) -> decimal.Decimal:
 
 def _to_boolean(value: object, target: DataType, zone: dt.tzinfo, engine: bool) -> bool:
     if isinstance(value, str):
-        text = value.strip().lower()
+        text = value.strip(BLANKS).lower()
         if text not in _TRUE + _FALSE:
             raise cannot_cast(value, target)
         return text in _TRUE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
-from alluvium.expr.columnar import Datum
+from alluvium.expr.columnar import Datum, local_time
 from alluvium.expr.literals import UTC
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
@@ -28,11 +29,13 @@ class Monotone:
         argument: Which argument.
         rises: x <= y implies f(x) <= f(y); otherwise f(x) >= f(y).
         local: It looks at the local time of an instant, so that the order holds but for hours that a clock repeats.
+        within: The period that a value lies in, where the order holds only within periods.
     """
 
     argument: int
     rises: bool = True
     local: bool = False
+    within: Callable[[Datum, dt.tzinfo], Datum] | None = None
 
 
 def is_sortable_pattern(pattern: object) -> bool:
@@ -57,6 +60,22 @@ def monotone(node: tree.Call) -> Monotone | None:
     if node.name in ("+", "-", "*") and _is_exact(node):
         return _arithmetic(node.name, constants)
     return None
+
+
+#: The period within which each part of a date or time rises.
+_PERIODS = {"quarter": "year", "month": "year", "day": "month", "hour": "day", "minute": "hour", "second": "minute"}
+
+
+def rises_within(node: tree.Call) -> Monotone | None:
+    """How a call orders its results within periods: `month` within a year; None where nothing is known."""
+    if node.name not in _PERIODS:
+        return None
+    unit, source = _PERIODS[node.name], type_of(node.args[0])
+
+    def period(values: Datum, zone: dt.tzinfo) -> Datum:
+        return pc.floor_temporal(local_time(values, zone) if source == t.TIMESTAMP else values, unit=unit)
+
+    return Monotone(0, local=source == t.TIMESTAMP, within=period)
 
 
 def _is_exact(node: tree.Call) -> bool:
@@ -85,7 +104,8 @@ def keeps_order(source: DataType, target: DataType, zone: dt.tzinfo) -> bool:
     if source == t.FLOAT:
         return target == t.DOUBLE
     if source == t.DATE:
-        return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ)
+        # As text, too: years of four digits, as all are that Python can print, and others fail at the bounds.
+        return target in (t.TIMESTAMP, t.TIMESTAMP_NTZ, t.STRING)
     if source == t.TIMESTAMP:
         return target == t.DATE or (target == t.TIMESTAMP_NTZ and zone is UTC)
     return source == t.TIMESTAMP_NTZ and (target == t.DATE or (target == t.TIMESTAMP and zone is UTC))

@@ -5,11 +5,17 @@ first two, so it needs no rewriting of what is below it. Unknown is true in all 
 
 An operand of a comparison becomes the interval that its values lie in. For an expression over partition columns
 alone the interval is one point, computed by `evaluate`.
+
+Two questions, two types. `prune` and `decide` say where a row *may* be: enough to leave files out of a read, whose
+rows are asked again. `expr.whole.decide_whole` says what *is*, from values alone: whoever removes files asks that, and
+nothing else.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import decimal
+import itertools
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeAlias
 
@@ -17,14 +23,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import FALSE, TRUE, ZERO, repeated
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
 from alluvium.expr.bind import type_of
 from alluvium.expr.columnar import Datum, cast_datum, compare, literal_scalar
-from alluvium.expr.evaluate import Rows, conform, evaluate_datum
+from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
-from alluvium.expr.literals import UTC, NotUnderstood, parse_time_zone
-from alluvium.expr.monotone import after, before, keeps_order, monotone
+from alluvium.expr.literals import UTC, NotUnderstood
+from alluvium.expr.monotone import after, before, keeps_order, monotone, rises_within
 from alluvium.expr.patterns import like_prefix
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
@@ -33,6 +40,8 @@ from alluvium.schema.types import DataType
 
 #: The ranges that a long IN list is gathered into.
 MAX_IN_RANGES = 64
+#: Floating columns of a predicate that are asked with NaN and without; of more the bounds tell nothing.
+_MAX_FLOATING = 3
 
 _FLIPPED = {"=": "!=", "<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
@@ -50,7 +59,7 @@ class FileStatistics(Protocol):
         """A typed bound: no value that is not null is less, in Spark's order. Null: unknown; None: no statistics."""
 
     def upper(self, path: tuple[str, ...]) -> pa.Array | None:
-        """As `lower`: no value is greater. NaN is the greatest number, so a bound below NaN excludes it."""
+        """As `lower`: no value is greater, but for NaN, which some writers leave out of their bounds."""
 
     def null_count(self, path: tuple[str, ...]) -> pa.Array | None:
         """How many rows are null there (int64; null: unknown)."""
@@ -112,7 +121,7 @@ def prune(predicate: tree.Expression, files: FileStatistics, time_zone: str = "U
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is known of a predicate, one value a file, without nulls.
+    """What bounds say of a predicate, one value a file, without nulls; as far as they are right.
 
     Attributes:
         keep: False only where no row of the file can make it true.
@@ -125,9 +134,26 @@ class Decision:
 
 def decide(predicate: tree.Expression, files: FileStatistics, time_zone: str = "UTC") -> Decision:
     """What a predicate is for all rows of each file; arguments and errors as of `prune`."""
-    found = _Pruner(files, parse_time_zone(time_zone)).outcome(predicate)
-    certain = _not(_or(found.may_be_false, found.may_be_null))
-    return Decision(*(repeated(m, files.num_files) if isinstance(m, bool) else m for m in (found.may_be_true, certain)))
+    zone = parse_zone(time_zone)
+    floating = sorted(
+        {n.path for n in tree.walk(predicate) if isinstance(n, tree.Column) and n.type in t.FLOATING}
+        - {n.path for n in tree.walk(predicate) if isinstance(n, tree.Column) and files.exact(n.path) is not None}
+    )
+    # Bounds tell of numbers. A row may have NaN beside them, in each of the columns: each case is asked by itself.
+    without_bounds = frozenset(floating[_MAX_FLOATING:])
+    cases = [
+        frozenset(chosen)
+        for size in range(min(len(floating), _MAX_FLOATING) + 1)
+        for chosen in itertools.combinations(floating[:_MAX_FLOATING], size)
+    ]
+    found = [_Pruner(files, zone, nan, without_bounds).outcome(predicate) for nan in cases]
+    keep: Mask = False
+    not_certain: Mask = False
+    for outcome in found:
+        keep = _or(keep, outcome.may_be_true)
+        not_certain = _or(not_certain, _or(outcome.may_be_false, outcome.may_be_null))
+    masks = (repeated(m, files.num_files) if isinstance(m, bool) else m for m in (keep, _not(not_certain)))
+    return Decision(*masks)
 
 
 def _and(left: Mask, right: Mask) -> Mask:
@@ -163,8 +189,12 @@ def _mask(datum: Datum, unknown: bool) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class _Pruner:
+    """One case: the floating columns of `nan` are NaN, those of `unbounded` anything, the others numbers or null."""
+
     files: FileStatistics
     zone: dt.tzinfo
+    nan: frozenset[tuple[str, ...]]
+    unbounded: frozenset[tuple[str, ...]]
 
     def outcome(self, node: tree.Expression) -> _Outcome:
         if isinstance(node, tree.Unknown):
@@ -213,7 +243,8 @@ class _Pruner:
             left, right = self.interval(node.left), self.interval(node.right)
             if left is None or right is None:
                 return _EITHER
-            return _compared(node.op, left, right, type_of(node.left))
+            found = _compared(node.op, left, right, type_of(node.left))
+            return replace(found, may_be_true=False) if _is_never_equal(node) else found
         if isinstance(node, tree.Column):
             return self.leaf(tree.Compare("=", node, tree.Literal(True, t.BOOLEAN)))
         if isinstance(node, tree.IsNull):
@@ -225,6 +256,9 @@ class _Pruner:
         if isinstance(node, tree.Like):
             return self.like(node)
         if isinstance(node, tree.Call) and node.name == "isnan":
+            inner = node.args[0]
+            if isinstance(inner, tree.Column) and inner.path not in self.nan | self.unbounded:
+                return _Outcome(False, True, False)
             nan = tree.Literal(float("nan"), type_of(node.args[0]))
             return self.outcome(tree.Compare("<=>", node.args[0], nan))
         return _EITHER
@@ -232,6 +266,8 @@ class _Pruner:
     def is_null(self, child: tree.Expression) -> _Outcome:
         if isinstance(child, tree.Column):
             may_be_null, all_null = self.nulls(child.path)
+            if child.path in self.nan:
+                return _Outcome(False, _not(all_null), False)
             return _Outcome(may_be_null, _not(all_null), False)
         interval = self.interval(child)
         return _Outcome(interval.may_be_null, _not(interval.all_null), False) if interval else _EITHER
@@ -298,55 +334,86 @@ class _Pruner:
             return self.column(node)
         if isinstance(node, tree.Cast):
             child, source = self.interval(node.child), type_of(node.child)
-            return None if child is None else self.cast(child, source, node.type)
+            return None if child is None else self.cast(child, source, node)
         return self.call(node) if isinstance(node, tree.Call) else None
 
     def call(self, node: tree.Call) -> _Interval | None:
         """The interval of a function that keeps the order, or turns it round; None for others."""
-        found = monotone(node)
+        found = monotone(node) or rises_within(node)
         child = None if found is None else self.interval(node.args[found.argument])
         if found is None or child is None:
             return None
-        local = found.local and self.zone is not UTC
+        zone = zone_of(node, self.zone)
+        local = found.local and zone is not UTC
         bounds = [before(child.lower), after(child.upper)] if local else [child.lower, child.upper]
         args: list[Datum] = [
             literal_scalar(a.value, a.type) if isinstance(a, tree.Literal) else pa.scalar(None) for a in node.args
         ]
-        low, high = (self.apply(node, [*args[: found.argument], x, *args[found.argument + 1 :]]) for x in bounds)
+        function, result = FUNCTIONS[node.name], type_of(node)
+        low, high = (
+            function.apply([*args[: found.argument], x, *args[found.argument + 1 :]], zone, result) for x in bounds
+        )
         if local and node.name == "date_trunc":
             low, high = before(low), after(high)
         if not found.rises:
             low, high = high, low
+        if found.within is not None:
+            # It rises from the beginning of each period; bounds of different periods say nothing.
+            starts = [found.within(x, zone) for x in bounds]
+            same = _mask(pc.equal(*starts), False)
+            if not isinstance(same, bool):
+                unknown = literal_scalar(None, result)
+                low, high = (pc.if_else(same, x, unknown) for x in (low, high))
+            elif not same:
+                return None
         return _Interval(low, high, child.may_be_null, child.all_null, False)
-
-    def apply(self, node: tree.Call, args: list[Datum]) -> Datum:
-        """The function's value."""
-        return FUNCTIONS[node.name].apply(args, self.zone, type_of(node))
 
     def column(self, node: tree.Column) -> _Interval | None:
         may_be_null, all_null = self.nulls(node.path)
         if isinstance(node.type, (t.Struct, t.Array, t.Map)) or node.type == t.VARIANT:
             return None
         unknown = literal_scalar(None, node.type)
+        if node.path in self.nan:
+            point = literal_scalar(float("nan"), node.type)
+            return _Interval(point, point, False, all_null, True)
+        if node.path in self.unbounded:
+            return _Interval(unknown, unknown, may_be_null, all_null, False)
         lower, upper = self.files.lower(node.path), self.files.upper(node.path)
         low = unknown if lower is None else conform(lower, node.type)
         high = unknown if upper is None else conform(upper, node.type)
+        if node.type in t.FLOATING:
+            # As a bound NaN is what its writer's order made of it.
+            low, high = (pc.if_else(pc.is_nan(bound), unknown, bound) for bound in (low, high))
         if node.char_length is not None and isinstance(high, pa.Array):
             high = pad_upper_bounds(high, node.char_length)
         tight = node.type not in (t.STRING, t.BINARY, t.TIMESTAMP, t.TIMESTAMP_NTZ)
         return _Interval(low, high, may_be_null, all_null, tight)
 
-    def cast(self, child: _Interval, source: DataType, target: DataType) -> _Interval | None:
+    def cast(self, child: _Interval, source: DataType, node: tree.Cast) -> _Interval | None:
         """The interval of a cast that keeps the order; None for other casts."""
+        target, zone = node.type, zone_of(node, self.zone)
         if source == target:
             return child
-        if not keeps_order(source, target, self.zone):
+        if not keeps_order(source, target, zone):
             return None
         low, high = child.lower, child.upper
-        if source == t.TIMESTAMP and target == t.DATE and self.zone is not UTC:
+        if source == t.TIMESTAMP and target == t.DATE and zone is not UTC:
             low, high = before(low), after(high)
-        low, high = (cast_datum(x, source, target, self.zone) for x in (low, high))
+        low, high = (cast_datum(x, source, target, zone) for x in (low, high))
         return _Interval(low, high, child.may_be_null, child.all_null, child.tight)
+
+
+def _is_never_equal(node: tree.Compare) -> bool:
+    """Whole numbers beside a constant that is none."""
+    if node.op not in ("=", "<=>"):
+        return False
+    for one, other in ((node.left, node.right), (node.right, node.left)):
+        if isinstance(one, tree.Cast) and type_of(one.child) in t.INTEGRAL and isinstance(other, tree.Literal):
+            value = other.value
+            is_decimal = isinstance(value, decimal.Decimal) and value != value.to_integral_value()
+            if is_decimal or (isinstance(value, float) and not value.is_integer()):
+                return True
+    return False
 
 
 def _point(datum: Datum) -> _Interval:

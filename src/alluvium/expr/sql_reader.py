@@ -15,11 +15,12 @@ import sqlglot.errors
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
 from alluvium.expr.char_padding import as_text
-from alluvium.expr.literals import BARE_NAME, NotUnderstood, parse_time_zone
+from alluvium.expr.literals import BARE_NAME, NotUnderstood
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_length
 from alluvium.schema.types import DataType, Decimal, Struct
@@ -69,7 +70,7 @@ def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> tree.E
         InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
             aggregate or window; `"unknown-column"`.
     """
-    reader = _Reader(text, schema, Binder(parse_time_zone(time_zone)))
+    reader = _Reader(text, schema, Binder(parse_zone(time_zone)))
     return reader.read()
 
 
@@ -79,7 +80,7 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
     Attributes may carry qualifiers. What is not understood, or may be read in two ways, becomes `Unknown`.
     """
     try:
-        return _Reader(text, schema, Binder(parse_time_zone(time_zone), engine=True)).read()
+        return _Reader(text, schema, Binder(parse_zone(time_zone), engine=True)).read()
     except InvalidRequest:
         return tree.Unknown(text)
 
@@ -156,12 +157,14 @@ class _Reader:
         try:
             return self.binder.boolean(self._expression(node))
         except NotUnderstood:
-            if not self.binder.engine:
-                self._check_user_text(node, sql)
-            return tree.Unknown(sql)
+            return tree.Unknown(sql, None if self.binder.engine else self._check_user_text(node, sql))
 
-    def _check_user_text(self, node: exp.Expression, sql: str) -> None:
-        """Of text that is not understood: what no predicate may have, and columns that do not exist."""
+    def _check_user_text(self, node: exp.Expression, sql: str) -> frozenset[tuple[str, ...]] | None:
+        """Of text that is not understood: refuses what no predicate may have, and columns that do not exist.
+
+        Returns:
+            The columns that it names, where that can be told.
+        """
         if isinstance(node, exp.Alias) or (node.find(exp.Star) and not node.find(exp.Anonymous)):
             raise _invalid("is not a condition", sql)
         if node.find(exp.Query, exp.Subquery, exp.Exists):
@@ -171,10 +174,13 @@ class _Reader:
         for call in node.find_all(exp.Anonymous):
             if str(call.this).lower() in _AGGREGATES:
                 raise _invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
-        if node.find(exp.Lambda) is None:
-            for column in node.find_all(exp.Column):
-                if not isinstance(column.this, exp.Star):
-                    self._column(column)
+        # Names that stand for no column: parameters of a lambda, collations.
+        if node.find(exp.Lambda, exp.Star, exp.Collate) is not None:
+            return None
+        try:
+            return frozenset(self._column(column).path for column in node.find_all(exp.Column))
+        except NotUnderstood:
+            return None
 
     # -- operands -----------------------------------------------------------------------------------------------------
 

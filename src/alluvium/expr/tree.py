@@ -5,8 +5,8 @@ Meaning is Spark's: three-valued logic, NaN equal to itself and greater than any
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from alluvium.schema.types import DataType
@@ -88,23 +88,36 @@ class Like:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
+    """An explicit or implied cast; `zone` as of `Call`."""
+
     child: Expression
     type: DataType
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function or operator that is known by name (`+`, `%`, `year`, `isnan`, ...)."""
+    """A function or operator that is known by name (`+`, `%`, `year`, `isnan`, ...).
+
+    With a `zone` its local times are of that time zone, whatever zone it is evaluated in (`in_zone`).
+    """
 
     name: str
     args: tuple[Expression, ...]
+    zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Text that an engine understands and we do not: it may be true for any row."""
+    """Text that an engine understands and we do not: it may be true for any row.
+
+    Attributes:
+        sql: The text.
+        columns: Paths of the columns that it names; None: any may be among them.
+    """
 
     sql: str
+    columns: frozenset[tuple[str, ...]] | None = field(default=None, compare=False)
 
 
 Expression: TypeAlias = (
@@ -146,5 +159,42 @@ def conjunction(nodes: tuple[Expression, ...]) -> Expression | None:
 
 
 def column_paths(node: Expression) -> frozenset[tuple[str, ...]]:
-    """Paths of all columns that the expression names."""
+    """Paths of all columns whose values the expression is understood to use; see `named_paths`."""
     return frozenset(n.path for n in walk(node) if isinstance(n, Column))
+
+
+def named_paths(node: Expression) -> frozenset[tuple[str, ...]]:
+    """Paths of all columns that it is known to name, also in text that is not understood."""
+    unknown = (n.columns for n in walk(node) if isinstance(n, Unknown) and n.columns is not None)
+    return column_paths(node).union(*unknown)
+
+
+def names_only(node: Expression, paths: Set[tuple[str, ...]]) -> bool:
+    """Whether the expression surely names no columns but these: text that is not understood may name any."""
+    return named_paths(node) <= paths and not any(isinstance(n, Unknown) and n.columns is None for n in walk(node))
+
+
+def with_children(node: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The node with each of its operands changed; the constants of an IN list stay as they are."""
+    if isinstance(node, (Compare, And, Or)):
+        return replace(node, left=change(node.left), right=change(node.right))
+    if isinstance(node, (Not, IsNull, StartsWith, Like, Cast, In)):
+        return replace(node, child=change(node.child))
+    return replace(node, args=tuple(map(change, node.args))) if isinstance(node, Call) else node
+
+
+def in_zone(node: Expression, zone: str) -> Expression:
+    """The expression, its local times being those of a zone from now on, in whatever zone it is evaluated.
+
+    A predicate means what it meant where it was written: a table may be read under one setting, and asked under
+    another.
+    """
+    found = with_children(node, lambda child: in_zone(child, zone))
+    return replace(found, zone=zone) if isinstance(found, (Cast, Call)) and found.zone is None else found
+
+
+def naming(node: Expression, columns: frozenset[tuple[str, ...]]) -> Expression:
+    """The expression, of which it is known that it names no columns but these, wherever it is not understood."""
+    if isinstance(node, Unknown):
+        return replace(node, columns=columns) if node.columns is None else node
+    return with_children(node, lambda child: naming(child, columns))

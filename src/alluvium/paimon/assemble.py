@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.expr.prune import prune
+from alluvium.expr.whole import decide_whole
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
@@ -96,16 +96,27 @@ def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
 
 
 def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa.Table:
-    """Those of some entries that lie where an overwrite takes files out."""
+    """Those of some entries that lie where an overwrite takes files out.
+
+    Raises:
+        UnsupportedFeature: Only rows can tell, of some file (`"replace-where-undecided"`).
+    """
     if replaced is None:
         return entries.slice(0, 0)
     if replaced.partitions is not None:
         return entries.filter(pc.is_in(entries["partition"], value_set=replaced.partitions))
     if replaced.where is None or not entries.num_rows:
         return entries
-    # Of partition keys alone, whose values are exact: what may be true is true.
-    statistics = EntryStatistics(base, entries, partitions_of(entries, base.schema))
-    return entries.filter(prune(replaced.where, statistics, base.time_zone))
+    values = EntryStatistics(base, entries, partitions_of(entries, base.schema))
+    found = decide_whole(replaced.where, values, base.time_zone)
+    if not found.is_decided:
+        raise UnsupportedFeature(
+            "replaceWhere by a condition that partition keys do not decide without Spark",
+            code="replace-where-undecided",
+            path=entries.filter(found.undecided)["file_name"][0].as_py(),
+            hint="compare partition keys with constants; nothing was replaced",
+        )
+    return entries.filter(found.every)
 
 
 def _ensure_fits(draft: Draft, base: Snapshot) -> None:

@@ -10,15 +10,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.binary_row import decode_rows
+from alluvium.expr.functions import decimal_of
 from alluvium.paimon.partitions import Partitions
 from alluvium.paimon.schema.logical import to_logical
-from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.schema.types import DataField, DataType
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Decimal
 
-#: NaN is greater than every number, and writers leave it out of some statistics: no upper bounds of these.
+#: NaN is greater than every number, and writers leave it out of some statistics: no upper bounds of these. A lower
+#: bound of NaN, which Java keeps where NaN came first, is none (`expr.prune`).
 _UNBOUNDED = (t.FLOAT, t.DOUBLE)
 _KEPT = (t.BOOLEAN, *t.INTEGRAL, *_UNBOUNDED, t.STRING, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 
@@ -56,8 +58,9 @@ class EntryStatistics:
         if column is None:
             return None
         pieces = []
-        for rows, place, _ in self._places(column, same_type=False):
-            if place is None:
+        for rows, place, fields in self._places(column, same_type=False):
+            # Values that do not fit the column's type of today read as nulls, which nobody has counted.
+            if place is None or not _stays_not_null(fields[place].type, column.type):
                 pieces.append((rows, pa.nulls(len(rows), pa.int64())))
                 continue
             lists = self._entries["stats_nulls"].combine_chunks().take(pa.array(rows))
@@ -101,6 +104,20 @@ class EntryStatistics:
                 place = None
             found.append((rows, place, fields))
         return found
+
+
+def _stays_not_null(written: DataType, read: DataType) -> bool:
+    """Whether no value of a column becomes null when it is read under its type of today."""
+    source, target = to_logical(written), to_logical(read)
+    if written.shape == read.shape or source == target:
+        return True
+    if isinstance(target, Decimal):
+        exact = decimal_of(source)
+        whole, scale = (39, 0) if exact is None else (exact.precision - exact.scale, exact.scale)
+        return target.precision - target.scale >= whole and target.scale >= scale
+    if source in t.INTEGRAL and target in t.INTEGRAL:
+        return t.INTEGRAL.index(source) <= t.INTEGRAL.index(target)
+    return target == t.STRING or (source in (*t.INTEGRAL, t.FLOAT) and target == t.DOUBLE)
 
 
 def _groups(entries: pa.Table) -> list[tuple[int, tuple[str, ...] | None, np.ndarray]]:

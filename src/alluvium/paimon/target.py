@@ -14,7 +14,7 @@ from alluvium.errors import (
     AlluviumError,
     UnsupportedFeature,
 )
-from alluvium.expr.tree import column_paths
+from alluvium.expr.tree import named_paths, names_only
 from alluvium.paimon.assemble import removed_entries
 from alluvium.paimon.draft import Draft, Replaced
 from alluvium.paimon.partitions import data_paths, partitions_of
@@ -78,15 +78,18 @@ class PaimonTarget:
         """New rows must lie in what they replace, or they would stand beside it."""
         if replace is None or replace.where is None or replace.sql is None:
             return ()
-        paths = column_paths(replace.where)
-        others = sorted(".".join(path) for path in paths - {(name,) for name in self.table.partition_keys})
-        if others:
+        paths, keys = named_paths(replace.where), {(name,) for name in self.table.partition_keys}
+        if not names_only(replace.where, keys):
+            others = sorted(".".join(path) for path in paths - keys)
             raise UnsupportedFeature(
-                f"replaceWhere on columns that are not partition keys: {', '.join(others)}",
+                f"replaceWhere on columns that are not partition keys: {', '.join(others) or replace.sql}",
                 code="replace-where-data",
-                column=others[0],
+                column=others[0] if others else None,
                 hint=f"partition keys: {', '.join(self.table.partition_keys) or 'none'}",
             )
+        if self.snapshot is not None:
+            # What cannot be decided is refused before rows are written.
+            removed_entries(self.snapshot, Replaced(where=replace.where))
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in paths)),)
 
     def commit(self, changes: WrittenRows) -> Committed:

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
+from alluvium.expr.parse import parse_predicate
+from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.readings import reading_zone
+from alluvium.spark.resolve import condition_tree, resolve_condition
 from alluvium.spark.scan.names import nullable_schema, quote
-from alluvium.spark.session import ensure_native
+from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark, to_spark
 
+_TABLE = "__alluvium_table"
 #: Rows shown in an error.
 _SHOWN = 5
 
@@ -92,6 +99,37 @@ def _invalid(sql: str, column: str, problem: str) -> InvalidRequest:
 
 def _first_line(error: Exception) -> str:
     return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
+
+
+def text_condition(
+    spark: SparkSession, sql: str, schema: Struct, what: str, rows: Callable[[], DataFrame] | None = None
+) -> Expression:
+    """What Spark makes of a condition on a table's columns, as far as we understand it.
+
+    Over Connect the text is read here, unless settings of the session give it another meaning.
+
+    Args:
+        spark: A session, classic or of Connect.
+        sql: The condition.
+        schema: The columns.
+        what: For errors: `"the condition of replaceWhere"`.
+        rows: Makes the frame of the table's rows, of a classic session; None: there is none.
+
+    Raises:
+        InvalidRequest: It is not a condition on single rows, or not deterministic.
+    """
+    if is_connect(spark):
+        zone = reading_zone(spark)
+        return Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
+    frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
+    frame = frame.alias(_TABLE)
+    try:
+        found = resolve_condition(frame, sql, what)
+    except InvalidRequest:
+        # Where we see what is wrong with it, we say it better.
+        parse_predicate(sql, schema, time_zone(spark))
+        raise
+    return condition_tree(frame, found, schema, _TABLE)
 
 
 def condition_text(df: DataFrame, condition: Column) -> str | None:

@@ -14,15 +14,14 @@ from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
-from alluvium.expr.parse import parse_engine_filter
 from alluvium.expr.tree import Expression
 from alluvium.schema.text_lengths import char_paths
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.schema.walk import fields_within
 from alluvium.spark.failures import Unresolvable, analysis_problem
+from alluvium.spark.filters import parse_condition
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.names import to_logical
-from alluvium.spark.session import time_zone
 from alluvium.spark.statement import settled
 from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
@@ -128,15 +127,7 @@ def shown_text(rows: DataFrame, found: Resolved, hidden: str) -> str:
         found: The expression.
         hidden: A name of rows that nobody gave, and that is left out.
     """
-    plan = found.plan
-    for rule in java_of(rows.sparkSession).folding_rules:
-        try:
-            plan = rule.apply(plan)
-        except Py4JJavaError as error:
-            # Spark 4.0 does not pass over `now()` and its like, which only a query can compute: they stay as they are.
-            if "annot evaluate expression" not in str(error.java_exception):
-                raise
-    folded = plan.expressions().head().child()
+    folded = _folded(rows, found.plan).expressions().head().child()
     text = str(folded.toString())
     columns = folded.references().toSeq()
     for column in (columns.apply(n) for n in range(columns.length())):
@@ -147,6 +138,18 @@ def shown_text(rows: DataFrame, found: Resolved, hidden: str) -> str:
         prefix = "" if owner in ("", hidden) else f"{owner}."
         text = re.sub(numbered, prefix.replace("\\", r"\\") + r"\1", text)
     return text
+
+
+def _folded(rows: DataFrame, plan: JavaObject) -> JavaObject:
+    """A projection with constants computed."""
+    for rule in java_of(rows.sparkSession).folding_rules:
+        try:
+            plan = rule.apply(plan)
+        except Py4JJavaError as error:
+            # Spark 4.0 does not pass over `now()` and its like, which only a query can compute: they stay as they are.
+            if "annot evaluate expression" not in str(error.java_exception):
+                raise
+    return plan
 
 
 def attributes(rows: DataFrame) -> dict[str, Column]:
@@ -172,7 +175,9 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, alias: 
         alias: Under which they go.
     """
     wrapped = Struct((Field(alias, schema),))
-    parsed = parse_engine_filter(condition.sql, wrapped, time_zone(rows.sparkSession))
+    plan = _folded(rows, condition.plan)
+    folded = settled(plan.expressions().head().child(), plan)
+    parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped)
     chars = char_paths(schema)
     pads = not chars or pads_when_reading(rows.sparkSession)
     paths = {
@@ -180,7 +185,8 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, alias: 
         for path, f in fields_within(schema)
         if pads or path not in chars
     }
-    return to_logical(parsed, paths)
+    named = (folded.references().toSeq().apply(n) for n in range(folded.references().size()))
+    return tree.naming(to_logical(parsed, paths), frozenset((str(a.name()),) for a in named))
 
 
 def equal_keys(condition: Resolved, rows: DataFrame) -> Iterator[tuple[str, Column]]:

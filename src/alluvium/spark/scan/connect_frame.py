@@ -23,15 +23,15 @@ from pyspark.sql.connect.session import SparkSession as ConnectSession
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, conjunction, walk
+from alluvium.expr.tree import Expression, Unknown, conjunction, in_zone, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPlan
 from alluvium.schema.types import Struct
+from alluvium.spark.readings import reading_zone
 from alluvium.spark.scan.connect import ensure_settings, read_plan
 from alluvium.spark.scan.connect_failures import reading, watch
 from alluvium.spark.scan.connect_sql import to_sql
 from alluvium.spark.scan.names import nullable_schema
-from alluvium.spark.session import time_zone
 from alluvium.spark.types import to_spark
 
 
@@ -42,17 +42,16 @@ class _Table:
     spark: SparkSession
     source: ScanSource
     schema: Struct
-    time_zone: str
     why: str
 
 
 @dataclass(slots=True)
 class _Answer:
-    """The files of a node, chosen once."""
+    """The files of a node, chosen once for each zone in which its filters are read: the server reads them anew."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    plan: ScanPlan | None = None
-    frame: ConnectFrame | None = None
+    plans: dict[str | None, ScanPlan] = field(default_factory=dict)
+    frames: dict[str | None, ConnectFrame] = field(default_factory=dict)
 
 
 class PlannedScan(LogicalPlan):
@@ -64,7 +63,6 @@ class PlannedScan(LogicalPlan):
         #: As SQL; those that we did not understand stand in `unknown`.
         self.filters = filters
         self.unknown: tuple[str, ...] = ()
-        self.predicate: Expression | None = None
         self._answer = _Answer()
 
     def narrowed(self, condition: Column | str) -> PlannedScan:
@@ -72,40 +70,50 @@ class PlannedScan(LogicalPlan):
         text = condition if isinstance(condition, str) else to_sql(condition)
         made = copy.copy(self)
         made._answer = _Answer()
-        parsed = None if text is None else self._parse(text)
+        # Any zone will do to see what is understood; in which it counts is known when the query is sent.
+        parsed = None if text is None else self._parse(text, "UTC")
         if text is None or parsed is None or all(isinstance(node, Unknown) for node in walk(parsed)):
             made.unknown = (*self.unknown, text or str(condition))
             return made
         made.filters = (*self.filters, text)
-        made.predicate = conjunction(tuple(p for p in (self.predicate, parsed) if p is not None))
         return made
 
-    def _parse(self, text: str) -> Expression | None:
+    def _parse(self, text: str, zone: str) -> Expression | None:
         try:
-            return parse_predicate(text, self.table.schema, self.table.time_zone)
+            return in_zone(parse_predicate(text, self.table.schema, zone), zone)
         except InvalidRequest:
             # Spark says what is wrong with it, in its own words, when the query is analysed.
             return None
 
+    def _zone(self) -> str | None:
+        """In which the server would read the filters now; None: it would not read them as we do."""
+        return reading_zone(self.table.spark) if self.filters else None
+
     def choose(self) -> ScanPlan:
         """The files, by the log alone."""
+        return self._choose(self._zone())
+
+    def _choose(self, zone: str | None) -> ScanPlan:
         with self._answer.lock:
-            if self._answer.plan is None:
-                self._answer.plan = self.table.source.plan_scan(self.predicate)
-            return self._answer.plan
+            if zone not in self._answer.plans:
+                parsed = () if zone is None else tuple(self._parse(text, zone) for text in self.filters)
+                predicate = conjunction(tuple(p for p in parsed if p is not None))
+                self._answer.plans[zone] = self.table.source.plan_scan(predicate)
+            return self._answer.plans[zone]
 
     def plan(self, session: SparkConnectClient) -> proto.Relation:
         """The node for the server; the files are chosen at the first call."""
-        plan = self.choose()
+        zone = self._zone()
+        plan = self._choose(zone)
         # The query may have been moved to another session than it was made in (`clone.with_settings`).
         ensure_settings(RuntimeConf(session), plan)
         with self._answer.lock:
-            if self._answer.frame is None:
+            if zone not in self._answer.frames:
                 with reading(plan.root):
                     frame = read_plan(self.table.spark, plan)
                 assert isinstance(frame, ConnectFrame)
-                self._answer.frame = frame
-            relation = self._answer.frame._plan.plan(session)
+                self._answer.frames[zone] = frame
+            relation = self._answer.frames[zone]._plan.plan(session)
         # Columns that the user took from a frame name its node by this number.
         relation.common.plan_id = self._root_plan_id
         return relation
@@ -160,7 +168,7 @@ def read_connect(spark: SparkSession, source: ScanSource, why: str) -> DataFrame
     assert isinstance(spark, ConnectSession)
     plan = source.plan_scan(None)
     watch(spark, plan.root)
-    frame = PlannedFrame(PlannedScan(_Table(spark, source, plan.schema, time_zone(spark), why)), spark)
+    frame = PlannedFrame(PlannedScan(_Table(spark, source, plan.schema, why)), spark)
     # Known without asking, so that naming a column does not choose files.
     frame._cached_schema = to_spark(nullable_schema(plan.schema))
     return frame

@@ -17,12 +17,13 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from alluvium.expr.parse import parse_engine_filter
-from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
+from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, in_zone, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import BOOLEAN, Field, Struct
 from alluvium.spark.callbacks import know_caller
 from alluvium.spark.failures import CarriedError, remember, watch_elsewhere
+from alluvium.spark.filters import meaning_of, parse_condition
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.scan.bulk import partition_directories, rows_that_pass
 from alluvium.spark.scan.deleted_rows import add_deleted_rows
@@ -121,7 +122,9 @@ class PlannedFiles:
 
     def predicate(self, filters: tuple[str, ...]) -> Expression | None:
         """What filters as Catalyst prints them say of the table's columns, as far as it is understood."""
-        return conjunction(tuple(self._parse(list(filters))))
+        zone = str(self._java.sql_conf.get().sessionLocalTimeZone())
+        parsed = [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in filters]
+        return conjunction(tuple(in_zone(p, zone) for p in parsed))
 
     @property
     def _everything(self) -> Expression | None:
@@ -201,13 +204,13 @@ class PlannedFiles:
         return self._java.pattern.compile("\n").split("\n".join(addresses.to_pylist()))
 
     def _list_files(self, partition_filters: list[JavaObject], data_filters: list[JavaObject]) -> JavaObject:
-        texts = [str(f.sql()) for f in (*partition_filters, *data_filters)]
-        key = (str(len(partition_filters)), *texts)
+        filters = [*partition_filters, *data_filters]
+        key = (str(len(partition_filters)), *meaning_of(self._java, filters))
         with self._lock:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
-        parsed = self._parse(texts)
+        parsed = [to_logical(parse_condition(self._java, f, self._schema), self._logical) for f in filters]
         answer = self._plan(partition_filters, parsed)
         # Two functions of a user may print alike: only filters that we understand are known by their text.
         if not any(isinstance(node, Unknown) for f in parsed[: len(partition_filters)] for node in walk(f)):
@@ -216,13 +219,6 @@ class PlannedFiles:
                 while len(self._answers) > _KEPT_ANSWERS:
                     self._answers.popitem(last=False)
         return answer
-
-    def _parse(self, texts: list[str]) -> list[Expression]:
-        if not texts:
-            return []
-        # Catalyst prints timestamps in the zone of the query that is being planned.
-        zone = str(self._java.sql_conf.get().sessionLocalTimeZone())
-        return [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in texts]
 
     def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
         parts = self._asked(conjunction(tuple(parsed)) or self._everything)

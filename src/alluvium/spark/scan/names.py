@@ -216,10 +216,4 @@ def to_logical(node: Expression, paths: LogicalPaths) -> Expression:
         if known is None:
             return tree.Unknown(".".join(node.path))
         return known if node.char_length is None else replace(known, char_length=node.char_length)
-    if isinstance(node, (tree.Compare, tree.And, tree.Or)):
-        return replace(node, left=to_logical(node.left, paths), right=to_logical(node.right, paths))
-    if isinstance(node, (tree.Not, tree.IsNull, tree.StartsWith, tree.Like, tree.Cast, tree.In)):
-        return replace(node, child=to_logical(node.child, paths))
-    if isinstance(node, tree.Call):
-        return replace(node, args=tuple(to_logical(arg, paths) for arg in node.args))
-    return node
+    return tree.with_children(node, lambda child: to_logical(child, paths))
