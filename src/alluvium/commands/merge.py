@@ -10,10 +10,11 @@ from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
@@ -147,9 +148,12 @@ def _merging(
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
     config = snapshot.config
     if request.evolves:
-        data = from_spark(request.source.schema)
+        names = taken_names(request.clauses, request.name)
+        # Of no other column anything need be known: it may be of a type that no table has.
+        chosen = [f for f in request.source.schema.fields if names is None or f.name.casefold() in names]
+        data = from_spark(StructType(chosen))
         assert isinstance(data, Struct)
-        config = merged_config(config, taken_columns(request.clauses, data, request.name))
+        config = merged_config(config, taken_columns(request.clauses, data, request.name), casts=True)
     return DeltaTarget(snapshot.store, config, snapshot, retry)
 
 

@@ -24,12 +24,13 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.assign import Assignments, null_of
 from alluvium.spark.derive import with_numbers
-from alluvium.spark.fit import fit
+from alluvium.spark.fit import NewValue, fit
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.storing import StorePolicy
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
 _CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
@@ -183,7 +184,7 @@ class MergeRows:
         told = [self._kind(about).alias(KIND), is_pair.alias(MATCHED), *more]
         if values is None:
             return marked.select(*(before[name].alias(name) for name in (names.file, names.row)), *told)
-        before = {**before, **{f.name: _as_evolved(before, f, scope.schema) for f in schema.fields}}
+        before = {**before, **self._evolved(scope, before)}
         clauses = [(number, self.clauses[number].action, values[number]) for number in about]
         columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
         recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
@@ -194,6 +195,18 @@ class MergeRows:
         if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
             rows = with_numbers(rows, self.numbered, self._among(values))
         return with_generated(rows, schema, self._anew(values, about)).drop(_CLAUSE)
+
+    def _evolved(self, scope: _Scope, before: Mapping[str, Column]) -> dict[str, Column]:
+        """The table's columns as rows had them, in the types that they have now."""
+        known = {f.name: f for f in scope.schema.fields if f.name in before}
+        had = [
+            NewValue(f.name, before[f.name], known[f.name].type, f.type)
+            for f in self.target.schema.fields
+            if f.name in known
+        ]
+        # Types only grow wider: every value fits.
+        fitted = dict(zip((new.column for new in had), fit(scope.table, had, StorePolicy.ANSI), strict=True))
+        return {f.name: fitted.get(f.name, null_of(f.type)) for f in self.target.schema.fields}
 
     @property
     def numbered(self) -> tuple[Numbered, ...]:
@@ -282,14 +295,6 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
-
-
-def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:
-    """A column as rows had it, in the type that it has now."""
-    known = old.find(f.name)
-    if known is None or f.name not in before:
-        return null_of(f.type)
-    return fit(before[f.name], known.type, f.type, f.name)
 
 
 def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:

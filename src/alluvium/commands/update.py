@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
-from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
+from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
 from alluvium.commands.repeat import until_committed
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
@@ -31,6 +31,7 @@ from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, 
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.storing import StorePolicy
 from alluvium.storage.locating import locating
 
 
@@ -59,8 +60,11 @@ class UpdateRequest:
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        defaults = default_values(target)
-        return assignments(self.values, target.schema, rows, (self.name,), "UPDATE", defaults, by_name=False)
+        defaults, alias = default_values(target), (self.name,)
+        # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
+        policy = StorePolicy.ANSI
+        values = without_made(self.values, target, alias, is_insert=False)
+        return assignments(values, target.schema, rows, alias, "UPDATE", policy, defaults, by_name=False)
 
 
 def update_rows(
