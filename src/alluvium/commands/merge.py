@@ -6,7 +6,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -19,7 +18,7 @@ from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
 from alluvium.commands.repeat import until_committed
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
+from alluvium.commands.row_changes import Counts, Join, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config
@@ -139,10 +138,7 @@ def _merging(
         request = replace(request, source=source.rows)
         target = _target(snapshot, request, retry)
         rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
-        try:
-            yield _Merge(spark, target, request, rows, started)
-        finally:
-            rows.release()
+        yield _Merge(spark, target, request, rows, started)
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
@@ -199,18 +195,14 @@ class _Merge:
         """Carries the merge out."""
         p = self.plan(snapshot)
         operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
-        changes = RowChanges(
-            partial(p.rows.rows, has_values=p.mode is RowChangeMode.MASK_ROWS),
-            p.candidates,
-            # Such a source depends on rows that the condition does not speak of.
-            None if p.rows.source.is_own else p.where,
-            # Rows that met are kept anyway; numbers are made once.
-            keeps=p.rows.only_inserts or bool(p.rows.numbered),
+        join = Join(
             inserts=bool(self.request.of(When.NOT_MATCHED)),
-            joins=True,
             numbered=p.rows.numbered,
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
+        # A source that is the table's own depends on rows that the condition does not speak of.
+        where = None if p.rows.source.is_own else p.where
+        changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
         verb = Verb(operation, self._metrics, self.started)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 

@@ -15,7 +15,17 @@ from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
 from alluvium.commands.repeat import until_committed
-from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.row_changes import (
+    BEFORE,
+    Counts,
+    FirstPass,
+    Purpose,
+    RowChanges,
+    Verb,
+    is_recorded,
+    kept_pass,
+    mode_of,
+)
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
@@ -112,7 +122,7 @@ def _attempt(
         mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
         skips = skips_within_files(where, snapshot.config.partition_columns)
         update = _Update(spark, target, request, skips)
-        changes = RowChanges(update.rows, candidates, where)
+        changes = RowChanges(update.first_pass, candidates, where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or column_paths(where) <= partitions
         verb = Verb(operation, partial(_metrics, is_whole), started)
@@ -126,10 +136,18 @@ class _Update:
     request: UpdateRequest
     skips: bool
 
-    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
-        """The candidates' rows with their new values; `copies` come for free."""
+    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+        """Finds the rows that change, and computes them where they are to be written."""
+        rows = self._rows(candidates, reads_whole=not self.skips)
+        whole = partial(self._rows, reads_whole=False)
+        if purpose is Purpose.PLACES:
+            return FirstPass(rows, whole)
+        changed = kept_pass(rows, candidates)
+        return FirstPass(changed, whole, (changed,))
+
+    def _rows(self, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
+        """The candidates' rows with their new values, and the others."""
         schema = self.target.schema
-        reads_whole = not (copies or self.skips)
         frame = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.request.name)
         found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.

@@ -70,7 +70,18 @@ def align(
     try:
         return select_stored(df, selected, policy)
     except AnalysisException as error:
-        raise _refused(analysis_problem(error), "", data, schema) from None
+        column = _impossible(df, dict(zip(schema.names, selected, strict=True)), policy)
+        raise _refused(analysis_problem(error), column, data, schema) from None
+
+
+def _impossible(df: DataFrame, selected: dict[str, str], policy: StorePolicy) -> str:
+    """The first column whose values Spark cannot convert."""
+    for name, text in selected.items():
+        try:
+            select_stored(df, [text], policy)
+        except AnalysisException:
+            return name
+    return ""
 
 
 def _data_schema(df: DataFrame) -> Struct:
