@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import alluvium
 from alluvium import DeltaTable, IdentityGenerator
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 EVOLVE = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -79,7 +79,7 @@ def test_intervals_nobody_takes_are_no_matter_and_those_that_are_taken_become_te
     table.update(set={"id": "2"})
     table.merge(source, "t.id = s.id").whenNotMatchedInsert(values={"v": "s.extra"}).withSchemaEvolution().execute()
     assert "INTERVAL '1' DAY" in [row.v for row in table.toDF().collect()]
-    with pytest.raises(alluvium.AlluviumError, match="interval day"):
+    with pytest.raises(UnsupportedFeature, match="interval day"):
         table.merge(source, "t.id = s.id").whenNotMatchedInsertAll().withSchemaEvolution().execute()
 
 
