@@ -70,6 +70,10 @@ ALONE: Mapping[str, Mapping[str, str]] = {
     "legacy": {"spark.sql.storeAssignmentPolicy": "LEGACY"},
 }
 AT_ONCE = {key: value for setting in SETTINGS.values() for key, value in setting.items()}
+#: Every which column clauses name one by one: each name is resolved by itself, which takes its time.
+NAMED = 5
+#: Every which refusal is looked at.
+STRIDE = 1 if os.environ.get("ALLUVIUM_STORED_VALUES") == "all" else 4
 PLAYED = {"at-once": AT_ONCE, **(ALONE if os.environ.get("ALLUVIUM_STORED_VALUES") == "all" else {})}
 
 
@@ -179,9 +183,9 @@ def test_every_verb_stores_what_spark_casts(enabled: SparkSession, tmp_path: Pat
             _compare(table, judged.stored, updated)
         finally:
             spark.sql(f"drop table {name}")
-        for pair in judged.impossible:
+        for pair in judged.impossible[::STRIDE]:
             _refuses(spark, pair, when_made=True)
-        for pair in judged.failing:
+        for pair in judged.failing[::STRIDE]:
             _refuses(spark, pair, when_made=False)
 
 
@@ -208,13 +212,11 @@ def _store(
     alluvium.write(empty, str(table.detail().collect()[0]["location"]), mode="append")
     fitting = {f"c{n}": pair.text for n, pair in enumerate(pairs) if pair in updated}
     table.update("id = 0", {"day": "date'2024-01-02'", "since": "default", **fitting})
-    starred = values.drop("id").crossJoin(spark.sql("select explode(array(2, 4)) as id")).alias("s")
-    merge = table.merge(starred, "t.id = s.id").whenMatchedUpdateAll("s.id = 2").whenNotMatchedInsertAll()
-    named = values.drop("id").crossJoin(spark.sql("select explode(array(3, 5)) as id")).alias("s")
-    given = {"day": "s.day", **{f"c{n}": f"s.c{n}" for n in range(len(pairs))}}
+    source = values.drop("id").crossJoin(spark.sql("select explode(array(2, 3, 4, 5)) as id")).alias("s")
+    given = {"day": "s.day", **{f"c{n}": f"s.c{n}" for n in range(0, len(pairs), NAMED)}}
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate("s.id = 3", given).whenMatchedUpdateAll()
+    merge = merge.whenNotMatchedInsert("s.id = 5", {"id": "s.id", **given}).whenNotMatchedInsertAll()
     merge.execute()
-    merge = table.merge(named, "t.id = s.id").whenMatchedUpdate("s.id = 3", given)
-    merge.whenNotMatchedInsert(values={"id": "s.id", **given}).execute()
 
 
 def _compare(table: DeltaTable, stored: Mapping[Pair, str | None], updated: Mapping[Pair, str | None]) -> None:
@@ -223,6 +225,8 @@ def _compare(table: DeltaTable, stored: Mapping[Pair, str | None], updated: Mapp
     for number, (_, day, midnight, since, *found) in rows.items():
         assert (day, midnight, since) == ("2024-01-02", "2024-01-02 00:00:00", "2024-01-02 10:30:00"), number
         wanted = [updated.get(pair) for pair in stored] if number == "0" else list(stored.values())
+        if number in ("3", "5"):
+            wanted = [text if n % NAMED == 0 else None for n, text in enumerate(wanted)]
         wrong = {str(pair): both for pair, *both in zip(stored, found, wanted, strict=True) if both[0] != both[1]}
         assert not wrong, number
 

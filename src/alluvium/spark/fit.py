@@ -85,12 +85,13 @@ def _converted(rows: DataFrame, values: Sequence[NewValue], texts: dict[int, str
         raise
     java = java_of(rows.sparkSession)
     project, below = plan._jdf.queryExecution().analyzed(), given._jdf.queryExecution().analyzed()
+    names, computed, made = below.output(), below.expressions(), project.expressions()
     known = java.jvm.java.util.HashMap()
     for place in range(len(texts)):
-        known.put(below.output().apply(place), below.expressions().apply(place).child())
+        known.put(names.apply(place), computed.apply(place).child())
     # A Scala map is a partial function.
     values_of = java.python_utils.toScalaMap(known)
-    converted = (project.expressions().apply(place).child() for place in range(len(texts)))
+    converted = (made.apply(place).child() for place in range(len(texts)))
     return [Column(java.expression_utils.column(found.transformDown(values_of))) for found in converted]
 
 
