@@ -42,7 +42,7 @@ def store_assignment(s: Stage) -> Iterator[Step]:
             name, source = column.strip(), f"select 1 id, {value} as v"
             yield (
                 f"{policy}: update {column}",
-                under(s, settings, lambda name=name, value=value: s.t.update("n = 0", {name: value})),
+                under(s, settings, lambda name=name, value=value: s.t.update("id = 1", {name: value})),
             )
             yield "back", lambda: s.t.update("id = 2", {"id": "1"})
             yield (
