@@ -68,7 +68,7 @@ def timestamps(s: Stage) -> Iterator[Step]:
 
 
 @script(rewrite=REWRITE)
-def sources(s: Stage) -> Iterator[Step]:
+def source_columns(s: Stage) -> Iterator[Step]:
     yield "create", lambda: s.create(("id", "int"), ("v", "string"), ("small", "tinyint"))
     yield "append", lambda: s.append("select 1 id, 'old' v, cast(0 as tinyint) small")
     twice = "select 1 id, 'a' v, 1 small, 0 w, 1 w"
