@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
@@ -38,6 +38,11 @@ STAR = Clause(When.NOT_MATCHED, Action.INSERT)
 def test_columns_that_clauses_set_come_into_the_table(clauses, taken):
     found = taken_columns(clauses, SOURCE, "t")
     assert " ".join(".".join(path) for path, _ in found.leaves()) == taken
+
+
+def test_names_of_columns_that_are_taken_are_known_without_the_source():
+    assert taken_names([STAR], "t") is None
+    assert taken_names([update("t.New", "s.a"), Clause(When.MATCHED, Action.DELETE)], "t") == {"t", "new", "s"}
 
 
 @pytest.mark.parametrize("when", When)

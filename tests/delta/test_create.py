@@ -113,11 +113,15 @@ def test_partition_columns_must_be_some_of_the_columns(names: list[str], code: s
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize("data_type", [BINARY, VOID, VARIANT, Array(LONG), Map(STRING, LONG), SCHEMA])
+@pytest.mark.parametrize("data_type", [VOID, VARIANT, Array(LONG), Map(STRING, LONG), SCHEMA])
 def test_types_that_partition_nothing(data_type: DataType):
     with pytest.raises(InvalidRequest) as caught:
         resolve_partition_columns(Struct((Field("c", data_type), Field("id", LONG))), ["c"])
     assert caught.value.code == "invalid-partition-column"
+
+
+def test_binary_columns_partition_a_table():
+    assert resolve_partition_columns(Struct((Field("c", BINARY), Field("id", LONG))), ["C"]) == ("c",)
 
 
 @pytest.mark.parametrize(

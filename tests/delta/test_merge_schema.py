@@ -33,6 +33,13 @@ def struct(**fields: DataType) -> Struct:
 AB = struct(a=INTEGER, b=STRING)
 
 
+def test_small_integers_grow_wider_only_where_rows_are_not_cast():
+    config = new_config(struct(a=BYTE, s=struct(x=SHORT)), [], {})
+    data = struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
+    assert merged_config(config, data).schema == struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
+    assert merged_config(config, data, casts=True).schema == struct(a=BYTE, s=struct(x=SHORT, y=LONG))
+
+
 @pytest.mark.parametrize(
     ("table", "data", "merged"),
     [

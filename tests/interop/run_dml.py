@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from dml import made, refusals, values, verbs  # noqa: F401  # they register themselves
+from dml import made, refusals, settings, values, verbs  # noqa: F401  # they register themselves
 from dml.stage import SCRIPTS, Stage
 from row_texts import row_texts
 

@@ -91,10 +91,8 @@ class DeltaMergeBuilder:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
-        evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
-        request = replace(self._request, evolves=evolves)
         txn = None if dry_run else session_txn(self._spark)
-        done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
+        done = merge_rows(self._spark, self._access.snapshot(), self._asked(), self._access.engine, dry_run, retry, txn)
         if isinstance(done, Preview):
             return done
         kinds = ("Updated", "Deleted", "Inserted")
@@ -113,7 +111,12 @@ class DeltaMergeBuilder:
             InvalidRequest: As `execute`, as far as it shows without the rows.
             UnsupportedFeature: The table needs a writer that we are not.
         """
-        return explain_rows(self._spark, self._access.snapshot(), self._request)
+        return explain_rows(self._spark, self._access.snapshot(), self._asked())
+
+    def _asked(self) -> MergeRequest:
+        """The merge as the session has it at this moment."""
+        evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
+        return replace(self._request, evolves=evolves)
 
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None

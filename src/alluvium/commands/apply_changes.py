@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded
+from alluvium.commands.row_changes import BEFORE, Counts, Purpose, RowChanges, Verb, is_recorded
 from alluvium.commands.row_identity import id_columns, with_ids
 from alluvium.commands.write import numbered_files, written_files
 from alluvium.commit.clear import clear
@@ -40,13 +40,10 @@ from alluvium.plan.changes import (
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
-from alluvium.spark.kept import keep_rows, release_rows
-from alluvium.spark.positions import KIND, Located, changed_rows, locate
+from alluvium.spark.positions import KIND, Located, locate
 from alluvium.spark.scan.names import quote
 from alluvium.spark.write import data_error, write_files
 
-#: How many tasks keep rows, where there are no more than so many files.
-_TASKS_A_CORE, _FILES_A_CORE = 2, 8
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
 _ROWS_A_TASK = 50_000
 
@@ -80,26 +77,18 @@ def apply_changes(
     begun = time.monotonic()
     with ExitStack() as kept:
         with _data_errors(target.url):
-            rows = changes.rows_of(changes.candidates, False)
-            if masks and changes.writes and changes.keeps and not dry_run:
-                # Both the positions and the new rows come out of them: one pass over the files, one join, one set of
-                # values.
-                rows = changed_rows(rows)
-                rows = keep_rows(rows if changes.numbered else _in_few_tasks(rows, changes.candidates))
-                kept.callback(release_rows, rows)
-            located = locate(rows, changes.candidates.columns, with_bits=masks, with_matches=changes.joins)
-        changes.ensure_single(located)
+            purpose = Purpose.ROWS if masks and not dry_run else Purpose.PLACES
+            first = changes.first(changes.candidates, purpose)
+            kept.callback(first.release)
+            has_matches = changes.join is not None
+            located = locate(first.rows, changes.candidates.columns, with_bits=masks, with_matches=has_matches)
+        if changes.join is not None:
+            changes.join.ensure_single(located)
         touched = _touched(changes, located, masks)
         work = _Work(spark, target, changes, verb, located, touched, masks, _since(begun))
         if dry_run:
             return work.preview()
-        return work.mask(rows) if masks else work.rewrite()
-
-
-def _in_few_tasks(rows: DataFrame, candidates: Candidates) -> DataFrame:
-    """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
-    cores = rows.sparkSession.sparkContext.defaultParallelism
-    return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
+        return work.mask(first.rows) if masks else work.rewrite(first.whole)
 
 
 @contextmanager
@@ -113,7 +102,7 @@ def _data_errors(url: str) -> Iterator[None]:
 
 def _touched(changes: RowChanges, located: Located, masks: bool) -> pa.Table:
     """The files that are edited: numbers, and how many rows each loses."""
-    if masks or not changes.inserts:
+    if masks or changes.join is None or not changes.join.inserts:
         return located.changed
     met = located.met
     lost = located.changed
@@ -190,12 +179,12 @@ class _Work:
         masks = pa.array([bitmaps[number][0] for number in numbers.to_pylist()], pa.binary())
         touched = pa.table([paths, masks], schema=TOUCHED_FILES)
         updated = self.located.total("updated")
-        fresh = updated + inserted if self.changes.writes else 0
+        fresh = updated + inserted
         changed = self._single(rows.where(f"{KIND} <> {int(ChangeKind.COPY)}"))
         # Where rows only go, or only come, readers derive the changes from masks and files.
         return self._commit(changed, touched, fresh, bool(updated) and is_recorded(self.target), inserted, 0)
 
-    def rewrite(self) -> Committed:
+    def rewrite(self, whole_files: Callable[[Candidates], DataFrame]) -> Committed:
         """Files that lose rows are written anew, without them."""
         candidates, numbers = self.changes.candidates, _chunk(self.touched["file"])
         inserted = self.located.total("inserted")
@@ -209,7 +198,7 @@ class _Work:
         copied = whole - gone if whole is not None else None
         updated = self.located.total("updated")
         is_whole = copied == 0 and not updated and not inserted
-        rows = self._single(self.changes.rows_of(chosen, True))
+        rows = self._single(whole_files(chosen))
         # A file that had matches is written anew, be it that none of its rows goes: without change files readers would
         # take all that it holds for deleted and inserted.
         records = is_recorded(self.target) and not is_whole and bool(len(numbers))
@@ -275,7 +264,7 @@ class _Work:
         completed = complete(live.select(*columns, *id_columns(self.changes.candidates)), plan.schema, plan)
         # The rows of a join come from as many tasks as it has, each of which would write a file a partition. But where
         # tasks still have numbers to make, they number by how many there are (`derive.with_numbers`).
-        is_spread = self.masks or (self.changes.joins and not self.changes.numbered)
+        is_spread = self.masks or (self.changes.join is not None and not self.changes.numbered)
         df = completed.df.coalesce(max(1, -(-fresh // _ROWS_A_TASK))) if is_spread else completed.df
         write_files(self.spark, df, completed.plan)
         return numbered_files(self.target.store, plan, self.changes.numbered)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.repeat import Txn, until_committed
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
+from alluvium.commands.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, candidates_of, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
@@ -98,7 +98,7 @@ def _attempt(
             return _remove_whole(target, candidates, where, verb, dry_run)
         mode = mode_of(target, candidates)
         skips = skips_within_files(where, snapshot.config.partition_columns)
-        changes = RowChanges(partial(_rows, spark, condition, name, skips), candidates, where, writes=False)
+        changes = RowChanges(partial(_first_pass, spark, condition, name, skips), candidates, where)
         return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
@@ -134,11 +134,24 @@ def _remove_whole(
     return target.commit(EditRows(NewFiles.none(), touched, verb.operation, read, describe=describe, txn=verb.txn))
 
 
+def _first_pass(
+    spark: SparkSession,
+    condition: Column | str | None,
+    alias: str,
+    skips: bool,
+    candidates: Candidates,
+    purpose: Purpose,
+) -> FirstPass:
+    # There are no new rows, whatever the purpose.
+    rows = partial(_rows, spark, condition, alias)
+    return FirstPass(rows(candidates, reads_whole=not skips), partial(rows, reads_whole=False))
+
+
 def _rows(
-    spark: SparkSession, condition: Column | str | None, alias: str, skips: bool, candidates: Candidates, copies: bool
+    spark: SparkSession, condition: Column | str | None, alias: str, candidates: Candidates, *, reads_whole: bool
 ) -> DataFrame:
-    """The candidates' rows, and whether they go; `copies` come for free."""
-    rows = read_native(spark, candidates, is_even=True, reads_whole=not (copies or skips)).alias(alias)
+    """The candidates' rows, and whether they go."""
+    rows = read_native(spark, candidates, is_even=True, reads_whole=reads_whole).alias(alias)
     goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))

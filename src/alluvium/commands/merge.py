@@ -6,19 +6,19 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns
+from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
 from alluvium.commands.repeat import Txn, until_committed
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, mode_of
+from alluvium.commands.row_changes import Counts, Join, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.merge_schema import merged_config
@@ -139,18 +139,18 @@ def _merging(
         request = replace(request, source=source.rows)
         target = _target(snapshot, request, retry)
         rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
-        try:
-            yield _Merge(spark, target, request, rows, started)
-        finally:
-            rows.release()
+        yield _Merge(spark, target, request, rows, started)
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:
     config = snapshot.config
     if request.evolves:
-        data = from_spark(request.source.schema)
+        names = taken_names(request.clauses, request.name)
+        # Of no other column anything need be known: it may be of a type that no table has.
+        chosen = [f for f in request.source.schema.fields if names is None or f.name.casefold() in names]
+        data = from_spark(StructType(chosen))
         assert isinstance(data, Struct)
-        config = merged_config(config, taken_columns(request.clauses, data, request.name))
+        config = merged_config(config, taken_columns(request.clauses, data, request.name), casts=True)
     return DeltaTarget(snapshot.store, config, snapshot, retry)
 
 
@@ -196,18 +196,14 @@ class _Merge:
         """Carries the merge out."""
         p = self.plan(snapshot)
         operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
-        changes = RowChanges(
-            partial(p.rows.rows, has_values=p.mode is RowChangeMode.MASK_ROWS),
-            p.candidates,
-            # Such a source depends on rows that the condition does not speak of.
-            None if p.rows.source.is_own else p.where,
-            # Rows that met are kept anyway; numbers are made once.
-            keeps=p.rows.only_inserts or bool(p.rows.numbered),
+        join = Join(
             inserts=bool(self.request.of(When.NOT_MATCHED)),
-            joins=True,
             numbered=p.rows.numbered,
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
+        # A source that is the table's own depends on rows that the condition does not speak of.
+        where = None if p.rows.source.is_own else p.where
+        changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
         verb = Verb(operation, self._metrics, self.started, txn=txn)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 

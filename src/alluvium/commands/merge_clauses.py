@@ -63,12 +63,22 @@ def taken_columns(clauses: Sequence[Clause], source: Struct, alias: str) -> Stru
         source: Columns of the source.
         alias: Of the table, which may stand before a column that is set.
     """
+    paths = _taken_paths(clauses, alias)
+    return source if paths is None else _taken(source, (), paths)
+
+
+def taken_names(clauses: Sequence[Clause], alias: str) -> frozenset[str] | None:
+    """The names of these columns, in small letters, as far as the clauses tell; None: all that the source has."""
+    paths = _taken_paths(clauses, alias)
+    return None if paths is None else frozenset(path[0] for path in paths)
+
+
+def _taken_paths(clauses: Sequence[Clause], alias: str) -> list[tuple[str, ...]] | None:
     about = [c for c in clauses if c.action is not Action.DELETE and c.when is not When.NOT_MATCHED_BY_SOURCE]
     if any(c.values is None for c in about):
-        return source
+        return None
     paths = [tuple(part.casefold() for part in parse_column_path(name)) for c in about for name in c.values or ()]
-    paths += [path[1:] for path in paths if len(path) > 1 and path[0] == alias.casefold()]
-    return _taken(source, (), paths)
+    return paths + [path[1:] for path in paths if len(path) > 1 and path[0] == alias.casefold()]
 
 
 def _taken(source: Struct, path: tuple[str, ...], assigned: Sequence[tuple[str, ...]]) -> Struct:

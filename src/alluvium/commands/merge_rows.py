@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -14,7 +14,7 @@ from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_source import NUMBER, MergeSource
 from alluvium.commands.merge_values import MergeValues
 from alluvium.commands.new_values import ensure_no_identities, generated, with_generated
-from alluvium.commands.row_changes import BEFORE, is_recorded
+from alluvium.commands.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass
 from alluvium.delta.candidates import Candidates
 from alluvium.delta.features.identity_columns import identities
 from alluvium.delta.target import DeltaTarget
@@ -24,33 +24,19 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.assign import Assignments, null_of
 from alluvium.spark.derive import with_numbers
-from alluvium.spark.fit import fit
-from alluvium.spark.kept import keep_rows, release_rows
+from alluvium.spark.fit import NewValue, fit
+from alluvium.spark.kept import keep_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
 from alluvium.spark.resolve import attributes, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
+from alluvium.spark.storing import StorePolicy
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
 _CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
 _KINDS = {Action.UPDATE: ChangeKind.UPDATE, Action.DELETE: ChangeKind.DELETE, Action.INSERT: ChangeKind.INSERT}
 #: Keys shown in an error.
 _SHOWN = 5
-
-
-@dataclass(slots=True)
-class _Matches:
-    """What the first pass found, kept for the second: rows that change or have a match, with the source's numbers."""
-
-    rows: DataFrame | None = None
-
-    def keep(self, rows: DataFrame) -> DataFrame:
-        self.rows = keep_rows(rows)
-        return self.rows
-
-    def release(self) -> None:
-        if self.rows is not None:
-            release_rows(self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,44 +80,41 @@ class MergeRows:
     evolves: bool = False
     broadcasts: bool = False
     skips: bool = True
-    _matches: _Matches = field(default_factory=_Matches)
 
     @property
     def _values(self) -> MergeValues:
         return MergeValues(self.target, self.source.rows, self.alias, self.evolves)
 
-    def rows(self, candidates: Candidates, copies: bool, has_values: bool = True) -> DataFrame:
-        """The rows of some candidates, and those to insert, as they are afterwards.
-
-        Args:
-            candidates: The files.
-            copies: Whether rows that stay as they are must be among them: the second pass, which knows from the first
-                what has a match.
-            has_values: Whether the first pass is asked for more than where the rows are.
-        """
-        scope = self._scope(candidates, copies, copies or has_values)
-        parts, found = [], self._matches.rows
+    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+        """Joins the candidates' rows to the source's: rows that change or have a match, and those to insert."""
+        scope = self._scope(candidates, reads_whole=not self.skips, has_values=purpose is Purpose.ROWS)
+        parts, kept, met = [], [], None
         if not self.only_inserts:
-            own = self._own(scope, copies, copies or is_recorded(self.target))
-            if not copies:
-                own = found = self._matches.keep(changed_rows(own))
+            own = keep_rows(changed_rows(self._own(scope, False, is_recorded(self.target))))
+            met = own.where(sf.col(MATCHED))
             parts.append(own.drop(NUMBER))
+            kept.append(own)
         if self._about(When.NOT_MATCHED):
-            met = self._pairs(scope, "inner") if found is None else found.where(sf.col(MATCHED))
-            parts.append(self._inserts(scope, met.select(sf.col(NUMBER).alias(_MET))))
-        return reduce(DataFrame.union, parts)
+            parts.append(self._inserts(scope, met))
+        rows = reduce(DataFrame.union, parts)
+        # Rows that met are kept already; numbers are made once.
+        if purpose is Purpose.ROWS and (self.only_inserts or self.numbered):
+            rows = kept_pass(rows, candidates, numbered=bool(self.numbered))
+            kept.append(rows)
+        return FirstPass(rows, partial(self._whole_files, met), tuple(kept))
+
+    def _whole_files(self, met: DataFrame | None, candidates: Candidates) -> DataFrame:
+        """The second pass, which knows from the first what has a match (`met`): all rows of some of the files."""
+        scope = self._scope(candidates, reads_whole=False, has_values=True)
+        own = self._own(scope, True, True).drop(NUMBER)
+        return own.union(self._inserts(scope, met)) if self._about(When.NOT_MATCHED) else own
 
     @property
     def only_inserts(self) -> bool:
         """Whether no row of the table changes."""
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
-    def release(self) -> None:
-        """Frees what was kept between the passes."""
-        self._matches.release()
-
-    def _scope(self, candidates: Candidates, copies: bool, has_values: bool) -> _Scope:
-        reads_whole = not (copies or self.skips)
+    def _scope(self, candidates: Candidates, *, reads_whole: bool, has_values: bool) -> _Scope:
         table = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.alias)
         both = table.join(self.source.rows)
         values = (
@@ -159,10 +142,17 @@ class MergeRows:
         marked = self._pairs(scope, "left" if lonely else "inner").select("*", chosen)
         return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [sf.col(NUMBER)])
 
-    def _inserts(self, scope: _Scope, met: DataFrame) -> DataFrame:
-        """The source's rows that met none of the table's, and fall under a clause."""
+    def _inserts(self, scope: _Scope, met: DataFrame | None) -> DataFrame:
+        """The source's rows that met none of the table's, and fall under a clause.
+
+        Args:
+            scope: For expressions.
+            met: Rows of the join, with the numbers of those that met one; None: nobody knows them yet.
+        """
         about = self._about(When.NOT_MATCHED)
-        alone = self.source.numbered.join(met, sf.col(NUMBER) == sf.col(_MET), "left_anti")
+        pairs = self._pairs(scope, "inner") if met is None else met
+        numbers = pairs.select(sf.col(NUMBER).alias(_MET))
+        alone = self.source.numbered.join(numbers, sf.col(NUMBER) == sf.col(_MET), "left_anti")
         chosen = self._chosen(scope, about, sf.lit(False)).alias(_CLAUSE)
         marked = alone.select("*", chosen).where(sf.col(_CLAUSE).isNotNull())
         before = {name: null_of(t.LONG) for name in scope.columns.names}
@@ -183,7 +173,7 @@ class MergeRows:
         told = [self._kind(about).alias(KIND), is_pair.alias(MATCHED), *more]
         if values is None:
             return marked.select(*(before[name].alias(name) for name in (names.file, names.row)), *told)
-        before = {**before, **{f.name: _as_evolved(before, f, scope.schema) for f in schema.fields}}
+        before = {**before, **self._evolved(scope, before)}
         clauses = [(number, self.clauses[number].action, values[number]) for number in about]
         columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
         recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
@@ -194,6 +184,18 @@ class MergeRows:
         if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
             rows = with_numbers(rows, self.numbered, self._among(values))
         return with_generated(rows, schema, self._anew(values, about)).drop(_CLAUSE)
+
+    def _evolved(self, scope: _Scope, before: Mapping[str, Column]) -> dict[str, Column]:
+        """The table's columns as rows had them, in the types that they have now."""
+        known = {f.name: f for f in scope.schema.fields if f.name in before}
+        had = [
+            NewValue(f.name, before[f.name], known[f.name].type, f.type)
+            for f in self.target.schema.fields
+            if f.name in known
+        ]
+        # Types only grow wider: every value fits.
+        fitted = dict(zip((new.column for new in had), fit(scope.table, had, StorePolicy.ANSI), strict=True))
+        return {f.name: fitted.get(f.name, null_of(f.type)) for f in self.target.schema.fields}
 
     @property
     def numbered(self) -> tuple[Numbered, ...]:
@@ -238,7 +240,8 @@ class MergeRows:
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
         names = candidates.columns
-        rows = self._own(self._scope(candidates, True, True), False, True).where(sf.col(MATCHED))
+        scope = self._scope(candidates, reads_whole=False, has_values=True)
+        rows = self._own(scope, False, True).where(sf.col(MATCHED))
         shown = sf.to_json(sf.struct(*(sf.col(quote(n)) for n in self.target.schema.names[:_SHOWN])))
         several = rows.groupBy(names.file, names.row).agg(sf.count("*").alias("n"), sf.first(shown).alias("shown"))
         found = several.where("n > 1").limit(_SHOWN).collect()
@@ -282,14 +285,6 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
-
-
-def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:
-    """A column as rows had it, in the type that it has now."""
-    known = old.find(f.name)
-    if known is None or f.name not in before:
-        return null_of(f.type)
-    return fit(before[f.name], known.type, f.type, f.name)
 
 
 def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:

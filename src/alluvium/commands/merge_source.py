@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
@@ -16,7 +18,7 @@ from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
-from alluvium.spark.resolve import Resolved, attributes, equal_keys, resolve
+from alluvium.spark.resolve import Resolved, equal_keys, outputs, resolve
 from alluvium.spark.statement import reads_table
 from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
@@ -85,10 +87,19 @@ class MergeSource:
             schema: Of the table.
         """
         keys = [] if condition is None else list(self._keys(table, condition, schema))
-        texts = [f.name for f in self.rows.schema.fields if isinstance(f.dataType, (s.StringType, s.BinaryType))]
-        known = attributes(self.rows)
+        try:
+            return self._measured(keys)
+        except (PySparkException, Py4JJavaError):
+            # Bounds only leave files out. A key may fail in rows that the rest of the condition rules out.
+            if not keys:
+                raise
+            return self._measured([])
+
+    def _measured(self, keys: list[tuple[Field, Column]]) -> SourceFigures:
+        columns = zip(outputs(self.rows), self.rows.schema.fields, strict=True)
+        texts = [column for (_, column), f in columns if isinstance(f.dataType, (s.StringType, s.BinaryType))]
         ends = [column for _, value in keys for column in (sf.min(value), sf.max(value))]
-        lengths = [sf.sum(sf.octet_length(known[name])) for name in texts]
+        lengths = [sf.sum(sf.octet_length(column)) for column in texts]
         count, *found = self.numbered.agg(sf.count(sf.lit(1)), *ends, *lengths).collect()[0]
         ranges = zip((f for f, _ in keys), found[: len(ends) : 2], found[1 : len(ends) : 2], strict=True)
         size = self._size(int(count)) + sum(length or 0 for length in found[len(ends) :])

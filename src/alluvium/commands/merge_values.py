@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.commands.merge_clauses import Action, Clause
-from alluvium.commands.new_values import default_values, generated
+from alluvium.commands.new_values import default_values, generated, without_made
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import suggest
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.assign import Assignments, Path, assigned_columns, assignments, null_of
+from alluvium.spark.conversion import value_type
 from alluvium.spark.failures import Unresolvable
-from alluvium.spark.fit import fit
-from alluvium.spark.resolve import attributes, ensure_fits
+from alluvium.spark.fit import NewValue, fit
+from alluvium.spark.resolve import outputs
 from alluvium.spark.scan.names import sql_type
-from alluvium.spark.types import from_spark
+from alluvium.spark.storing import StorePolicy, policy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,12 @@ class MergeValues:
         if clause.values is None:
             known = {name.casefold() for name in self.source.columns}
             return frozenset(name for name in self.target.schema.names if name.casefold() in known)
-        return assigned_columns(clause.values, self.target.schema, (self.alias,))
+        return assigned_columns(self._named(clause), self.target.schema, (self.alias,))
+
+    def _named(self, clause: Clause) -> Mapping[str, Column | str]:
+        """The values that a clause names, without those that the table makes by itself."""
+        is_insert = clause.action is Action.INSERT
+        return without_made(clause.values or {}, self.target, (self.alias,), is_insert=is_insert)
 
     def of(self, clause: Clause, visible: DataFrame) -> Assignments:
         """New values by column; for an insert of every column, except those that the table generates.
@@ -58,35 +64,58 @@ class MergeValues:
             return Assignments({})
         schema = self.target.schema
         if clause.values is None:
-            found = Assignments(dict(self._starred(clause)))
+            found = Assignments(self._starred(clause))
         else:
             defaults = default_values(self.target)
             alias = (self.alias,)
-            found = assignments(clause.values, schema, visible, alias, clause.shown, defaults, fills=self.evolves)
+            found = assignments(
+                self._named(clause), schema, visible, alias, clause.shown, self._policy, defaults, fills=self.evolves
+            )
         return found if clause.action is Action.UPDATE else self._inserted(found)
 
-    def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:
-        source = self.source
-        columns = {name.casefold(): column for name, column in attributes(source).items()}
-        types = {f.name.casefold(): from_spark(f.dataType, f.name) for f in source.schema.fields}
+    def _starred(self, clause: Clause) -> dict[Path, Column]:
         plan = self.target.plan_write(None, ())
         made = {d.column for d in plan.derived} | {n.column for n in plan.numbered}
+        keeps_fields = self.evolves and clause.action is Action.UPDATE
+        columns = outputs(self.source)
+        values: dict[Path, NewValue] = {}
         for f in self.target.schema.fields:
-            found = columns.get(f.name.casefold())
-            if found is not None:
-                data_type = types[f.name.casefold()]
-                keeps_fields = self.evolves and clause.action is Action.UPDATE
-                for path, value, wanted in _parts((f.name,), found, data_type, f.type, keeps_fields, self.evolves):
-                    if value is not found:
-                        ensure_fits(source, value, ".".join(path), wanted)
-                    yield path, value
+            place = self._place(f.name, clause)
+            if place is not None:
+                data_type = value_type(self.source.schema.fields[place].dataType, f.name)
+                values.update(_parts((f.name,), columns[place][1], data_type, f.type, keeps_fields))
             elif not self.evolves and f.name not in made:
                 raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",
                     code="unknown-column",
                     column=f.name,
-                    hint=f"{suggest(f.name, source.columns)}; or name the columns, or use withSchemaEvolution()",
+                    hint=f"{suggest(f.name, self.source.columns)}; or name the columns, or use withSchemaEvolution()",
                 )
+        fitted = fit(self.source, list(values.values()), self._policy, fills=self.evolves)
+        return dict(zip(values, fitted, strict=True))
+
+    def _place(self, name: str, clause: Clause) -> int | None:
+        """Which column of the source a star means by one of the table; None: there is none.
+
+        Raises:
+            InvalidRequest: `"invalid-expression"`: there are several.
+        """
+        names = self.source.columns
+        alike = [place for place, known in enumerate(names) if known.casefold() == name.casefold()]
+        if str(self.source.sparkSession.conf.get("spark.sql.caseSensitive")).casefold() == "true":
+            alike = [place for place in alike if names[place] == name] or alike
+        if len(alike) > 1:
+            raise Unresolvable(
+                f"{clause.shown} cannot be used: the source has {len(alike)} columns {name!r}",
+                code="invalid-expression",
+                column=name,
+                hint="drop or rename the others, or name the columns",
+            )
+        return alike[0] if alike else None
+
+    @property
+    def _policy(self) -> StorePolicy:
+        return policy_of(self.source.sparkSession)
 
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
@@ -106,8 +135,8 @@ class MergeValues:
 
 
 def _parts(
-    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool, fills: bool
-) -> Iterator[tuple[Path, Column, DataType]]:
+    path: Path, value: Column, source: DataType, target: DataType, keeps_fields: bool
+) -> Iterator[tuple[Path, NewValue]]:
     """What a star sets: a column, or of a struct that lacks fields those that it has: the others keep their values
     where the schema evolves.
     """
@@ -116,9 +145,9 @@ def _parts(
         for f in target.fields:
             known = own.get(f.name.casefold())
             if known is not None:
-                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields, fills)
+                yield from _parts((*path, f.name), value.getField(known.name), known.type, f.type, keeps_fields)
         return
-    yield path, fit(value, source, target, ".".join(path), fills=fills), target
+    yield path, NewValue(".".join(path), value, source, target)
 
 
 def _lacks(source: DataType, target: DataType) -> bool:

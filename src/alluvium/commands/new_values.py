@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.delta.features.generated_columns import generation_expressions
@@ -13,6 +13,7 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
+from alluvium.spark.assign import assigned_columns, is_default
 from alluvium.spark.scan.names import quote, sql_type
 
 
@@ -33,6 +34,24 @@ def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert
                 code="numbers-given",
                 column=identity.column,
             )
+
+
+def without_made(
+    values: Mapping[str, Column | str], target: DeltaTarget, aliases: Sequence[str], *, is_insert: bool
+) -> dict[str, Column | str]:
+    """A SET list without the columns that it sets to `default`, and that the table computes or numbers where they are
+    not given. In rows that are there no number is made.
+
+    Raises:
+        InvalidRequest: `"unknown-column"`.
+    """
+    schema = target.config.schema
+    made = set(generation_expressions(schema)) | ({i.column for i in identities(schema)} if is_insert else set())
+    return {
+        name: value
+        for name, value in values.items()
+        if not (is_default(value, schema) and assigned_columns((name,), target.schema, aliases) <= made)
+    }
 
 
 def default_values(target: DeltaTarget) -> dict[str, str]:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.apply_changes import apply_changes
-from alluvium.commands.row_changes import Counts, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.write import WriteRequest, numbered_files, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -59,7 +59,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
         mode = mode_of(target, candidates)
         fresh = _FreshRows(df, target, request, mode)
         deletion = _Deletion(spark, target, overwrites)
-        changes = RowChanges(deletion.rows, candidates, overwrites.where, writes=False)
+        changes = RowChanges(deletion.first_pass, candidates, overwrites.where)
         verb = Verb(request.operation, _no_metrics, time.monotonic(), fresh.complete)
         try:
             done = apply_changes(spark, target, changes, verb, mode)
@@ -81,7 +81,11 @@ class _Deletion:
     target: DeltaTarget
     overwrites: Replace
 
-    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
+    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+        """Finds the rows that go; there are no new ones, whatever the purpose."""
+        return FirstPass(self._rows(candidates), self._rows)
+
+    def _rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
         rows = read_native(self.spark, candidates)
         there = {name.casefold() for name in rows.columns}

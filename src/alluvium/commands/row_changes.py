@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +16,11 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
 from alluvium.plan.write import Numbered
-from alluvium.spark.positions import Located
+from alluvium.spark.kept import keep_rows, release_rows
+from alluvium.spark.positions import Located, changed_rows
 
+#: How many tasks keep rows, where there are no more than so many files.
+_TASKS_A_CORE, _FILES_A_CORE = 2, 8
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
 
@@ -40,34 +44,95 @@ class Counts:
         return not (self.updated or self.deleted or self.inserted)
 
 
+class Purpose(enum.Enum):
+    """What the rows of the first pass are for.
+
+    PLACES: to say where rows change, and how many.
+    ROWS: also to be written.
+    """
+
+    PLACES = "places"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPass:
+    """The first pass over the files that may hold rows that change, and what it leaves for a second.
+
+    Rows are as they are afterwards: the table's columns, `KIND`, `MATCHED`, the columns of `plan.changes.RowColumns`,
+    and `BEFORE` where changes are recorded. For `Purpose.PLACES` the table's columns, and `BEFORE`, may be left out.
+
+    Attributes:
+        rows: Those that change, or have a match; others may be among them.
+        whole: All rows of some of the files, also those that stay, and those to insert: for a second pass, which writes
+            these files anew.
+        kept: What is to be freed when all is done.
+    """
+
+    rows: DataFrame
+    whole: Callable[[Candidates], DataFrame]
+    kept: tuple[DataFrame, ...] = ()
+
+    def release(self) -> None:
+        """Frees what was kept."""
+        for rows in self.kept:
+            release_rows(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What is different where rows come out of a join with a source.
+
+    Attributes:
+        inserts: Whether rows of the source may be inserted: then files with matches are looked at, too, when files are
+            written anew.
+        numbered: Columns in which inserted rows have got numbers.
+        ensure_single: Raises where a row was matched more often than it may be.
+    """
+
+    inserts: bool
+    numbered: tuple[Numbered, ...]
+    ensure_single: Callable[[Located], None]
+
+
 @dataclass(frozen=True, slots=True)
 class RowChanges:
     """What a verb does to the rows of a table.
 
     Attributes:
-        rows_of: The rows of some candidates as they are afterwards: the table's columns, `KIND`, `MATCHED`, the columns
-            of `plan.changes.RowColumns`, and `BEFORE` where changes are recorded. Second argument: whether rows that
-            stay as they are must be among them.
+        first: The first pass over some candidates.
         candidates: Files that may hold rows that change.
         where: What rows that change have in common, for conflicts; None: any row may.
-        writes: Whether there may be new rows: updated or inserted ones.
-        inserts: Whether there may be inserted ones: then files with matches are looked at, too, when files are written
-            anew.
-        keeps: Whether the first pass keeps its rows for the second, where both need them; False: `rows_of` sees to it.
-        joins: Whether rows come out of a join.
-        numbered: Columns in which `rows_of` made numbers for inserted rows.
-        ensure_single: Raises where a row was matched more often than it may be.
+        join: Of MERGE.
     """
 
-    rows_of: Callable[[Candidates, bool], DataFrame]
+    first: Callable[[Candidates, Purpose], FirstPass]
     candidates: Candidates
     where: Expression | None
-    writes: bool = True
-    inserts: bool = False
-    keeps: bool = True
-    joins: bool = False
-    numbered: tuple[Numbered, ...] = ()
-    ensure_single: Callable[[Located], None] = field(default=lambda located: None)
+    join: Join | None = None
+
+    @property
+    def numbered(self) -> tuple[Numbered, ...]:
+        """Columns in which inserted rows have got numbers."""
+        return () if self.join is None else self.join.numbered
+
+
+def kept_pass(rows: DataFrame, candidates: Candidates, *, numbered: bool = False) -> DataFrame:
+    """The rows that change, computed once: both their positions and the new rows come out of them.
+
+    Args:
+        rows: All rows of the first pass.
+        candidates: Where they come from.
+        numbered: Whether tasks have numbers to make: they number by how many there are.
+    """
+    changed = changed_rows(rows)
+    return keep_rows(changed if numbered else _in_few_tasks(changed, candidates))
+
+
+def _in_few_tasks(rows: DataFrame, candidates: Candidates) -> DataFrame:
+    """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,19 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
-from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated
+from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
 from alluvium.commands.repeat import Txn, until_committed
-from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.row_changes import (
+    BEFORE,
+    Counts,
+    FirstPass,
+    Purpose,
+    RowChanges,
+    Verb,
+    is_recorded,
+    kept_pass,
+    mode_of,
+)
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
@@ -32,6 +42,7 @@ from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.spark.statement import reads_own
+from alluvium.spark.storing import StorePolicy
 from alluvium.storage.locating import locating
 
 
@@ -60,8 +71,11 @@ class UpdateRequest:
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        defaults = default_values(target)
-        return assignments(self.values, target.schema, rows, (self.name,), "UPDATE", defaults, by_name=False)
+        defaults, alias = default_values(target), (self.name,)
+        # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
+        policy = StorePolicy.ANSI
+        values = without_made(self.values, target, alias, is_insert=False)
+        return assignments(values, target.schema, rows, alias, "UPDATE", policy, defaults, by_name=False)
 
 
 def update_rows(
@@ -113,7 +127,7 @@ def _attempt(
         update = _Update(spark, target, request, skips)
         # Resolved before anything is run, for what they read.
         request.assigned(target, rows)
-        changes = RowChanges(update.rows, candidates, None if reads_own() else where)
+        changes = RowChanges(update.first_pass, candidates, None if reads_own() else where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or names_only(where, partitions)
         verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
@@ -127,10 +141,18 @@ class _Update:
     request: UpdateRequest
     skips: bool
 
-    def rows(self, candidates: Candidates, copies: bool) -> DataFrame:
-        """The candidates' rows with their new values; `copies` come for free."""
+    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+        """Finds the rows that change, and computes them where they are to be written."""
+        rows = self._rows(candidates, reads_whole=not self.skips)
+        whole = partial(self._rows, reads_whole=False)
+        if purpose is Purpose.PLACES:
+            return FirstPass(rows, whole)
+        changed = kept_pass(rows, candidates)
+        return FirstPass(changed, whole, (changed,))
+
+    def _rows(self, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
+        """The candidates' rows with their new values, and the others."""
         schema = self.target.schema
-        reads_whole = not (copies or self.skips)
         frame = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.request.name)
         found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.

@@ -191,7 +191,7 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
                 column=name,
                 hint=suggest(name, schema.names),
             )
-        if isinstance(found.type, (Struct, Array, Map)) or found.type in (VOID, VARIANT, BINARY):
+        if isinstance(found.type, (Struct, Array, Map)) or found.type in (VOID, VARIANT):
             raise InvalidRequest(
                 f"a table cannot be partitioned by {name!r}: its type is {found.type}",
                 code="invalid-partition-column",

@@ -24,17 +24,23 @@ from alluvium.schema.types import Array, DataType, Field, Map, Struct
 _INT32 = (t.BYTE, t.SHORT, t.INTEGER)
 
 
-def merged_config(config: TableConfig, data: Struct) -> TableConfig:
+def merged_config(config: TableConfig, data: Struct, *, casts: bool = False) -> TableConfig:
     """The configuration with the data's new columns behind those of the table, at any depth, all of them nullable.
 
     A column takes a wider type where the table allows type widening. What does not go together is left as the table has
     it, and the rows are refused later.
 
+    Args:
+        config: The table.
+        data: Columns of the rows.
+        casts: Whether the rows' values are cast to the types of the table's columns, as by MERGE; otherwise small
+            integers become wider ones without type widening, too, for files hold them alike.
+
     Raises:
         InvalidRequest: A new column that no table may have, or a type that needs a feature to be added first.
         UnsupportedFeature: A type that we do not write.
     """
-    schema = _widened(config, _merged_struct(config.schema, data), data, ())
+    schema = _widened(config, _merged_struct(config.schema, data), data, casts)
     if schema == config.schema:
         return config
     ensure_columns(schema, config.metadata.configuration)
@@ -101,15 +107,19 @@ def _merged(table: DataType, data: DataType) -> DataType:
     return as_nullable(data) if table == t.VOID else table
 
 
-def _widened(config: TableConfig, schema: Struct, data: DataType, path: Path) -> Struct:
+def _widened(config: TableConfig, schema: Struct, data: DataType, casts: bool) -> Struct:
     """The schema with the types widened that the data has wider."""
     allowed = config.metadata.configuration.get("delta.enableTypeWidening", "false").strip().casefold() == "true"
-    for here, table_type, data_type in _pairs(schema, data, path):
+    for here, table_type, data_type in _pairs(schema, data, ()):
         if allowed and data_type != table_type and is_widening(table_type, data_type):
             schema = widen(config, schema, here, data_type)
-        elif table_type in _INT32 and data_type in _INT32 and _INT32.index(data_type) > _INT32.index(table_type):
+        elif not casts and _is_wider_alike(table_type, data_type):
             schema = _retyped(schema, here, data_type)
     return schema
+
+
+def _is_wider_alike(table: DataType, data: DataType) -> bool:
+    return table in _INT32 and data in _INT32 and _INT32.index(data) > _INT32.index(table)
 
 
 def _pairs(table: DataType, data: DataType, path: Path) -> list[tuple[Path, DataType, DataType]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import pyarrow as pa
@@ -16,8 +16,9 @@ from alluvium.delta.partition_values import log_partition_text
 from alluvium.delta.properties import parse_properties
 from alluvium.delta.spec import CHANGE_FILES, FILES
 from alluvium.delta.stats import format_stats, stats_columns
+from alluvium.expr.not_null import quote
 from alluvium.plan.write import Check, WritePlan
-from alluvium.schema.types import STRING, Field, Struct
+from alluvium.schema.types import BINARY, STRING, Field, Struct
 from alluvium.storage.paths import encode_uri_paths
 
 #: "the `_change_data` directory within the top level directory of the table"
@@ -52,7 +53,7 @@ def plan_write(
         directory=f"{wanted.random_prefix()}{uuid.uuid4()}",
         schema=config.schema,
         partition_by=config.partition_columns,
-        checks=tuple(checks),
+        checks=(*checks, *_partition_checks(config)),
         stats_columns=_with_statistics(config, indexed),
         options=(*options, *own),
         rebalance=wanted.optimize_write,
@@ -61,6 +62,20 @@ def plan_write(
     for edit in WRITE_PASSES:
         plan = edit(plan, config)
     return plan
+
+
+def _partition_checks(config: TableConfig) -> Iterator[Check]:
+    """The log has partition values as text. Of binary ones it can hold those that are text; no directory's name has the
+    character zero.
+    """
+    for name in config.partition_columns:
+        found = config.schema.find(name)
+        if found is not None and found.type == BINARY:
+            value = quote((name,))
+            text = f"cast({value} as string)"
+            is_text = f"is_valid_utf8({text}) and instr({text}, cast(X'00' as string)) = 0"
+            condition = f"({value} is null or ({is_text}))"
+            yield Check(f"partition {name}", condition, (name,), "unrepresentable-partition-value")
 
 
 def _with_statistics(config: TableConfig, indexed: Sequence[tuple[str, ...]]) -> tuple[FooterColumn, ...]:

@@ -11,10 +11,12 @@ from pyspark.sql import functions as sf
 from alluvium.errors import suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.conversion import value_type
 from alluvium.spark.failures import Unresolvable
-from alluvium.spark.fit import fit
-from alluvium.spark.resolve import ensure_fits, resolve, type_of
+from alluvium.spark.fit import NewValue, fit
+from alluvium.spark.resolve import resolve
 from alluvium.spark.scan.names import sql_type
+from alluvium.spark.storing import StorePolicy
 from alluvium.spark.text_lengths import within_length
 
 Path = tuple[str, ...]
@@ -52,6 +54,7 @@ def assignments(
     rows: DataFrame,
     aliases: Sequence[str],
     what: str,
+    policy: StorePolicy,
     defaults: Mapping[str, str] | None = None,
     by_name: bool = True,
     fills: bool = True,
@@ -64,6 +67,7 @@ def assignments(
         rows: Whose columns values may name.
         aliases: Names of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
+        policy: What becomes of values that do not fit their column.
         defaults: What the word `default` stands for, by column, as SQL; null for others.
         by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
             padded (`within_length`); a MERGE does neither.
@@ -73,10 +77,10 @@ def assignments(
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
             `"schema-mismatch"`.
     """
-    values: dict[Path, Column] = {}
+    found: dict[Path, NewValue] = {}
     for name, value in given.items():
         path, wanted = _find(name, schema, aliases)
-        clash = next((p for p in values if p[: len(path)] == path or path[: len(p)] == p), None)
+        clash = next((p for p in found if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
             raise Unresolvable(
                 f"{what} sets {'.'.join(path)!r} twice" + ("" if clash == path else f", by {'.'.join(clash)!r}, too"),
@@ -84,15 +88,23 @@ def assignments(
                 column=".".join(path),
             )
         shown = f"the value of {name!r} in {what}"
-        if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
+        if is_default(value, schema):
             value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
-        found = resolve(rows, value, shown, subqueries=not by_name)
-        fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name, fills)
-        if fitted is not found.column:
-            ensure_fits(rows, fitted, ".".join(path), wanted)
-        column = schema.find(path[0]) if len(path) == 1 and not by_name else None
-        values[path] = fitted if column is None else within_length(fitted, column)
-    return Assignments(values)
+        resolved = resolve(rows, value, shown, subqueries=not by_name)
+        found[path] = NewValue(".".join(path), resolved.column, value_type(resolved.type, shown), wanted)
+    fitted = fit(rows, list(found.values()), policy, by_name=by_name, fills=fills)
+    values = dict(zip(found, fitted, strict=True))
+    return Assignments(values if by_name else {path: _within_length(v, path, schema) for path, v in values.items()})
+
+
+def is_default(value: Column | str, schema: Struct) -> bool:
+    """Whether a value is the word `default`, and no column's name."""
+    return isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None
+
+
+def _within_length(value: Column, path: Path, schema: Struct) -> Column:
+    column = schema.find(path[0]) if len(path) == 1 else None
+    return value if column is None else within_length(value, column)
 
 
 def assigned_columns(names: Iterable[str], schema: Struct, aliases: Sequence[str]) -> frozenset[str]:

@@ -7,22 +7,18 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
-from pyspark.sql import types as s
 
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
-from alluvium.schema.types import Array, DataType, Field, Map, Struct
-from alluvium.spark.clone import PrivateSession
+from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.conversion import Misfit, Rules, members, value_type
 from alluvium.spark.failures import analysis_problem
-from alluvium.spark.scan.names import plain, quote, sql_type
-from alluvium.spark.session import analysed, is_connect
-from alluvium.spark.types import from_spark
+from alluvium.spark.scan.names import quote
+from alluvium.spark.storing import StorePolicy, castable, policy_of, select_stored
 
 #: Integers that are kept as 32 bits in Parquet, so that the narrower is also the wider.
 _INT32 = (t.BYTE, t.SHORT, t.INTEGER)
@@ -32,25 +28,12 @@ class Assignment(enum.Enum):
     """Which types of the data may go into which types of the table.
 
     EXACT: the same type, or a narrower one that the files hold alike (byte, short, int), or null: `df.write.save`.
-    CAST: whatever Spark's ANSI CAST converts, with an error at run time where a value does not fit:
-        `INSERT`, `saveAsTable`, `insertInto`, `writeTo`.
+    CAST: what Spark's store assignment converts (`StorePolicy`), by default with an error at run time where a value
+        does not fit: `INSERT`, `saveAsTable`, `insertInto`, `writeTo`.
     """
 
     EXACT = "exact"
     CAST = "cast"
-
-
-class _Mismatch(Exception):
-    def __init__(self, problem: str, column: str) -> None:
-        super().__init__(problem)
-        self.column = column
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    assignment: Assignment
-    #: Without it, missing columns of any depth are refused.
-    fill_missing: bool
 
 
 def align(
@@ -71,101 +54,44 @@ def align(
         InvalidRequest: `"schema-mismatch"`: an unknown, missing or doubled column, or a type that may not go into the
             table's. The message shows both schemas where they differ.
     """
-    rules = _Rules(assignment, fill_missing)
+    spark = df.sparkSession
+    # Over Connect rows go into columns of the same types alone (`Assignment.EXACT`): no cast can fail.
+    policy = StorePolicy.ANSI if assignment is Assignment.EXACT else policy_of(spark)
+    rules = Rules(_held_alike if assignment is Assignment.EXACT else castable(spark, policy), fill_missing)
     data = _data_schema(df)
     try:
         selected = [
-            f"{expression} as {quote(target.name)}"
-            for target, expression in _members(data, schema, quote_prefix="", column="", rules=rules)
+            f"{expression} as {quote(target.name)}" for target, expression in members("", data, schema, "", rules)
         ]
-    except _Mismatch as mismatch:
-        raise _refused(str(mismatch), mismatch.column, data, schema) from None
+    except Misfit as misfit:
+        raise _refused(str(misfit), misfit.column, data, schema) from None
     if selected == [f"{quote(name)} as {quote(name)}" for name in data.names]:
         return df
     try:
-        return _select(df, selected)
+        return select_stored(df, selected, policy)
     except AnalysisException as error:
-        raise _refused(analysis_problem(error), "", data, schema) from None
+        column = _impossible(df, dict(zip(schema.names, selected, strict=True)), policy)
+        raise _refused(analysis_problem(error), column, data, schema) from None
 
 
-def _select(df: DataFrame, selected: list[str]) -> DataFrame:
-    spark = df.sparkSession
-    is_plain = not any("cast(" in text for text in selected)
-    # Over Connect rows go into columns of the same types alone (`Assignment.EXACT`): no cast can fail.
-    if is_plain or is_connect(spark) or spark.conf.get("spark.sql.ansi.enabled") == "true":
-        return analysed(df.selectExpr(*selected))
-    # The mode of a cast is fixed when it is analysed: a session of our own analyses it as ANSI, the user's runs it.
-    private = PrivateSession(spark, {"spark.sql.ansi.enabled": "true"})
-    return private.give_back(private.take(df).selectExpr(*selected))
+def _impossible(df: DataFrame, selected: dict[str, str], policy: StorePolicy) -> str:
+    """The first column whose values Spark cannot convert."""
+    for name, text in selected.items():
+        try:
+            select_stored(df, [text], policy)
+        except AnalysisException:
+            return name
+    return ""
 
 
 def _data_schema(df: DataFrame) -> Struct:
-    fields = []
-    for f in df.schema.fields:
-        try:
-            fields.append(Field(f.name, from_spark(f.dataType, f.name), f.nullable))
-        except UnsupportedFeature as error:
-            if not isinstance(f.dataType, (s.DayTimeIntervalType, s.YearMonthIntervalType, s.CalendarIntervalType)):
-                raise InvalidRequest(error.message, code="unsupported-type", column=f.name, hint=error.hint) from None
-            fields.append(Field(f.name, t.Primitive(f.dataType.simpleString()), f.nullable))
-    return Struct(tuple(fields))
-
-
-def _members(
-    data: Struct, schema: Struct, *, quote_prefix: str, column: str, rules: _Rules
-) -> Iterator[tuple[Field, str]]:
-    """The table's fields, each with its value as Spark SQL over the data's."""
-    folded = Counter(name.casefold() for name in data.names)
-    known = {f.name.casefold() for f in schema.fields}
-    for f in data.fields:
-        here = f"{column}.{f.name}" if column else f.name
-        if folded[f.name.casefold()] > 1:
-            raise _Mismatch(f"the data has more than one column {f.name!r} (case does not count)", here)
-        if f.name.casefold() not in known:
-            raise _Mismatch(f"the table has no column {here!r}", here)
-    by_name = {f.name.casefold(): f for f in data.fields}
-    for target in schema.fields:
-        here = f"{column}.{target.name}" if column else target.name
-        source = by_name.get(target.name.casefold())
-        if source is not None:
-            yield target, _value(f"{quote_prefix}{quote(source.name)}", source.type, target.type, here, rules)
-        elif rules.fill_missing:
-            yield target, f"cast(null as {sql_type(target.type)})"
-        else:
-            raise _Mismatch(f"the data has no column {here!r}", here)
-
-
-def _value(text: str, source: DataType, target: DataType, column: str, rules: _Rules) -> str:
-    if plain(source) == plain(target):
-        return text
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        members = _members(source, target, quote_prefix=f"{text}.", column=column, rules=rules)
-        pairs = ", ".join(f"'{_escape(f.name)}', {value}" for f, value in members)
-        return f"if({text} is null, null, named_struct({pairs}))"
-    depth = text.count("->")
-    if isinstance(source, Array) and isinstance(target, Array):
-        item = f"e{column.count('.')}_{depth}"
-        inner = _value(item, source.element, target.element, f"{column}.element", rules)
-        return f"transform({text}, {item} -> {inner})"
-    if isinstance(source, Map) and isinstance(target, Map):
-        key, value = f"k{column.count('.')}_{depth}", f"v{column.count('.')}_{depth}"
-        keys = _value(key, source.key, target.key, f"{column}.key", rules)
-        values = _value(value, source.value, target.value, f"{column}.value", rules)
-        result = text if values == value else f"transform_values({text}, ({key}, {value}) -> {values})"
-        return result if keys == key else f"transform_keys({result}, ({key}, {value}) -> {keys})"
-    if rules.assignment is Assignment.EXACT and not _held_alike(source, target):
-        raise _Mismatch(f"column {column!r} is {target} in the table and {source} in the data", column)
-    return f"cast({text} as {sql_type(target)})"
+    return Struct(tuple(Field(f.name, value_type(f.dataType, f.name), f.nullable) for f in df.schema.fields))
 
 
 def _held_alike(source: DataType, target: DataType) -> bool:
     if source == t.VOID:
         return True
     return source in _INT32 and target in _INT32 and _INT32.index(source) <= _INT32.index(target)
-
-
-def _escape(name: str) -> str:
-    return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _refused(problem: str, column: str, data: Struct, schema: Struct) -> InvalidRequest:

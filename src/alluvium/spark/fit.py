@@ -1,69 +1,113 @@
-"""Values into the types of a table's columns: structs by the names of their fields, everything else by a cast."""
+"""Values into the types of a table's columns, for verbs that compute them: by the conversions that writers use."""
 
 from __future__ import annotations
 
-from pyspark.sql import Column
-from pyspark.sql import functions as sf
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from alluvium.errors import InvalidRequest, suggest
-from alluvium.schema.types import Array, DataType, Map, Struct
-from alluvium.spark.scan.names import plain, sql_type
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+
+from alluvium.schema.types import DataType
+from alluvium.spark.conversion import Misfit, Rules, conversion
+from alluvium.spark.failures import Unresolvable, analysis_problem
+from alluvium.spark.gateway import java_of
+from alluvium.spark.scan.names import plain, quote, sql_type
+from alluvium.spark.storing import StorePolicy, castable, select_stored
+
+
+@dataclass(frozen=True, slots=True)
+class NewValue:
+    """A value for a column, or for a field of one.
+
+    Attributes:
+        column: Its name, dotted, for errors.
+        value: Resolved over some rows.
+        source: The value's type.
+        target: The column's.
+    """
+
+    column: str
+    value: Column
+    source: DataType
+    target: DataType
 
 
 def fit(
-    value: Column, source: DataType, target: DataType, column: str, by_name: bool = True, fills: bool = True
-) -> Column:
-    """The value as one of the target's type, with the session's rules for casts.
+    rows: DataFrame, values: Sequence[NewValue], policy: StorePolicy, *, by_name: bool = True, fills: bool = True
+) -> list[Column]:
+    """The values, each as one of its column's type.
 
     Args:
-        value: The value.
-        source: Its type.
-        target: The type wanted.
-        column: For errors.
+        rows: Whose columns they name.
+        values: What to store.
+        policy: What becomes of values that do not fit.
         by_name: Whether fields of structs go by their names; otherwise by their places, as in Spark's own casts.
         fills: Whether fields that a struct lacks are null; otherwise it is refused.
 
     Raises:
-        InvalidRequest: `"schema-mismatch"`: a struct has a field that the column has not, or lacks one.
+        InvalidRequest: `"schema-mismatch"`: a value can never be one of its column's type: Spark has no such cast, or
+            the policy forbids it; a struct has a field that the column has not, or lacks one.
     """
-    if plain(source) == plain(target):
-        return value
+    rules = Rules(castable(rows.sparkSession, policy), fills)
+    fitted = [new.value for new in values]
+    texts = {
+        number: text
+        for number, new in enumerate(values)
+        if (text := _text(new, quote(_name(number)), rules, by_name)) != quote(_name(number))
+    }
+    if texts:
+        for number, column in zip(texts, _converted(rows, values, texts, policy), strict=True):
+            fitted[number] = column
+    return fitted
+
+
+def _name(number: int) -> str:
+    return f"__alluvium_value_{number}"
+
+
+def _text(new: NewValue, name: str, rules: Rules, by_name: bool) -> str:
     if not by_name:
-        return value.cast(sql_type(target))
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        return _fit_struct(value, source, target, column, fills)
-    if isinstance(source, Array) and isinstance(target, Array):
-        element, wanted = source.element, target.element
-        return sf.transform(value, lambda item: fit(item, element, wanted, f"{column}.element", fills=fills))
-    if isinstance(source, Map) and isinstance(target, Map) and plain(source.key) == plain(target.key):
-        before, after = source.value, target.value
-        return sf.transform_values(value, lambda _, item: fit(item, before, after, f"{column}.value", fills=fills))
-    return value.cast(sql_type(target))
+        return name if plain(new.source) == plain(new.target) else f"cast({name} as {sql_type(new.target)})"
+    try:
+        return conversion(name, new.source, new.target, new.column, rules)
+    except Misfit as misfit:
+        raise _misfit(new, str(misfit), misfit.column, misfit.hint) from None
 
 
-def _fit_struct(value: Column, source: Struct, target: Struct, column: str, fills: bool) -> Column:
-    known = {f.name.casefold() for f in target.fields}
-    for f in source.fields:
-        if f.name.casefold() not in known:
-            raise InvalidRequest(
-                f"the column {column!r} has no field {f.name!r}",
-                code="schema-mismatch",
-                column=f"{column}.{f.name}",
-                hint=suggest(f.name, target.names),
-            )
-    by_name = {f.name.casefold(): f for f in source.fields}
-    members = []
-    for f in target.fields:
-        found = by_name.get(f.name.casefold())
-        if found is None and not fills:
-            raise InvalidRequest(
-                f"the value for {column!r} lacks the field {f.name!r}",
-                code="schema-mismatch",
-                column=f"{column}.{f.name}",
-                hint="give all fields, or let the schema evolve: then those that are not given keep their values",
-            )
-        member = sf.lit(None).cast(sql_type(f.type))
-        if found is not None:
-            member = fit(value.getField(found.name), found.type, f.type, f"{column}.{f.name}", fills=fills)
-        members.append(member.alias(f.name))
-    return sf.when(value.isNotNull(), sf.struct(*members))
+def _converted(rows: DataFrame, values: Sequence[NewValue], texts: dict[int, str], policy: StorePolicy) -> list[Column]:
+    """The conversions with the values themselves in place of the names under which they are analysed."""
+    given = rows.select(*(values[number].value.alias(_name(number)) for number in texts))
+    try:
+        plan = select_stored(given, [f"{text} as {quote(_name(n))}" for n, text in texts.items()], policy)
+    except AnalysisException:
+        _ensure_each(given, values, texts, policy)
+        raise
+    java = java_of(rows.sparkSession)
+    project, below = plan._jdf.queryExecution().analyzed(), given._jdf.queryExecution().analyzed()
+    names, computed, made = below.output(), below.expressions(), project.expressions()
+    known = java.jvm.java.util.HashMap()
+    for place in range(len(texts)):
+        known.put(names.apply(place), computed.apply(place).child())
+    # A Scala map is a partial function.
+    values_of = java.python_utils.toScalaMap(known)
+    converted = (made.apply(place).child() for place in range(len(texts)))
+    return [Column(java.expression_utils.column(found.transformDown(values_of))) for found in converted]
+
+
+def _ensure_each(given: DataFrame, values: Sequence[NewValue], texts: dict[int, str], policy: StorePolicy) -> None:
+    """Raises for the first value that has no conversion."""
+    for number, text in texts.items():
+        try:
+            select_stored(given, [text], policy)
+        except AnalysisException as error:
+            raise _misfit(values[number], analysis_problem(error), values[number].column, None) from None
+
+
+def _misfit(new: NewValue, problem: str, column: str, hint: str | None) -> Unresolvable:
+    return Unresolvable(
+        f"the value for {new.column!r} cannot be stored as {new.target}: {problem}",
+        code="schema-mismatch",
+        column=column,
+        hint=hint,
+    )

@@ -53,6 +53,8 @@ class Java:
     integer_type: JavaObject
     task_context_class: JavaObject
     expression_utils: JavaObject
+    cast: JavaObject
+    type_of_text: JavaObject
     subquery_expression: JavaObject
     compute_current_time: JavaObject
     folding_rules: tuple[JavaObject, ...]
@@ -124,6 +126,8 @@ def _look_up(gateway: JavaGateway) -> Java:
         integer_type=sql.types.DataType.fromDDL("int"),
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
         expression_utils=sql.classic.ExpressionUtils,
+        cast=catalyst.expressions.Cast,
+        type_of_text=sql.types.DataType.fromDDL,
         subquery_expression=catalyst.expressions.SubqueryExpression,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,
         folding_rules=(

@@ -83,28 +83,6 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
     return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found, plan)
 
 
-def ensure_fits(rows: DataFrame, value: Column, column: str, wanted: DataType) -> None:
-    """Raises where a value can never be one of a column's type.
-
-    Args:
-        rows: Whose columns it names.
-        value: With its cast.
-        column: For the error.
-        wanted: The column's type.
-
-    Raises:
-        InvalidRequest: `"schema-mismatch"`.
-    """
-    try:
-        rows.select(value)
-    except AnalysisException as error:
-        raise Unresolvable(
-            f"the value for {column!r} cannot be stored as {wanted}: {analysis_problem(error)}",
-            code="schema-mismatch",
-            column=column,
-        ) from None
-
-
 def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
     """Resolves a condition.
 
@@ -152,12 +130,19 @@ def _folded(rows: DataFrame, plan: JavaObject) -> JavaObject:
     return plan
 
 
-def attributes(rows: DataFrame) -> dict[str, Column]:
-    """The columns of some rows, each known for good: also behind a join with rows that have columns of that name."""
+def outputs(rows: DataFrame) -> list[tuple[str, Column]]:
+    """The columns of some rows in order, each known for good: also behind a join with rows that have columns of that
+    name.
+    """
     java = java_of(rows.sparkSession)
     output = rows._jdf.queryExecution().analyzed().output()
     found = (output.apply(n) for n in range(output.length()))
-    return {str(attribute.name()): Column(java.expression_utils.column(attribute)) for attribute in found}
+    return [(str(attribute.name()), Column(java.expression_utils.column(attribute))) for attribute in found]
+
+
+def attributes(rows: DataFrame) -> dict[str, Column]:
+    """The same by name, for rows no two of whose columns have one name."""
+    return dict(outputs(rows))
 
 
 def type_of(found: Resolved, what: str) -> DataType:

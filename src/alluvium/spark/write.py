@@ -16,6 +16,7 @@ from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import Bucketing, WritePlan
 from alluvium.schema.types import (
+    BINARY,
     DATE,
     STRING,
     TIMESTAMP,
@@ -180,13 +181,13 @@ def _with_one_null(df: DataFrame, plan: WritePlan) -> DataFrame:
     """Texts that share a directory with null become null ("The empty string [...] translates to null"): Spark's writer
     takes them for other partitions, and fails over the files that are there already.
     """
-    texts = {f.name for f in plan.schema.fields if f.type == STRING and f.name in plan.partition_by}
+    texts = {f.name for f in plan.schema.fields if f.type in (STRING, BINARY) and f.name in plan.partition_by}
     if not texts:
         return df
     columns = {name: sf.col(quote(name)) for name in plan.schema.names}
     for name in texts:
         column = columns[name]
-        columns[name] = sf.when(~column.isin("", _NULL_DIRECTORY), column).alias(name)
+        columns[name] = sf.when(~column.cast("string").isin("", _NULL_DIRECTORY), column).alias(name)
     return df.select(*columns.values())
 
 

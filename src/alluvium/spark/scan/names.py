@@ -180,14 +180,15 @@ def quote_text(text: str) -> str:
 
 
 def sql_type(data_type: DataType) -> str:
-    """The type as Spark SQL spells it, with names quoted."""
+    """The type as Spark SQL spells it whatever the session takes `timestamp` for, with names quoted."""
     if isinstance(data_type, Struct):
         return f"struct<{', '.join(f'{quote(f.name)}: {sql_type(f.type)}' for f in data_type.fields)}>"
     if isinstance(data_type, Array):
         return f"array<{sql_type(data_type.element)}>"
     if isinstance(data_type, Map):
         return f"map<{sql_type(data_type.key)}, {sql_type(data_type.value)}>"
-    return str(data_type)
+    # `timestamp` is what `spark.sql.timestampType` says.
+    return "timestamp_ltz" if data_type == t.TIMESTAMP else str(data_type)
 
 
 def logical_paths(part: ScanPart) -> LogicalPaths:
