@@ -14,6 +14,7 @@ from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_explain import MergeExplanation
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.own_columns import OwnColumns
 
 _Expression = Column | str
 _Values = Mapping[str, _Expression]
@@ -31,6 +32,7 @@ class DeltaMergeBuilder:
     _spark: SparkSession
     _access: TableAccess
     _request: MergeRequest
+    _own: OwnColumns
 
     def whenMatchedUpdate(self, condition: _Expression | None = None, set: _Values | None = None) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have a match (for which the condition holds)."""
@@ -91,7 +93,7 @@ class DeltaMergeBuilder:
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
-        request = replace(self._request, evolves=evolves)
+        request = replace(self._by_name(), evolves=evolves)
         done = merge_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry)
         if isinstance(done, Preview):
             return done
@@ -111,7 +113,24 @@ class DeltaMergeBuilder:
             InvalidRequest: As `execute`, as far as it shows without the rows.
             UnsupportedFeature: The table needs a writer that we are not.
         """
-        return explain_rows(self._spark, self._access.snapshot(), self._request)
+        return explain_rows(self._spark, self._access.snapshot(), self._by_name())
+
+    def _by_name(self) -> MergeRequest:
+        """The request, in which columns of the table's frames are called by name."""
+        request = self._request
+
+        def named(given: _Expression) -> _Expression:
+            return self._own.by_name(self._spark, given, request.name, request.source)
+
+        clauses = tuple(
+            replace(
+                clause,
+                condition=None if clause.condition is None else named(clause.condition),
+                values=None if clause.values is None else {c: named(value) for c, value in clause.values.items()},
+            )
+            for clause in request.clauses
+        )
+        return replace(request, condition=named(request.condition), clauses=clauses)
 
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None

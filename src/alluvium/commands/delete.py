@@ -37,7 +37,14 @@ from alluvium.plan.changes import (
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.storage.locating import locating
@@ -51,7 +58,7 @@ def delete_rows(
     snapshot: Snapshot,
     condition: Column | str | None,
     engine: str,
-    alias: str | None = None,
+    name: Qualifier = (TABLE,),
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Committed | Preview:
@@ -62,7 +69,7 @@ def delete_rows(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    attempt = partial(_attempt, spark, condition, engine, alias or TABLE, dry_run, time.monotonic())
+    attempt = partial(_attempt, spark, condition, engine, name, dry_run, time.monotonic())
     return until_committed(spark, snapshot, retry, attempt)
 
 
@@ -70,7 +77,7 @@ def _attempt(
     spark: SparkSession,
     condition: Column | str | None,
     engine: str,
-    name: str,
+    name: Qualifier,
     dry_run: bool,
     started: float,
     snapshot: Snapshot,
@@ -80,10 +87,10 @@ def _attempt(
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
         found = None if condition is None else _resolved(rows, condition)
         where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
-        shown = ["true"] if found is None else [shown_text(rows, found, name)]
+        shown = ["true"] if found is None else [shown_text(rows, found, name[-1])]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         verb = Verb(operation, _metrics, started)
         candidates, certain = choose_candidates(snapshot, where)
@@ -131,10 +138,15 @@ def _remove_whole(
 
 
 def _rows(
-    spark: SparkSession, condition: Column | str | None, alias: str, skips: bool, candidates: Candidates, copies: bool
+    spark: SparkSession,
+    condition: Column | str | None,
+    name: Qualifier,
+    skips: bool,
+    candidates: Candidates,
+    copies: bool,
 ) -> DataFrame:
     """The candidates' rows, and whether they go; `copies` come for free."""
-    rows = read_native(spark, candidates, is_even=True, reads_whole=not (copies or skips)).alias(alias)
+    rows = named_rows(read_native(spark, candidates, is_even=True, reads_whole=not (copies or skips)), name)
     goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))

@@ -27,7 +27,7 @@ from alluvium.spark.derive import with_numbers
 from alluvium.spark.fit import fit
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
-from alluvium.spark.resolve import attributes, resolve_condition, shown_text
+from alluvium.spark.resolve import Qualifier, attributes, named_rows, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 
@@ -79,7 +79,7 @@ class MergeRows:
         source: The rows that come.
         condition: Which of them meet which rows of the table.
         clauses: In order.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
         broadcasts: Whether the source is sent to the table's rows.
         skips: Whether Spark's reader may leave out parts of the table's files by the condition.
@@ -90,7 +90,7 @@ class MergeRows:
     source: MergeSource
     condition: Column | str
     clauses: tuple[Clause, ...]
-    alias: str
+    name: Qualifier
     evolves: bool = False
     broadcasts: bool = False
     skips: bool = True
@@ -98,7 +98,7 @@ class MergeRows:
 
     @property
     def _values(self) -> MergeValues:
-        return MergeValues(self.target, self.source.rows, self.alias, self.evolves)
+        return MergeValues(self.target, self.source.rows, self.name, self.evolves)
 
     def rows(self, candidates: Candidates, copies: bool, has_values: bool = True) -> DataFrame:
         """The rows of some candidates, and those to insert, as they are afterwards.
@@ -132,7 +132,7 @@ class MergeRows:
 
     def _scope(self, candidates: Candidates, copies: bool, has_values: bool) -> _Scope:
         reads_whole = not (copies or self.skips)
-        table = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.alias)
+        table = named_rows(read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole), self.name)
         both = table.join(self.source.rows)
         values = (
             [self._values.of(clause, self._visible(clause, table, both)) for clause in self.clauses]
@@ -233,7 +233,7 @@ class MergeRows:
             return None
         rows = self._visible(clause, table, table.join(self.source.rows))
         found = resolve_condition(rows, clause.condition, f"the condition of {clause.shown}")
-        return shown_text(table, found, TABLE)
+        return shown_text(table, found, hidden_name(self.name))
 
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
@@ -282,6 +282,11 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
+
+
+def hidden_name(name: Qualifier) -> str:
+    """What a history leaves out before columns: all but an alias that was given."""
+    return name[-1] if len(name) > 1 else TABLE
 
 
 def _as_evolved(before: Mapping[str, Column], f: Field, old: Struct) -> Column:

@@ -16,7 +16,7 @@ from alluvium.schema.types import DataType, Struct
 from alluvium.spark.assign import Assignments, Path, assigned_columns, assignments, null_of
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
-from alluvium.spark.resolve import attributes, ensure_fits
+from alluvium.spark.resolve import Qualifier, attributes, ensure_fits
 from alluvium.spark.scan.names import sql_type
 from alluvium.spark.types import from_spark
 
@@ -28,13 +28,13 @@ class MergeValues:
     Attributes:
         target: The table as it will be.
         source: The rows that come.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
     """
 
     target: DeltaTarget
     source: DataFrame
-    alias: str
+    name: Qualifier
     evolves: bool
 
     def given(self, clause: Clause) -> frozenset[str]:
@@ -42,7 +42,7 @@ class MergeValues:
         if clause.values is None:
             known = {name.casefold() for name in self.source.columns}
             return frozenset(name for name in self.target.schema.names if name.casefold() in known)
-        return assigned_columns(clause.values, self.target.schema, (self.alias,))
+        return assigned_columns(clause.values, self.target.schema, self.name)
 
     def of(self, clause: Clause, visible: DataFrame) -> Assignments:
         """New values by column; for an insert of every column, except those that the table generates.
@@ -61,8 +61,7 @@ class MergeValues:
             found = Assignments(dict(self._starred(clause)))
         else:
             defaults = default_values(self.target)
-            alias = (self.alias,)
-            found = assignments(clause.values, schema, visible, alias, clause.shown, defaults, fills=self.evolves)
+            found = assignments(clause.values, schema, visible, self.name, clause.shown, defaults, fills=self.evolves)
         return found if clause.action is Action.UPDATE else self._inserted(found)
 
     def _starred(self, clause: Clause) -> Iterator[tuple[tuple[str, ...], Column]]:

@@ -27,7 +27,14 @@ from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation,
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assigned_columns, assignments
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
@@ -41,17 +48,12 @@ class UpdateRequest:
     Attributes:
         condition: Which rows; None: all.
         values: Column, or dotted field, to its value.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
     """
 
     condition: Column | str | None
     values: Mapping[str, Column | str]
-    alias: str | None = None
-
-    @property
-    def name(self) -> str:
-        """By which expressions are resolved."""
-        return self.alias or TABLE
+    name: Qualifier = (TABLE,)
 
     def resolved(self, rows: DataFrame) -> Resolved | None:
         """The condition, over rows of the table under its name."""
@@ -60,7 +62,7 @@ class UpdateRequest:
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
         defaults = default_values(target)
-        return assignments(self.values, target.schema, rows, (self.name,), "UPDATE", defaults, by_name=False)
+        return assignments(self.values, target.schema, rows, self.name, "UPDATE", defaults, by_name=False)
 
 
 def update_rows(
@@ -97,11 +99,11 @@ def _attempt(
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
         found = request.resolved(rows)
-        ensure_no_identities(target, assigned_columns(request.values, target.schema, (name,)))
+        ensure_no_identities(target, assigned_columns(request.values, target.schema, name))
         where = None if found is None else condition_tree(rows, found, schema, name)
-        shown = [] if found is None else [shown_text(rows, found, name)]
+        shown = [] if found is None else [shown_text(rows, found, name[-1])]
         operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         candidates, _ = choose_candidates(snapshot, where)
         # Where every row changes there is nothing to keep behind masks.
@@ -126,7 +128,8 @@ class _Update:
         """The candidates' rows with their new values; `copies` come for free."""
         schema = self.target.schema
         reads_whole = not (copies or self.skips)
-        frame = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.request.name)
+        read = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole)
+        frame = named_rows(read, self.request.name)
         found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))

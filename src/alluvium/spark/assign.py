@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -13,7 +13,7 @@ from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
-from alluvium.spark.resolve import ensure_fits, resolve, type_of
+from alluvium.spark.resolve import Qualifier, ensure_fits, resolve, type_of
 from alluvium.spark.scan.names import sql_type
 from alluvium.spark.text_lengths import within_length
 
@@ -50,7 +50,7 @@ def assignments(
     given: Mapping[str, Column | str],
     schema: Struct,
     rows: DataFrame,
-    aliases: Sequence[str],
+    name: Qualifier,
     what: str,
     defaults: Mapping[str, str] | None = None,
     by_name: bool = True,
@@ -62,7 +62,7 @@ def assignments(
         given: Column, or dotted field, to its value.
         schema: The table's columns.
         rows: Whose columns values may name.
-        aliases: Names of the table, which may stand before a column.
+        name: Of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
         defaults: What the word `default` stands for, by column, as SQL; null for others.
         by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
@@ -74,8 +74,8 @@ def assignments(
             `"schema-mismatch"`.
     """
     values: dict[Path, Column] = {}
-    for name, value in given.items():
-        path, wanted = _find(name, schema, aliases)
+    for column_name, value in given.items():
+        path, wanted = _find(column_name, schema, name)
         clash = next((p for p in values if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
             raise Unresolvable(
@@ -83,7 +83,7 @@ def assignments(
                 code="assigned-twice",
                 column=".".join(path),
             )
-        shown = f"the value of {name!r} in {what}"
+        shown = f"the value of {column_name!r} in {what}"
         if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
             value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
         found = resolve(rows, value, shown, subqueries=not by_name)
@@ -95,20 +95,29 @@ def assignments(
     return Assignments(values)
 
 
-def assigned_columns(names: Iterable[str], schema: Struct, aliases: Sequence[str]) -> frozenset[str]:
+def assigned_columns(names: Iterable[str], schema: Struct, table: Qualifier) -> frozenset[str]:
     """The columns that a SET list sets, wholly or in part.
 
     Raises:
         InvalidRequest: `"unknown-column"`.
     """
-    return frozenset(_find(name, schema, aliases)[0][0] for name in names)
+    return frozenset(_find(name, schema, table)[0][0] for name in names)
 
 
-def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, DataType]:
+def without_table(path: Path, table: Qualifier) -> Path:
+    """The path of a column behind as much of its table's name as stands before it."""
+    folded = tuple(part.casefold() for part in path)
+    for start in range(len(table)):
+        given = tuple(part.casefold() for part in table[start:])
+        if len(path) > len(given) and folded[: len(given)] == given:
+            return path[len(given) :]
+    return path
+
+
+def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
     path = parse_column_path(name)
-    own = {f.name.casefold() for f in schema.fields}
-    if len(path) > 1 and path[0].casefold() not in own and path[0].casefold() in {a.casefold() for a in aliases}:
-        path = path[1:]
+    if path[0].casefold() not in {f.name.casefold() for f in schema.fields}:
+        path = without_table(path, table)
     here: DataType = schema
     exact: list[str] = []
     for part in path:

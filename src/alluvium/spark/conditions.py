@@ -8,8 +8,8 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
-from alluvium.schema.types import DataType, Struct
-from alluvium.spark.scan.names import nullable_schema, quote
+from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.scan.names import nullable_schema, plain, quote
 from alluvium.spark.session import ensure_native
 from alluvium.spark.types import from_spark, to_spark
 
@@ -94,18 +94,26 @@ def _first_line(error: Exception) -> str:
     return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
 
 
-def condition_text(df: DataFrame, condition: Column) -> str | None:
-    """A condition over the columns of the data as SQL text; None: it is true for every row.
+def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> str | None:
+    """A condition over a table's columns as SQL text; None: it is true for every row.
+
+    Args:
+        spark: The session.
+        schema: The table's columns.
+        condition: It names them as they are; columns of other rows, which go by numbers, it cannot name.
 
     Raises:
-        InvalidRequest: `"invalid-condition"`: it does not resolve.
+        InvalidRequest: `"invalid-condition"`: it does not resolve, or is not boolean.
     """
-    ensure_native(df.sparkSession)
+    ensure_native(spark)
+    bare = Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))
     try:
-        plan = df.where(condition)._jdf.queryExecution().analyzed()
+        plan = spark.createDataFrame([], to_spark(bare)).where(condition)._jdf.queryExecution().analyzed()
     except AnalysisException as error:
         raise InvalidRequest(
-            f"the condition does not fit the data: {_first_line(error)}", code="invalid-condition"
+            f"the condition does not fit the table: {_first_line(error)}",
+            code="invalid-condition",
+            hint="name the table's columns: sf.col('id') == 1",
         ) from None
     text = str(plan.condition().sql())
     return None if text.casefold() == "true" else text

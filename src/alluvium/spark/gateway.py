@@ -54,6 +54,9 @@ class Java:
     task_context_class: JavaObject
     expression_utils: JavaObject
     subquery_expression: JavaObject
+    subquery_alias: JavaObject
+    alias_identifier: JavaObject
+    unresolved_attribute: JavaObject
     compute_current_time: JavaObject
     folding_rules: tuple[JavaObject, ...]
 
@@ -125,6 +128,9 @@ def _look_up(gateway: JavaGateway) -> Java:
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
         expression_utils=sql.classic.ExpressionUtils,
         subquery_expression=catalyst.expressions.SubqueryExpression,
+        subquery_alias=catalyst.plans.logical.SubqueryAlias,
+        alias_identifier=catalyst.AliasIdentifier,
+        unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,
         folding_rules=(
             catalyst.optimizer.NullPropagation,
