@@ -98,7 +98,7 @@ def merge_into(partition: str, first: int) -> Callable[[object, Notes, int], Non
             Clause(When.NOT_MATCHED, Action.INSERT, None, None),
         )
         condition = f"t.id = s.id and t.p = '{partition}'"
-        request = MergeRequest(source, condition, clauses, alias="t")
+        request = MergeRequest(source, condition, clauses, name=("t",))
         done = merge_rows(spark, load_snapshot(open_store(notes.url)), request, "tests", retry=PATIENT)
 
         def step(rows: Rows) -> Rows:

@@ -224,6 +224,7 @@ def test_checkpoint(run, copy: Path):
         (["show", "{}", "--storage-option", "x"], "[invalid-option]", "--storage-option"),
         (["show", "what://is/this"], "[unknown-scheme]", ""),
         (["history", "{}", "--limit", "-1"], "[invalid-limit]", ""),
+        (["files", "{}", "--limit", "-1"], "[invalid-limit]", ""),
     ],
 )
 def test_an_error_is_one_line_with_its_hint(run, table: Path, arguments: list[str], text: str, hint: str):

@@ -66,7 +66,7 @@ def merge(spark, snapshot: Snapshot) -> object:
         Clause(Matched.NOT_MATCHED, Action.INSERT, None, None),
     )
     return merge_rows(
-        spark, snapshot, MergeRequest(spark.sql(rows).alias("s"), "t.id = s.id", clauses, alias="t"), "tests"
+        spark, snapshot, MergeRequest(spark.sql(rows).alias("s"), "t.id = s.id", clauses, name=("t",)), "tests"
     )
 
 

@@ -1,7 +1,8 @@
 """Writing to tables by name: saveAsTable, insertInto, and the verbs of writeTo.
 
-A session without a catalog plugin keeps names, locations and providers; `spark.table` and SQL on them need a provider
-that Spark can load, which is why rows are read by `DeltaTable.forName(...).toDF()`.
+Where rows go into a table that is there (`insertInto`, `append`, `overwrite`) a temporary view of the name hides it,
+and Spark says what it thinks of writing into a view. Where a table may be made (`saveAsTable`, `create`) the name is
+the table's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta_access import PROVIDER, TableAccess, engine_of, named_access
+from alluvium.api.delta_access import PROVIDER, TableAccess, engine_of, named_access, table_access
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.api.writer import parse_mode, write_parsed
 from alluvium.delta.config import TableConfig
@@ -39,7 +40,7 @@ def save_as_table(
     """
     save_mode = parse_mode(mode)
     parsed = parse_options(options, WRITE, WRITE_LATER)
-    access = named_access(df.sparkSession, name)
+    access = table_access(df.sparkSession, name)
     if access is None:
         return create_named(df, name, partition_by, parsed)
     existing = access.newest()
@@ -60,7 +61,8 @@ def save_as_table(
         said["canOverwriteSchema"] = True
 
     def operation_of(config: TableConfig) -> Operation:
-        return _creation(df, "CREATE OR REPLACE TABLE AS SELECT", config, access.is_managed, said)
+        is_managed = access.entry is not None and access.entry.is_managed
+        return _creation(df, "CREATE OR REPLACE TABLE AS SELECT", config, is_managed, said)
 
     return write_parsed(
         df,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,13 +13,14 @@ import alluvium
 from alluvium.api.delta_errors import WrongValue
 from alluvium.api.open import open_snapshot, storage_for
 from alluvium.delta.snapshot import Snapshot
-from alluvium.errors import NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Author
-from alluvium.spark.catalog import find_table, parse_name
+from alluvium.spark.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
 from alluvium.spark.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 #: The reference's setting of the session: `userMetadata` of every commit.
 _NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -31,15 +33,18 @@ class TableAccess:
         spark: The session.
         url: Where the table is.
         options: Hadoop's settings for its file system.
-        name: Its name in the catalog, if it was opened by that.
-        is_managed: Whether the catalog's entry owns the files.
+        entry: The catalog's, if it was opened by its name there.
     """
 
     spark: SparkSession
     url: str
     options: Mapping[str, str] = field(default_factory=dict)
-    name: str | None = None
-    is_managed: bool = False
+    entry: CatalogTable | None = None
+
+    @property
+    def name(self) -> str | None:
+        """Its name in the catalog, if it was opened by that."""
+        return None if self.entry is None else self.entry.name
 
     @property
     def engine(self) -> Author:
@@ -92,15 +97,43 @@ def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | Non
 
 
 def named_access(spark: SparkSession, name: str) -> TableAccess | None:
-    """A table by its name, or by its path in the form delta.`/path`; None where no such table is known.
+    """What a query means by a name, or by a path in the form delta.`/path`; None where that is no table of ours: a
+    temporary view hides a table of its name.
 
     Raises:
         InvalidRequest: The name does not parse.
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    return _access(spark, name, find_relation(spark, name))
+
+
+def known_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """The same; None, too, where Spark is to answer: to what is no name, or one of another catalog."""
+    try:
+        return named_access(spark, name)
+    except (InvalidRequest, UnsupportedFeature):
+        return None
+
+
+def table_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """The table of a name, where one is to be made or replaced: temporary views do not stand in its way."""
+    return _access(spark, name, find_table(spark, name))
+
+
+def _access(spark: SparkSession, name: str, entry: CatalogTable | None) -> TableAccess | None:
+    if entry is not None:
+        return TableAccess(spark, entry.location, entry=entry) if entry.provider == PROVIDER else None
+    path = path_in_name(spark, name)
+    return None if path is None else path_access(spark, path)
+
+
+def path_in_name(spark: SparkSession, name: str) -> str | None:
+    """The path in delta.`/path`; None for other names.
+
+    Where there is a database `delta`, a name in it is a table's, unless it is an absolute path or a URL.
     """
     parts = parse_name(spark, name)
-    if len(parts) == 2 and parts[0].casefold() == PROVIDER:
-        return path_access(spark, parts[1])
-    entry = find_table(spark, name)
-    if entry is None or entry.provider != PROVIDER:
+    if len(parts) != 2 or parts[0].casefold() != PROVIDER:
         return None
-    return TableAccess(spark, entry.location, name=entry.name, is_managed=entry.is_managed)
+    is_absolute = parts[1].startswith("/") or _SCHEME.match(parts[1]) is not None
+    return parts[1] if is_absolute or not has_database(spark, PROVIDER) else None

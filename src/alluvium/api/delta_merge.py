@@ -15,6 +15,7 @@ from alluvium.commands.merge_clauses import Action, Clause, When
 from alluvium.commands.merge_explain import MergeExplanation
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.own_columns import OwnColumns
 
 _Expression = Column | str
 _Values = Mapping[str, _Expression]
@@ -32,6 +33,7 @@ class DeltaMergeBuilder:
     _spark: SparkSession
     _access: TableAccess
     _request: MergeRequest
+    _own: OwnColumns
 
     def whenMatchedUpdate(self, condition: _Expression | None = None, set: _Values | None = None) -> DeltaMergeBuilder:
         """Sets columns of the table's rows that have a match (for which the condition holds)."""
@@ -114,9 +116,22 @@ class DeltaMergeBuilder:
         return explain_rows(self._spark, self._access.snapshot(), self._asked())
 
     def _asked(self) -> MergeRequest:
-        """The merge as the session has it at this moment."""
-        evolves = self._request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
-        return replace(self._request, evolves=evolves)
+        """The merge as the session has it at this moment; columns of the table's frames are called by name."""
+        request = self._request
+
+        def named(given: _Expression) -> _Expression:
+            return self._own.by_name(self._spark, given, request.name, request.source)
+
+        clauses = tuple(
+            replace(
+                clause,
+                condition=None if clause.condition is None else named(clause.condition),
+                values=None if clause.values is None else {c: named(value) for c, value in clause.values.items()},
+            )
+            for clause in request.clauses
+        )
+        evolves = request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
+        return replace(request, condition=named(request.condition), clauses=clauses, evolves=evolves)
 
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None

@@ -20,7 +20,7 @@ from alluvium.api.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.options import parse_session_timestamp
 from alluvium.api.write_options import session_txn
 from alluvium.commands.constraint import add_checked_constraint
-from alluvium.commands.delete import delete_rows
+from alluvium.commands.delete import TABLE, delete_rows
 from alluvium.commands.merge import MergeRequest
 from alluvium.commands.rewrite import remove_mapping, rewriter
 from alluvium.commands.update import UpdateRequest, update_rows
@@ -29,6 +29,8 @@ from alluvium.delta.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.own_columns import OwnColumns
+from alluvium.spark.resolve import Qualifier, named_rows
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import time_zone
 from alluvium.spark.types import show_not_null
@@ -47,10 +49,13 @@ class DeltaTable:
         >>> DeltaTable.forPath(spark, "/data/flights").history(1).show()
     """
 
-    def __init__(self, spark: SparkSession, access: TableAccess, alias: str | None = None) -> None:
+    def __init__(
+        self, spark: SparkSession, access: TableAccess, alias: str | None = None, own: OwnColumns | None = None
+    ) -> None:
         self._spark = spark
         self._access = access
         self._alias = alias
+        self._own = OwnColumns() if own is None else own
 
     @classmethod
     def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] = _NO_SETTINGS) -> DeltaTable:
@@ -116,14 +121,17 @@ class DeltaTable:
         return DeltaColumnBuilder(name)
 
     def toDF(self) -> DataFrame:
-        """The rows of the newest version."""
+        """The rows of the newest version. Its columns (`rows["id"]`) can be used in the verbs of this table."""
         snapshot = self._access.snapshot()
-        df = read_native(self._spark, DeltaSource(snapshot))
-        return show_not_null(df if self._alias is None else df.alias(self._alias), snapshot.config.schema)
+        rows = read_native(self._spark, DeltaSource(snapshot))
+        if self._alias is not None or self._access.entry is not None:
+            rows = named_rows(rows, self._name)
+        self._own.remember(rows)
+        return show_not_null(rows, snapshot.config.schema)
 
     def alias(self, aliasName: str) -> DeltaTable:
-        """The same table under a name for expressions."""
-        return DeltaTable(self._spark, self._access, aliasName)
+        """The same table under a name for expressions, which then know it by no other."""
+        return DeltaTable(self._spark, self._access, aliasName, self._own)
 
     def history(self, limit: int | None = None) -> DataFrame:
         """The commits, newest first; at most `limit` of them."""
@@ -211,7 +219,7 @@ class DeltaTable:
         Files that partition values or statistics prove to go as a whole are not read.
 
         Args:
-            condition: SQL text or a column; it may name the table by its alias.
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
             dry_run: Only tell how many rows, and which files, would be touched.
             retry: How often a commit that lost a race is tried again, and the verb carried out anew.
 
@@ -224,10 +232,10 @@ class DeltaTable:
             UnsupportedFeature: The table needs a writer that we are not.
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
-        given = None if condition is None else expression_argument(condition, "'condition'")
+        given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
         txn = None if dry_run else session_txn(self._spark)
         return delete_rows(
-            self._spark, self._access.snapshot(), given, self._access.engine, self._alias, dry_run, retry, txn
+            self._spark, self._access.snapshot(), given, self._access.engine, self._name, dry_run, retry, txn
         )
 
     def update(
@@ -240,7 +248,7 @@ class DeltaTable:
         """Sets columns in the rows for which a condition is true, in all rows without one.
 
         Args:
-            condition: SQL text or a column; it may name the table by its alias.
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
             set: Column, or dotted field of one, to its new value: SQL text or a column over the row's old values.
             dry_run: Only tell how many rows, and which files, would be touched.
             retry: How often a commit that lost a race is tried again, and the verb carried out anew.
@@ -255,9 +263,9 @@ class DeltaTable:
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
-        values = set_argument(set, "'set'")
-        given = None if condition is None else expression_argument(condition, "'condition'")
-        request = UpdateRequest(given, values, self._alias)
+        values = {column: self._by_name(value) for column, value in set_argument(set, "'set'").items()}
+        given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
+        request = UpdateRequest(given, values, self._name)
         txn = None if dry_run else session_txn(self._spark)
         return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
 
@@ -266,7 +274,8 @@ class DeltaTable:
 
         Args:
             source: The rows that come. One that is not deterministic is computed once.
-            condition: Which of them match which rows of the table; it may name both by their aliases.
+            condition: Which of them match which rows of the table; it may name both by their aliases, or by their names
+                in the catalog.
 
         Raises:
             InvalidRequest: The arguments are of other types (a TypeError, too).
@@ -281,8 +290,8 @@ class DeltaTable:
             )
         if not isinstance(source, DataFrame):
             raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
-        request = MergeRequest(source, expression_argument(condition, "'condition'"), alias=self._alias)
-        return DeltaMergeBuilder(self._spark, self._access, request)
+        request = MergeRequest(source, expression_argument(condition, "'condition'"), name=self._name)
+        return DeltaMergeBuilder(self._spark, self._access, request, self._own)
 
     # --- columns, constraints and properties as methods ---
 
@@ -408,6 +417,16 @@ class DeltaTable:
     ) -> NoReturn:
         """Not implemented yet."""
         raise _later("convertToDelta")
+
+    @property
+    def _name(self) -> Qualifier:
+        """By which expressions know the table."""
+        if self._alias is not None:
+            return (self._alias,)
+        return (TABLE,) if self._access.entry is None else self._access.entry.parts
+
+    def _by_name(self, given: Column | str) -> Column | str:
+        return self._own.by_name(self._spark, given, self._name)
 
     def _alteration(self) -> Alteration:
         return Alteration(self._access.snapshot, self._access.engine)

@@ -10,7 +10,7 @@ import msgspec
 from pyspark.sql import SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
-from alluvium.api.delta_access import PROVIDER, TableAccess, named_access, path_access
+from alluvium.api.delta_access import PROVIDER, TableAccess, path_access, path_in_name, table_access
 from alluvium.api.delta_columns import GENERATION, IDENTITY, DeltaColumnBuilder, IdentityGenerator, fields_of
 from alluvium.api.delta_errors import NotATable, TableExists, WrongType, WrongValue
 from alluvium.api.write_options import default_properties
@@ -22,7 +22,7 @@ from alluvium.errors import CommitConflict, InvalidRequest
 from alluvium.plan.changes import Operation
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, JsonValue, Struct
-from alluvium.spark.catalog import default_location, ensure_nameable, parse_name, register_table
+from alluvium.spark.catalog import default_location, ensure_nameable, register_table
 from alluvium.spark.conditions import expression_type
 from alluvium.storage.store import Store
 
@@ -166,13 +166,17 @@ class DeltaTableBuilder:
             self._ensure_left_alone(existing, is_registered)
         else:
             self._write(access, existing)
-        if self._name is not None and access.name is None and not _is_path(self._spark, self._name):
+        if self._name is not None and access.entry is None and self._is_registrable():
             entry = register_table(self._spark, self._name, access.url, PROVIDER, self._makes_managed())
-            access = TableAccess(self._spark, access.url, access.options, entry.name)
+            access = TableAccess(self._spark, access.url, access.options, entry)
         return self._table(self._spark, access)
 
+    def _is_registrable(self) -> bool:
+        """Whether there is a name that the catalog can keep."""
+        return self._name is not None and path_in_name(self._spark, self._name) is None
+
     def _makes_managed(self) -> bool:
-        return self._location is None and self._name is not None and not _is_path(self._spark, self._name)
+        return self._location is None and self._is_registrable()
 
     def _resolve(self) -> tuple[TableAccess, bool]:
         """The table's place, and whether the catalog knows it."""
@@ -180,7 +184,7 @@ class DeltaTableBuilder:
             if self._location is None:
                 raise WrongValue("either a table name or a location is needed", code="no-path")
             return path_access(self._spark, self._location), False
-        known = named_access(self._spark, self._name)
+        known = table_access(self._spark, self._name)
         if known is not None:
             return known, known.name is not None
         if self._mode is Mode.REPLACE:
@@ -193,7 +197,7 @@ class DeltaTableBuilder:
         if self._mode is Mode.CREATE_IF_NOT_EXISTS:
             return
         # A name may be given to a table that lies there already, if nothing else is said of it.
-        names_it = self._name is not None and not is_registered and not _is_path(self._spark, self._name)
+        names_it = not is_registered and self._is_registrable()
         if not names_it or (self._columns and Struct(tuple(self._columns)) != existing.config.schema):
             raise TableExists(
                 f"the table {self._name!r} already exists" if self._name else "the table already exists",
@@ -211,7 +215,7 @@ class DeltaTableBuilder:
             _ensure_empty(store)
         properties = {**default_properties(self._spark), **self._properties}
         wanted = NewTable(schema, self._partitions, properties, self._comment, self._clusters)
-        is_managed = access.is_managed if access.name is not None else self._makes_managed()
+        is_managed = self._makes_managed() if access.entry is None else access.entry.is_managed
         try:
             create_table(store, wanted, existing, lambda config: self._operation(config, is_managed, access.engine))
         except CommitConflict:
@@ -257,11 +261,6 @@ def _ensure_empty(store: Store) -> None:
             url=store.url,
             hint="choose another location, or remove the files",
         )
-
-
-def _is_path(spark: SparkSession, name: str) -> bool:
-    parts = parse_name(spark, name)
-    return len(parts) == 2 and parts[0].casefold() == PROVIDER
 
 
 def _names(cols: Sequence[str | list[str] | tuple[str, ...]], message: str) -> tuple[str, ...]:

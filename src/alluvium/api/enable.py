@@ -2,9 +2,9 @@
 
 PySpark's reader and writer classes are wrapped once, when the first session is enabled, and unwrapped when the
 last is disabled. The wrappers only remember what was said to a reader or writer; all calls go through to
-PySpark, except `load` and `save` of our formats in an enabled session, and `table` and `DROP TABLE` of tables of ours,
-for which Spark would ask for a class of the format. Spark Connect has classes of its own, which are wrapped likewise;
-its SQL is the server's, which gets our Python data source under the formats' names.
+PySpark, except `load` and `save` of our formats in an enabled session, and `table`, `tableExists` and `DROP TABLE` of
+tables of ours, for which Spark would ask for a class of the format. Spark Connect has classes of its own, which are
+wrapped likewise; its SQL is the server's, which gets our Python data source under the formats' names.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from py4j.protocol import Py4JError
+from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
 from alluvium.api.catalog_writer import insert_into, save_as_table
-from alluvium.api.delta_access import TableAccess, named_access
+from alluvium.api.delta_access import known_access
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
 from alluvium.api.table_writer import TableWriter
 from alluvium.api.writer import write
-from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.spark.catalog import drop_table
+from alluvium.errors import InvalidRequest
+from alluvium.spark.catalog import drop_table, dropped_name, quoted_name
+from alluvium.spark.resolve import named_rows
 from alluvium.spark.session import ensure_native, is_connect
 
 log = logging.getLogger("alluvium")
 
 FORMATS = ("delta", "paimon")
-_DROP_TABLE = re.compile(r"\s*drop\s+table\s+(?:if\s+exists\s+)?(?P<name>\S+?)\s*;?\s*", re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -46,12 +46,19 @@ class _Said:
     options: dict[str, object] = field(default_factory=dict)
 
 
+#: A setting of a classic session that is enabled. Copies of a session have its settings: the batches of a streaming
+#: query run in such a copy, of which Python knows nothing before `foreachBatch` is called.
+_MARK = "spark.alluvium.enabled"
+#: Sessions that were enabled, to know when the last is not any more.
 _ENABLED: list[SparkSession] = []
 _ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
 
 
 def enable(spark: SparkSession) -> None:
     """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
+
+    It holds for the session, however many objects of Python stand for it, and for the copies that streaming queries
+    make of it when they start: a batch of `foreachBatch` is written and read alike. `newSession()` is another session.
 
     Over Spark Connect this is `load` and `save`; SQL of the server (`CREATE TEMPORARY VIEW v USING delta
     OPTIONS (path '...')`) reads by Python workers, where Alluvium must be installed.
@@ -61,9 +68,11 @@ def enable(spark: SparkSession) -> None:
     """
     classes = _classes(spark)
     if not _is_enabled(spark):
-        _ENABLED.append(spark)
+        _ENABLED[:] = [*filter(_remains, _ENABLED), spark]
         if is_connect(spark):
             _register(spark)
+        else:
+            spark.conf.set(_MARK, "true")
     if (classes[0], "load") not in _ORIGINALS:
         _wrap_all(*classes)
 
@@ -91,7 +100,9 @@ def disable(spark: SparkSession) -> None:
 
     A Connect server keeps the data sources that SQL may name until the session ends.
     """
-    _ENABLED[:] = [s for s in _ENABLED if not _same(s, spark)]
+    if not is_connect(spark) and _remains(spark):
+        spark.conf.unset(_MARK)
+    _ENABLED[:] = [s for s in _ENABLED if s is not spark and _remains(s)]
     if not _ENABLED:
         for (owner, name), original in _ORIGINALS.items():
             setattr(owner, name, original)
@@ -99,14 +110,19 @@ def disable(spark: SparkSession) -> None:
 
 
 def _is_enabled(spark: SparkSession) -> bool:
-    return any(_same(s, spark) for s in _ENABLED)
+    if is_connect(spark):
+        return any(s is spark for s in _ENABLED)
+    return spark.conf.get(_MARK, None) == "true"
 
 
-def _same(one: SparkSession, other: SparkSession) -> bool:
-    # Python may hold several wrappers of one JVM session (foreachBatch makes them).
-    if one is other or is_connect(one) or is_connect(other):
-        return one is other
-    return bool(one._jsparkSession == other._jsparkSession)
+def _remains(spark: SparkSession) -> bool:
+    """Whether a session is enabled and still there: it may have been stopped, or its JVM has died."""
+    if not is_connect(spark) and spark.sparkContext._jsc is None:
+        return False
+    try:
+        return _is_enabled(spark)
+    except (Py4JError, ConnectionError):
+        return False
 
 
 def _said(owner: object) -> _Said:
@@ -131,6 +147,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(reader, "table", _table)
         _replace(SparkSession, "table", _table)
         _replace(SparkSession, "sql", _sql)
+        _replace(Catalog, "tableExists", _table_exists)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -172,33 +189,38 @@ def _sql(
     original: Callable[..., DataFrame], spark: SparkSession, sqlQuery: str, *args: object, **kwargs: object
 ) -> DataFrame:
     """`DROP TABLE` of a table of ours; then, as for all else, Spark's own answer: there is no such table any more."""
-    dropped = _DROP_TABLE.fullmatch(sqlQuery) if _is_enabled(spark) else None
-    # By its path a table has no entry to drop; and the name stays as it was quoted.
-    access = _named(spark, dropped["name"]) if dropped is not None else None
-    if dropped is not None and access is not None and access.name is not None:
-        drop_table(spark, dropped["name"])
-        sqlQuery = f"drop table if exists {dropped['name']}"
+    name = dropped_name(spark, sqlQuery) if _is_enabled(spark) else None
+    access = None if name is None else known_access(spark, name)
+    # By its path a table has no entry to drop.
+    if access is not None and access.entry is not None:
+        drop_table(spark, access.entry)
+        return original(spark, f"drop table if exists {quoted_name(access.entry.parts)}")
     return original(spark, sqlQuery, *args, **kwargs)
 
 
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
     """`table` of a session, or of a reader with its options."""
     spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
-    access = _named(spark, tableName) if _is_enabled(spark) else None
-    return original(self, tableName) if access is None else read(spark, access.url, **options)  # type: ignore[arg-type]
+    access = known_access(spark, tableName) if _is_enabled(spark) else None
+    if access is None:
+        return original(self, tableName)
+    rows = read(spark, access.url, **options)  # type: ignore[arg-type]
+    return rows if access.entry is None else named_rows(rows, access.entry.parts)
 
 
-def _named(spark: SparkSession, name: str) -> TableAccess | None:
-    """A table of ours; None where Spark is to answer, also to what is no name, or one of another catalog."""
-    try:
-        return named_access(spark, name)
-    except AlluviumError:
+def _table_exists(original: Callable[..., bool], self: Catalog, tableName: str, dbName: str | None = None) -> bool:
+    name = tableName if dbName is None else quoted_name((dbName, tableName))
+    spark = self._sparkSession
+    access = known_access(spark, name) if _is_enabled(spark) else None
+    return original(self, tableName, dbName) if access is None or access.entry is None else True
+
+
+def _format(owner: DataFrameReader | DataFrameWriter, name: str | None) -> str | None:
+    """The format, if it is one of ours and the session is enabled; the session's default where nobody says one."""
+    if not _is_enabled(_session(owner)):
         return None
-
-
-def _ours(owner: DataFrameReader | DataFrameWriter, name: str | None) -> bool:
-    source = name or _said(owner).format
-    return source is not None and source.casefold() in FORMATS and _is_enabled(_session(owner))
+    source = name or _said(owner).format or _session(owner).conf.get("spark.sql.sources.default")
+    return source if str(source).casefold() in FORMATS else None
 
 
 def _session(owner: DataFrameReader | DataFrameWriter) -> SparkSession:
@@ -224,7 +246,7 @@ def _load(
     schema: object = None,
     **options: object,
 ) -> object:
-    if not _ours(self, format):
+    if _format(self, format) is None:
         return original(self, path, format, schema, **options)
     said = _said(self)
     merged = {**said.options, **options}
@@ -244,7 +266,8 @@ def _save(
     partitionBy: str | list[str] | None = None,
     **options: object,
 ) -> object:
-    if not _ours(self, format):
+    source = _format(self, format)
+    if source is None:
         return original(self, path, format, mode, partitionBy, **options)
     said = _said(self)
     merged = {**said.options, **options}
@@ -252,7 +275,7 @@ def _save(
         _rows(self),
         _path(path, merged),
         mode=mode or said.mode,
-        format=str(format or said.format),
+        format=source,
         partition_by=said.partition_by if partitionBy is None else partitionBy,
         **merged,  # type: ignore[arg-type]
     )
@@ -268,20 +291,28 @@ def _save_as_table(
     partitionBy: str | list[str] | None = None,
     **options: object,
 ) -> object:
-    if not _ours(self, format):
+    said = _said(self)
+    if _format(self, format) is None and not _appends_to_ours(self, name, format, mode):
         return original(self, name, format, mode, partitionBy, **options)
     ensure_native(_session(self))
-    said = _said(self)
     partitions = said.partition_by if partitionBy is None else partitionBy
     names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
     save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
     return None
 
 
+def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mode: str | None) -> bool:
+    """Whether rows are appended to a table of ours by name: that needs no format."""
+    said, spark = _said(writer), _session(writer)
+    if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
+        return False
+    return _is_enabled(spark) and known_access(spark, name) is not None
+
+
 def _insert_into(
     original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
 ) -> object:
-    access = named_access(self._spark, tableName) if _is_enabled(self._spark) else None
+    access = known_access(self._spark, tableName) if _is_enabled(self._spark) else None
     if access is None:
         return original(self, tableName, overwrite)
     said = _said(self)

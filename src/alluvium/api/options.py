@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from alluvium.codecs.temporal_text import parse_zone
 from alluvium.delta.changes.bounds import Bound
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
+from alluvium.expr.literals import parse_timestamp
 
 #: Options of Spark's Parquet source that pass through to its reader or writer.
 PARQUET_WRITE = ("compression", "maxRecordsPerFile")
@@ -19,8 +21,13 @@ READ = ("versionAsOf", "timestampAsOf", "rowIds", "path", *READ_CHANGES)
 READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "partitionOverwriteMode", "mergeSchema", "overwriteSchema", "userMetadata", "txnAppId",
-         "txnVersion", "path", "dataChange", "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
+         "txnVersion", "path", "description", "comment", "dataChange", "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
 WRITE_LATER = ("clusterBy",)
+
+
+#: What delta-spark takes behind a path: a version, or a time to the millisecond.
+_AT_VERSION = re.compile(r"(.+)@[vV](\d+)/*", re.ASCII | re.DOTALL)
+_AT_TIME = re.compile(r"(.+)@(\d{14})(\d{3})/*", re.ASCII | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +116,20 @@ def parse_version(value: object, name: str = "version") -> int:
     return version
 
 
-def parse_timestamp_ms(value: object, name: str = "timestamp") -> int:
-    """Milliseconds since 1970 UTC of a `datetime` (naive: UTC), a `date`, or ISO text.
+def parse_timestamp_ms(value: object, name: str = "timestamp", zone: str = "UTC") -> int:
+    """Milliseconds since 1970 UTC of a `datetime` (naive: UTC), a `date` (midnight UTC), or text.
+
+    Args:
+        value: The time. Text is an ISO time, or what Spark casts to a timestamp.
+        name: What it is called, for errors.
+        zone: In which text without a zone of its own is read: the session's where there is one, as in delta-spark.
 
     Raises:
-        InvalidRequest: It is none of these.
+        InvalidRequest: It is none of these (`invalid-timestamp`).
     """
     if isinstance(value, str):
-        try:
-            value = dt.datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-        except ValueError:
-            raise InvalidRequest(
-                f"{name} {value!r} is not an ISO time",
-                code="invalid-timestamp",
-                hint="write it as 2024-01-31 or 2024-01-31T12:00:00Z",
-            ) from None
-    if isinstance(value, dt.datetime):
+        moment = _parse_moment(value, name, zone)
+    elif isinstance(value, dt.datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=dt.timezone.utc)
     elif isinstance(value, dt.date):
         moment = dt.datetime(value.year, value.month, value.day, tzinfo=dt.timezone.utc)
@@ -134,8 +139,30 @@ def parse_timestamp_ms(value: object, name: str = "timestamp") -> int:
     return since // dt.timedelta(milliseconds=1)
 
 
-def as_of(version: object, timestamp: object) -> tuple[int | None, int | None]:
+def _parse_moment(text: str, name: str, zone: str) -> dt.datetime:
+    own = parse_zone(zone)
+    try:
+        return parse_timestamp(text, own)
+    except InvalidRequest:
+        # Spark's cast knows neither 20240131T120000 nor weeks, which are ISO times all the same.
+        try:
+            moment = dt.datetime.fromisoformat(text.strip())
+        except ValueError:
+            raise InvalidRequest(
+                f"{name} {text!r} is not an ISO time",
+                code="invalid-timestamp",
+                hint="write it as 2024-01-31 or 2024-01-31T12:00:00Z",
+            ) from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=own)
+
+
+def as_of(version: object, timestamp: object, zone: str = "UTC") -> tuple[int | None, int | None]:
     """The one point in time that was asked for: a version, a time (ms since 1970 UTC), or neither.
+
+    Args:
+        version: A number or text of digits; None: not asked for.
+        timestamp: As `parse_timestamp_ms` takes it; None: not asked for.
+        zone: Of text without a zone.
 
     Raises:
         InvalidRequest: Both were given.
@@ -144,20 +171,51 @@ def as_of(version: object, timestamp: object) -> tuple[int | None, int | None]:
         raise InvalidRequest("give a version or a timestamp, not both", code="version-and-timestamp")
     return (
         None if version is None else parse_version(version),
-        None if timestamp is None else parse_timestamp_ms(timestamp),
+        None if timestamp is None else parse_timestamp_ms(timestamp, zone=zone),
     )
 
 
-def parse_bound(value: object, name: str) -> Bound:
+def has_point(path: str) -> bool:
+    """Whether a path ends as `path@v12` or `path@yyyyMMddHHmmssSSS` do."""
+    return (_AT_VERSION.fullmatch(path) or _AT_TIME.fullmatch(path)) is not None
+
+
+def point_in_path(path: str, zone: str) -> tuple[str, int | None, int | None]:
+    """The path and the point in time of `path@v12` or `path@yyyyMMddHHmmssSSS`.
+
+    Args:
+        path: Or URL, as it was given, for which `has_point` is true.
+        zone: In which the time is.
+
+    Returns:
+        The path before it; the version; the time, milliseconds since 1970 UTC.
+
+    Raises:
+        InvalidRequest: There is no such time (`invalid-timestamp`).
+    """
+    if match := _AT_VERSION.fullmatch(path):
+        return match[1], int(match[2]), None
+    match = _AT_TIME.fullmatch(path)
+    assert match is not None
+    try:
+        moment = dt.datetime.strptime(match[2], "%Y%m%d%H%M%S").replace(microsecond=int(match[3]) * 1000)
+    except ValueError:
+        raise InvalidRequest(
+            f"there is no time {match[2]}{match[3]}", code="invalid-timestamp", hint="path@yyyyMMddHHmmssSSS"
+        ) from None
+    return match[1], None, parse_timestamp_ms(str(moment), zone=zone)
+
+
+def parse_bound(value: object, name: str, zone: str = "UTC") -> Bound:
     """One end of a range of changes: a version, also as text of digits, or a time as in `parse_timestamp_ms`.
 
     Raises:
         InvalidRequest: It is neither.
     """
     if isinstance(value, str) and not value.strip().lstrip("+-").isdigit():
-        return Bound(timestamp_ms=parse_timestamp_ms(value, name))
+        return Bound(timestamp_ms=parse_timestamp_ms(value, name, zone))
     if isinstance(value, dt.date):
-        return Bound(timestamp_ms=parse_timestamp_ms(value, name))
+        return Bound(timestamp_ms=parse_timestamp_ms(value, name, zone))
     return Bound(version=parse_version(value, name))
 
 
@@ -176,8 +234,12 @@ def asks_for_changes(options: Options) -> bool:
     return asked
 
 
-def change_bounds(options: Options) -> tuple[Bound, Bound | None]:
+def change_bounds(options: Options, zone: str = "UTC") -> tuple[Bound, Bound | None]:
     """The range of changes that a reader is told; of a version and a time the version counts, as in delta-spark.
+
+    Args:
+        options: Of the reader.
+        zone: Of times without a zone.
 
     Raises:
         InvalidRequest: There is no start (`no-start-of-changes`).
@@ -187,7 +249,9 @@ def change_bounds(options: Options) -> tuple[Bound, Bound | None]:
         version, timestamp = options.get(f"{side}Version"), options.get(f"{side}Timestamp")
         if version is not None:
             return Bound(version=parse_version(version, f"{side}Version"))
-        return None if timestamp is None else Bound(timestamp_ms=parse_timestamp_ms(timestamp, f"{side}Timestamp"))
+        if timestamp is None:
+            return None
+        return Bound(timestamp_ms=parse_timestamp_ms(timestamp, f"{side}Timestamp", zone))
 
     start = bound("starting")
     if start is None:
@@ -206,9 +270,8 @@ def parse_session_timestamp(text: str, zone: str) -> dt.datetime:
         InvalidRequest: It is no time.
     """
     try:
-        moment = dt.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        return moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
-    except (ValueError, ZoneInfoNotFoundError):
+        return _parse_moment(text, "timestamp", zone)
+    except InvalidRequest:
         raise InvalidRequest(
             f"The provided timestamp ({text!r}) cannot be converted to a valid timestamp",
             code="invalid-timestamp",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -17,9 +17,11 @@ from alluvium.api.options import (
     as_of,
     asks_for_changes,
     change_bounds,
+    has_point,
     parse_bound,
     parse_flag,
     parse_options,
+    point_in_path,
 )
 from alluvium.api.paimon_frame import narrowed, read_changes, read_view
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
@@ -45,8 +47,11 @@ from alluvium.spark.scan.native import read_native
 from alluvium.spark.session import LaneChoice, choose_lane, time_zone
 from alluvium.spark.types import show_not_null
 from alluvium.storage.paths import is_near
+from alluvium.storage.store import Store
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
+#: Whether `path@v2` is version 2 of the table at `path`.
+_AT_IN_PATH = "spark.databricks.delta.timeTravel.resolveOnIdentifier.enabled"
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 #: `legacy` lets time travel choose the schema, which a change feed refuses: what is left of it is the latest.
 _SCHEMA_MODES: Mapping[str, SchemaMode] = {"endversion": "endVersion", "latest": "latest", "legacy": "latest"}
@@ -76,9 +81,10 @@ def read(
 
     Args:
         spark: A session, classic or of Spark Connect.
-        url: A local path or URL.
+        url: A local path or URL; `path@v2` and `path@yyyyMMddHHmmssSSS` name a point in time, as in delta-spark.
         version: This version instead of the newest.
-        timestamp: The newest version committed at or before this time (naive: UTC), or ISO text.
+        timestamp: The newest version committed at or before this time: a `datetime` (naive: UTC), or text, which is in
+            the session's time zone unless it names its own, as in delta-spark.
         storage_options: Credentials for reading the log; the data files are read by Spark's file systems.
         where: Only rows for which this is true.
         columns: Only these.
@@ -102,16 +108,16 @@ def read(
     table_options = _dynamic(options.pop("options", table_options))
     parsed = parse_options(options, READ, READ_LATER)
     of_changes = asks_for_changes(parsed)
-    at_version, at_ms = _point(parsed, version, timestamp, of_changes)
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
+    at_version, at_ms = _point(parsed, version, timestamp, zone)
     open_any = session_opener(spark, storage_options)
     limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)  # only a JVM reads large logs
-    store = open_any(url)
+    store, at_version, at_ms = _travelled(spark, url, open_any, at_version, at_ms, zone)
+    if of_changes:
+        _ensure_changes(store, url, at_version, at_ms)
     if is_paimon(store):
-        if of_changes:
-            raise _delta_changes(url)
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
         found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
         request, choice = _paimon_request(spark, found, lane, choice, storage_options)
@@ -125,16 +131,43 @@ def read(
     return _read_delta(spark, snapshot, is_pinned, parsed, choice, storage_options, where, columns)
 
 
-def _point(parsed: Options, version: object, timestamp: object, of_changes: bool) -> tuple[int | None, int | None]:
-    """The one point in time that arguments and options name; none of a change feed."""
+def _point(parsed: Options, version: object, timestamp: object, zone: str) -> tuple[int | None, int | None]:
+    """The one point in time that arguments and options name."""
     point = as_of(
         version if version is not None else parsed.get("versionAsOf"),
         timestamp if timestamp is not None else parsed.get("timestampAsOf"),
+        zone,
     )
     _ensure_no_properties(parsed)
-    if of_changes and point != (None, None):
-        raise _as_of_changes()
     return point
+
+
+def _travelled(
+    spark: SparkSession,
+    url: str,
+    open_any: Callable[[str], Store],
+    at_version: int | None,
+    at_ms: int | None,
+    zone: str,
+) -> tuple[Store, int | None, int | None]:
+    """The table's store, and the point in time that is asked for, be it by `path@v2`.
+
+    A table whose own path ends like that is read as it is.
+
+    Raises:
+        InvalidRequest: The path names a point in time, and so does something else.
+    """
+    store = open_any(url)
+    if not has_point(str(url)) or str(spark.conf.get(_AT_IN_PATH, "true")).casefold() != "true":
+        return store, at_version, at_ms
+    if is_paimon(store) or store.list_from("_delta_log"):
+        return store, at_version, at_ms
+    path, path_version, path_ms = point_in_path(str(url), zone)
+    if (at_version, at_ms) != (None, None):
+        raise InvalidRequest(
+            f"{url!r} names a point in time, and so do the options", code="version-and-timestamp", url=path
+        )
+    return open_any(path), path_version, path_ms
 
 
 def _read_delta(
@@ -148,7 +181,7 @@ def _read_delta(
     columns: Sequence[str] | None,
 ) -> DataFrame:
     if asks_for_changes(parsed):
-        return narrowed(_changes(spark, snapshot, *change_bounds(parsed), choice), where, columns)
+        return narrowed(_changes(spark, snapshot, *change_bounds(parsed, snapshot.time_zone), choice), where, columns)
     zone = snapshot.time_zone
     schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
     predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
@@ -201,21 +234,21 @@ def _paimon_request(
     return WorkerRequest(source, source.snapshot.time_zone, dict(storage_options or {}), choice.why), choice
 
 
-def _delta_changes(url: str) -> InvalidRequest:
-    return InvalidRequest(
-        "readChangeFeed is Delta's, and there is a Paimon table",
-        code="unknown-option",
-        url=url,
-        hint="alluvium.changes(spark, url, start, end)",
-    )
-
-
-def _as_of_changes() -> InvalidRequest:
-    return InvalidRequest(
-        "a change feed is read from a range, not as of a version",
-        code="changes-as-of",
-        hint="give startingVersion and endingVersion",
-    )
+def _ensure_changes(store: Store, url: str, at_version: int | None, at_ms: int | None) -> None:
+    """Refuses a change feed as of a point in time, and of a Paimon table."""
+    if (at_version, at_ms) != (None, None):
+        raise InvalidRequest(
+            "a change feed is read from a range, not as of a version",
+            code="changes-as-of",
+            hint="give startingVersion and endingVersion",
+        )
+    if is_paimon(store):
+        raise InvalidRequest(
+            "readChangeFeed is Delta's, and there is a Paimon table",
+            code="unknown-option",
+            url=url,
+            hint="alluvium.changes(spark, url, start, end)",
+        )
 
 
 def _dynamic(options: object) -> Mapping[str, object] | None:
@@ -266,7 +299,8 @@ def changes(
     Args:
         spark: A session, classic or of Spark Connect.
         url: A local path or URL.
-        start: The first version, or the first one committed at or after a time (naive: UTC).
+        start: The first version, or the first one committed at or after a time: a `datetime` (naive: UTC), or text in
+            the session's time zone.
         end: The last version (cut at the latest), or the last one committed at or before a time; None: the latest.
         storage_options: Credentials for reading the log; the data files are read by Spark's file systems.
         mode: Of Paimon: `"auto"`, `"delta"`, `"changelog"` or `"diff"`, see `PaimonView.changes`; `start` and `end`
@@ -296,7 +330,7 @@ def changes(
         request, choice = _paimon_request(spark, PaimonSource(state), None, choice, storage_options)
         return read_changes(spark, request, choice, _read_source, start, end, mode)
     ensure_no_paimon(store, None, branch, options, None if mode == "auto" else mode)
-    bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
+    bounds = parse_bound(start, "start", zone), None if end is None else parse_bound(end, "end", zone)
     return _changes(spark, open_snapshot(store, None, None, zone, open_any), *bounds, choice)
 
 

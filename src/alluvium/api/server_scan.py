@@ -45,7 +45,7 @@ def open_scan(options: Mapping[str, str]) -> OpenedScan:
     zone = given.get("timezone") or "UTC"
     if "path" not in given:
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("s3://bucket/table")')
-    version, timestamp_ms = as_of(given.get("versionasof"), given.get("timestampasof"))
+    version, timestamp_ms = as_of(given.get("versionasof"), given.get("timestampasof"), zone)
     store = open_table_store(given, given["path"])
     open_any = partial(open_table_store, given)
     source: DeltaSource | PaimonSource

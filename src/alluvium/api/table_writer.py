@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.api.catalog_writer import create_at, create_named, existing_access
-from alluvium.api.delta_access import PROVIDER, named_access
+from alluvium.api.delta_access import PROVIDER, known_access, table_access
 from alluvium.api.options import WRITE, WRITE_LATER, parse_options
 from alluvium.api.writer import write_parsed
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.columns import Assignment
 from alluvium.spark.conditions import condition_text
 
@@ -62,8 +63,9 @@ class TableWriter:
         """A new table."""
         if not self._is_ours(creates=True):
             return self._theirs.create()  # type: ignore[no-any-return]
-        access = named_access(self._df.sparkSession, self._name)
-        parsed = parse_options({**self._properties, **self._options}, WRITE, WRITE_LATER)
+        access = table_access(self._df.sparkSession, self._name)
+        parsed = parse_options(self._options, WRITE, WRITE_LATER)
+        parsed = replace(parsed, properties={**parsed.properties, **self._properties})
         if access is None:
             create_named(self._df, self._name, self._partition_names(), parsed)
         else:
@@ -80,9 +82,8 @@ class TableWriter:
         """A new table, in the place of one if it exists."""
         if not self._is_ours(creates=True):
             return self._theirs.createOrReplace()  # type: ignore[no-any-return]
-        try:
-            existing_access(self._df, self._name)
-        except NotFound:
+        known = table_access(self._df.sparkSession, self._name)
+        if known is None or known.newest() is None:
             return self.create()
         raise self._later("createOrReplace")
 
@@ -94,10 +95,11 @@ class TableWriter:
         return None
 
     def overwrite(self, condition: Column) -> None:
-        """Rows in the place of those for which a condition is true."""
+        """Rows in the place of those for which a condition over the table's columns is true."""
         if not self._is_ours():
             return self._theirs.overwrite(condition)  # type: ignore[no-any-return]
-        text = condition_text(self._df, condition)
+        schema = existing_access(self._df, self._name).snapshot().config.schema
+        text = condition_text(self._df.sparkSession, schema, condition)
         self._write("Overwrite", {} if text is None else {"replaceWhere": text})
         return None
 
@@ -118,7 +120,7 @@ class TableWriter:
     def _is_ours(self, creates: bool = False) -> bool:
         if creates and self._provider is not None:
             return self._provider.casefold() == PROVIDER
-        return named_access(self._df.sparkSession, self._name) is not None
+        return known_access(self._df.sparkSession, self._name) is not None
 
     def _partition_names(self) -> tuple[str, ...]:
         names = []

@@ -195,3 +195,9 @@ def write_operation(spark: SparkSession, save_mode: str, names: Sequence[str], p
     idle = save_mode == "Append" and parsed.get("replaceWhere") is not None
     metrics = {"numCopiedRows": "0", "numAddedChangeFiles": "0"} if idle else {}
     return Operation("WRITE", parameters, metrics, engine_of(spark), parsed.get("userMetadata"))
+
+
+def parse_description(parsed: Options) -> dict[str, str]:
+    """What a table to create says of itself: the option `description`, or `comment`, as the property of that name."""
+    text = parsed.get("description") or parsed.get("comment")
+    return {} if text is None else {"comment": text}

@@ -16,6 +16,7 @@ from alluvium.api.write_options import (
     engine_options,
     ensure_whole,
     parse_data_change,
+    parse_description,
     parse_rebalance,
     parse_replace,
     parse_txn,
@@ -73,8 +74,8 @@ def write(
         retry: How often a commit that lost a race is tried again, where the rules allow it.
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
         **options: `replaceWhere`, `partitionOverwriteMode`, `mergeSchema`, `overwriteSchema`, `userMetadata`,
-            `txnAppId` and `txnVersion`, `dataChange`, `optimizeWrite`, `compression`, `maxRecordsPerFile`; `delta.*`
-            properties of a table to create; options of Hadoop.
+            `txnAppId` and `txnVersion`, `dataChange`, `optimizeWrite`, `compression`, `maxRecordsPerFile`;
+            `description` and `delta.*` properties of a table to create; options of Hadoop.
             For Paimon tables besides options by Paimon's names (`bucket`, `file.compression`, ...), which a
             table to create keeps, and `branch`.
 
@@ -198,7 +199,7 @@ def _target(
     except NotFound as error:
         if error.code != "not-a-table":
             raise
-        properties = {**default_properties(df.sparkSession), **parsed.properties}
+        properties = {**default_properties(df.sparkSession), **parsed.properties, **parse_description(parsed)}
         return DeltaTarget(store, new_config(_schema_of(df), names, properties), None, retry)
     config = snapshot.config
     _warn_of_properties(parsed, config)

@@ -39,6 +39,7 @@ from alluvium.cli.render import (
     values_text,
 )
 from alluvium.codecs.variant_text import show_variants
+from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
 
 _HISTORY = (
@@ -173,6 +174,8 @@ def files(
 
     With --where, files are left out that cannot hold a row for which it is true.
     """
+    if limit is not None and limit < 0:
+        raise InvalidRequest(f"limit must not be negative: {limit}", code="invalid-limit")
     t = open_table(url, version, timestamp, storage_option)
     kept = t.files(where)
     shown = kept if limit is None else kept.slice(0, limit)

@@ -39,7 +39,14 @@ from alluvium.plan.changes import (
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.storage.locating import locating
@@ -53,7 +60,7 @@ def delete_rows(
     snapshot: Snapshot,
     condition: Column | str | None,
     engine: str,
-    alias: str | None = None,
+    name: Qualifier = (TABLE,),
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
     txn: Txn | None = None,
@@ -65,7 +72,7 @@ def delete_rows(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Another writer touched what was read, and the verb could not be repeated.
     """
-    attempt = partial(_attempt, spark, condition, engine, alias or TABLE, dry_run, time.monotonic(), txn)
+    attempt = partial(_attempt, spark, condition, engine, name, dry_run, time.monotonic(), txn)
     return until_committed(spark, snapshot, retry, attempt, txn=txn)
 
 
@@ -73,7 +80,7 @@ def _attempt(
     spark: SparkSession,
     condition: Column | str | None,
     engine: str,
-    name: str,
+    name: Qualifier,
     dry_run: bool,
     started: float,
     txn: Txn | None,
@@ -84,10 +91,10 @@ def _attempt(
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
         found = None if condition is None else _resolved(rows, condition)
         where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
-        shown = ["true"] if found is None else [shown_text(rows, found, name)]
+        shown = ["true"] if found is None else [shown_text(rows, found, name[-1])]
         operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         verb = Verb(operation, _metrics, started, txn=txn)
         whole = whole_files(snapshot, where)
@@ -137,21 +144,21 @@ def _remove_whole(
 def _first_pass(
     spark: SparkSession,
     condition: Column | str | None,
-    alias: str,
+    name: Qualifier,
     skips: bool,
     candidates: Candidates,
     purpose: Purpose,
 ) -> FirstPass:
     # There are no new rows, whatever the purpose.
-    rows = partial(_rows, spark, condition, alias)
+    rows = partial(_rows, spark, condition, name)
     return FirstPass(rows(candidates, reads_whole=not skips), partial(rows, reads_whole=False))
 
 
 def _rows(
-    spark: SparkSession, condition: Column | str | None, alias: str, candidates: Candidates, *, reads_whole: bool
+    spark: SparkSession, condition: Column | str | None, name: Qualifier, candidates: Candidates, *, reads_whole: bool
 ) -> DataFrame:
     """The candidates' rows, and whether they go."""
-    rows = read_native(spark, candidates, is_even=True, reads_whole=reads_whole).alias(alias)
+    rows = named_rows(read_native(spark, candidates, is_even=True, reads_whole=reads_whole), name)
     goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))

@@ -15,7 +15,7 @@ from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
-from alluvium.commands.merge_rows import MergeRows
+from alluvium.commands.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import Counts, Join, RowChanges, Verb, mode_of
@@ -31,7 +31,14 @@ from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, Ro
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.spark.types import from_spark
@@ -46,20 +53,15 @@ class MergeRequest:
         source: The rows that come.
         condition: Which of them meet which rows of the table.
         clauses: In order.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
         evolves: Whether the table takes over new columns of the source.
     """
 
     source: DataFrame
     condition: Column | str
     clauses: tuple[Clause, ...] = ()
-    alias: str | None = None
+    name: Qualifier = (TABLE,)
     evolves: bool = False
-
-    @property
-    def name(self) -> str:
-        """By which expressions are resolved."""
-        return self.alias or TABLE
 
     def of(self, when: When) -> tuple[Clause, ...]:
         """The clauses about some rows, in order."""
@@ -179,7 +181,7 @@ class _Merge:
     def plan(self, snapshot: Snapshot) -> _Planned:
         """Resolves everything, counts the source, chooses files."""
         request = self.request
-        table = read_native(self.spark, DeltaSource(snapshot)).alias(request.name)
+        table = named_rows(read_native(self.spark, DeltaSource(snapshot)), request.name)
         joined = table.join(request.source)
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
         self.rows.ensure_resolvable(table)
@@ -240,7 +242,7 @@ class _Merge:
             ).decode()
 
         return {
-            "predicate": msgspec.json.encode([shown_text(table, condition, TABLE)]).decode(),
+            "predicate": msgspec.json.encode([shown_text(table, condition, hidden_name(self.request.name))]).decode(),
             "matchedPredicates": listed(When.MATCHED),
             "notMatchedPredicates": listed(When.NOT_MATCHED),
             "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),

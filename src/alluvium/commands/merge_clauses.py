@@ -13,7 +13,9 @@ from pyspark.sql import Column
 
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Struct
+from alluvium.spark.assign import without_table
 from alluvium.spark.failures import Unresolvable
+from alluvium.spark.resolve import Qualifier
 
 
 class When(enum.Enum):
@@ -55,30 +57,30 @@ class Clause:
         return f"WHEN {self.when.value.upper()} THEN {self.action.value.upper()}{star}"
 
 
-def taken_columns(clauses: Sequence[Clause], source: Struct, alias: str) -> Struct:
+def taken_columns(clauses: Sequence[Clause], source: Struct, table: Qualifier) -> Struct:
     """The source's columns that a merge may bring into the table: all that a star takes, others as far as they are set.
 
     Args:
         clauses: In order.
         source: Columns of the source.
-        alias: Of the table, which may stand before a column that is set.
+        table: Its name, which may stand before a column that is set.
     """
-    paths = _taken_paths(clauses, alias)
+    paths = _taken_paths(clauses, table)
     return source if paths is None else _taken(source, (), paths)
 
 
-def taken_names(clauses: Sequence[Clause], alias: str) -> frozenset[str] | None:
+def taken_names(clauses: Sequence[Clause], table: Qualifier) -> frozenset[str] | None:
     """The names of these columns, in small letters, as far as the clauses tell; None: all that the source has."""
-    paths = _taken_paths(clauses, alias)
+    paths = _taken_paths(clauses, table)
     return None if paths is None else frozenset(path[0] for path in paths)
 
 
-def _taken_paths(clauses: Sequence[Clause], alias: str) -> list[tuple[str, ...]] | None:
+def _taken_paths(clauses: Sequence[Clause], table: Qualifier) -> list[tuple[str, ...]] | None:
     about = [c for c in clauses if c.action is not Action.DELETE and c.when is not When.NOT_MATCHED_BY_SOURCE]
     if any(c.values is None for c in about):
         return None
     paths = [tuple(part.casefold() for part in parse_column_path(name)) for c in about for name in c.values or ()]
-    return paths + [path[1:] for path in paths if len(path) > 1 and path[0] == alias.casefold()]
+    return [*paths, *(without_table(path, table) for path in paths)]
 
 
 def _taken(source: Struct, path: tuple[str, ...], assigned: Sequence[tuple[str, ...]]) -> Struct:

@@ -27,7 +27,7 @@ from alluvium.spark.derive import with_numbers
 from alluvium.spark.fit import NewValue, fit
 from alluvium.spark.kept import keep_rows
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
-from alluvium.spark.resolve import attributes, resolve_condition, shown_text
+from alluvium.spark.resolve import Qualifier, attributes, named_rows, resolve_condition, shown_text
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.storing import StorePolicy
@@ -65,7 +65,7 @@ class MergeRows:
         source: The rows that come.
         condition: Which of them meet which rows of the table.
         clauses: In order.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
         broadcasts: Whether the source is sent to the table's rows.
         skips: Whether Spark's reader may leave out parts of the table's files by the condition.
@@ -76,14 +76,14 @@ class MergeRows:
     source: MergeSource
     condition: Column | str
     clauses: tuple[Clause, ...]
-    alias: str
+    name: Qualifier
     evolves: bool = False
     broadcasts: bool = False
     skips: bool = True
 
     @property
     def _values(self) -> MergeValues:
-        return MergeValues(self.target, self.source.rows, self.alias, self.evolves)
+        return MergeValues(self.target, self.source.rows, self.name, self.evolves)
 
     def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
         """Joins the candidates' rows to the source's: rows that change or have a match, and those to insert."""
@@ -115,7 +115,7 @@ class MergeRows:
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
     def _scope(self, candidates: Candidates, *, reads_whole: bool, has_values: bool) -> _Scope:
-        table = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.alias)
+        table = named_rows(read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole), self.name)
         both = table.join(self.source.rows)
         values = (
             [self._values.of(clause, self._visible(clause, table, both)) for clause in self.clauses]
@@ -235,7 +235,7 @@ class MergeRows:
             return None
         rows = self._visible(clause, table, table.join(self.source.rows))
         found = resolve_condition(rows, clause.condition, f"the condition of {clause.shown}")
-        return shown_text(table, found, TABLE)
+        return shown_text(table, found, hidden_name(self.name))
 
     def examples(self, candidates: Candidates) -> str:
         """Some rows of the table that have several matches, for an error."""
@@ -285,6 +285,11 @@ class MergeRows:
             if numbers:
                 anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
         return anew
+
+
+def hidden_name(name: Qualifier) -> str:
+    """What a history leaves out before columns: all but an alias that was given."""
+    return name[-1] if len(name) > 1 else TABLE
 
 
 def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignments]], keeps: bool) -> Column:

@@ -17,7 +17,7 @@ from alluvium.spark.assign import Assignments, Path, assigned_columns, assignmen
 from alluvium.spark.conversion import value_type
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import NewValue, fit
-from alluvium.spark.resolve import outputs
+from alluvium.spark.resolve import Qualifier, outputs
 from alluvium.spark.scan.names import sql_type
 from alluvium.spark.storing import StorePolicy, policy_of
 
@@ -29,13 +29,13 @@ class MergeValues:
     Attributes:
         target: The table as it will be.
         source: The rows that come.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
         evolves: Whether the source may lack columns that a star means.
     """
 
     target: DeltaTarget
     source: DataFrame
-    alias: str
+    name: Qualifier
     evolves: bool
 
     def given(self, clause: Clause) -> frozenset[str]:
@@ -43,12 +43,12 @@ class MergeValues:
         if clause.values is None:
             known = {name.casefold() for name in self.source.columns}
             return frozenset(name for name in self.target.schema.names if name.casefold() in known)
-        return assigned_columns(self._named(clause), self.target.schema, (self.alias,))
+        return assigned_columns(self._named(clause), self.target.schema, self.name)
 
     def _named(self, clause: Clause) -> Mapping[str, Column | str]:
         """The values that a clause names, without those that the table makes by itself."""
         is_insert = clause.action is Action.INSERT
-        return without_made(clause.values or {}, self.target, (self.alias,), is_insert=is_insert)
+        return without_made(clause.values or {}, self.target, self.name, is_insert=is_insert)
 
     def of(self, clause: Clause, visible: DataFrame) -> Assignments:
         """New values by column; for an insert of every column, except those that the table generates.
@@ -67,9 +67,15 @@ class MergeValues:
             found = Assignments(self._starred(clause))
         else:
             defaults = default_values(self.target)
-            alias = (self.alias,)
             found = assignments(
-                self._named(clause), schema, visible, alias, clause.shown, self._policy, defaults, fills=self.evolves
+                self._named(clause),
+                schema,
+                visible,
+                self.name,
+                clause.shown,
+                self._policy,
+                defaults,
+                fills=self.evolves,
             )
         return found if clause.action is Action.UPDATE else self._inserted(found)
 

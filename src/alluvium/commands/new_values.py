@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
@@ -14,6 +14,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
 from alluvium.spark.assign import assigned_columns, is_default
+from alluvium.spark.resolve import Qualifier
 from alluvium.spark.scan.names import quote, sql_type
 
 
@@ -37,7 +38,7 @@ def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert
 
 
 def without_made(
-    values: Mapping[str, Column | str], target: DeltaTarget, aliases: Sequence[str], *, is_insert: bool
+    values: Mapping[str, Column | str], target: DeltaTarget, table: Qualifier, *, is_insert: bool
 ) -> dict[str, Column | str]:
     """A SET list without the columns that it sets to `default`, and that the table computes or numbers where they are
     not given. In rows that are there no number is made.
@@ -50,7 +51,7 @@ def without_made(
     return {
         name: value
         for name, value in values.items()
-        if not (is_default(value, schema) and assigned_columns((name,), target.schema, aliases) <= made)
+        if not (is_default(value, schema) and assigned_columns((name,), target.schema, table) <= made)
     }
 
 

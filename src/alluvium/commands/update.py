@@ -37,7 +37,14 @@ from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation,
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assigned_columns, assignments
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import Resolved, condition_tree, resolve_condition, shown_text
+from alluvium.spark.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
@@ -53,17 +60,12 @@ class UpdateRequest:
     Attributes:
         condition: Which rows; None: all.
         values: Column, or dotted field, to its value.
-        alias: Of the table in expressions.
+        name: Of the table in expressions.
     """
 
     condition: Column | str | None
     values: Mapping[str, Column | str]
-    alias: str | None = None
-
-    @property
-    def name(self) -> str:
-        """By which expressions are resolved."""
-        return self.alias or TABLE
+    name: Qualifier = (TABLE,)
 
     def resolved(self, rows: DataFrame) -> Resolved | None:
         """The condition, over rows of the table under its name."""
@@ -71,11 +73,10 @@ class UpdateRequest:
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        defaults, alias = default_values(target), (self.name,)
         # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
-        policy = StorePolicy.ANSI
-        values = without_made(self.values, target, alias, is_insert=False)
-        return assignments(values, target.schema, rows, alias, "UPDATE", policy, defaults, by_name=False)
+        policy, defaults = StorePolicy.ANSI, default_values(target)
+        values = without_made(self.values, target, self.name, is_insert=False)
+        return assignments(values, target.schema, rows, self.name, "UPDATE", policy, defaults, by_name=False)
 
 
 def update_rows(
@@ -114,11 +115,11 @@ def _attempt(
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = read_native(spark, DeltaSource(snapshot)).alias(name)
+        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
         found = request.resolved(rows)
-        ensure_no_identities(target, assigned_columns(request.values, target.schema, (name,)))
+        ensure_no_identities(target, assigned_columns(request.values, target.schema, name))
         where = None if found is None else condition_tree(rows, found, schema, name)
-        shown = [] if found is None else [shown_text(rows, found, name)]
+        shown = [] if found is None else [shown_text(rows, found, name[-1])]
         operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
         candidates = choose_candidates(snapshot, where)
         # Where every row changes there is nothing to keep behind masks.
@@ -153,7 +154,8 @@ class _Update:
     def _rows(self, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
         """The candidates' rows with their new values, and the others."""
         schema = self.target.schema
-        frame = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole).alias(self.request.name)
+        read = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole)
+        frame = named_rows(read, self.request.name)
         found = self.request.resolved(frame)
         # Null counts as false, so that one question decides about all columns.
         hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))

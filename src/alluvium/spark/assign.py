@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -14,7 +14,7 @@ from alluvium.schema.types import DataType, Struct
 from alluvium.spark.conversion import value_type
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import NewValue, fit
-from alluvium.spark.resolve import resolve
+from alluvium.spark.resolve import Qualifier, resolve
 from alluvium.spark.scan.names import sql_type
 from alluvium.spark.storing import StorePolicy
 from alluvium.spark.text_lengths import within_length
@@ -52,7 +52,7 @@ def assignments(
     given: Mapping[str, Column | str],
     schema: Struct,
     rows: DataFrame,
-    aliases: Sequence[str],
+    name: Qualifier,
     what: str,
     policy: StorePolicy,
     defaults: Mapping[str, str] | None = None,
@@ -65,7 +65,7 @@ def assignments(
         given: Column, or dotted field, to its value.
         schema: The table's columns.
         rows: Whose columns values may name.
-        aliases: Names of the table, which may stand before a column.
+        name: Of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
         policy: What becomes of values that do not fit their column.
         defaults: What the word `default` stands for, by column, as SQL; null for others.
@@ -78,8 +78,8 @@ def assignments(
             `"schema-mismatch"`.
     """
     found: dict[Path, NewValue] = {}
-    for name, value in given.items():
-        path, wanted = _find(name, schema, aliases)
+    for column_name, value in given.items():
+        path, wanted = _find(column_name, schema, name)
         clash = next((p for p in found if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
             raise Unresolvable(
@@ -87,7 +87,7 @@ def assignments(
                 code="assigned-twice",
                 column=".".join(path),
             )
-        shown = f"the value of {name!r} in {what}"
+        shown = f"the value of {column_name!r} in {what}"
         if is_default(value, schema):
             value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
         resolved = resolve(rows, value, shown, subqueries=not by_name)
@@ -107,20 +107,29 @@ def _within_length(value: Column, path: Path, schema: Struct) -> Column:
     return value if column is None else within_length(value, column)
 
 
-def assigned_columns(names: Iterable[str], schema: Struct, aliases: Sequence[str]) -> frozenset[str]:
+def assigned_columns(names: Iterable[str], schema: Struct, table: Qualifier) -> frozenset[str]:
     """The columns that a SET list sets, wholly or in part.
 
     Raises:
         InvalidRequest: `"unknown-column"`.
     """
-    return frozenset(_find(name, schema, aliases)[0][0] for name in names)
+    return frozenset(_find(name, schema, table)[0][0] for name in names)
 
 
-def _find(name: str, schema: Struct, aliases: Sequence[str]) -> tuple[Path, DataType]:
+def without_table(path: Path, table: Qualifier) -> Path:
+    """The path of a column behind as much of its table's name as stands before it."""
+    folded = tuple(part.casefold() for part in path)
+    for start in range(len(table)):
+        given = tuple(part.casefold() for part in table[start:])
+        if len(path) > len(given) and folded[: len(given)] == given:
+            return path[len(given) :]
+    return path
+
+
+def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
     path = parse_column_path(name)
-    own = {f.name.casefold() for f in schema.fields}
-    if len(path) > 1 and path[0].casefold() not in own and path[0].casefold() in {a.casefold() for a in aliases}:
-        path = path[1:]
+    if path[0].casefold() not in {f.name.casefold() for f in schema.fields}:
+        path = without_table(path, table)
     here: DataType = schema
     exact: list[str] = []
     for part in path:

@@ -12,10 +12,10 @@ from pyspark.sql import types as s
 from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, in_zone
-from alluvium.schema.types import DataType, Struct
+from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.readings import reading_zone
-from alluvium.spark.resolve import condition_tree, resolve_condition
-from alluvium.spark.scan.names import nullable_schema, quote
+from alluvium.spark.resolve import condition_tree, named_rows, resolve_condition
+from alluvium.spark.scan.names import nullable_schema, plain, quote
 from alluvium.spark.session import ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark, to_spark
 
@@ -122,28 +122,36 @@ def text_condition(
         zone = reading_zone(spark)
         return Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
     frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
-    frame = frame.alias(_TABLE)
+    frame = named_rows(frame, (_TABLE,))
     try:
         found = resolve_condition(frame, sql, what)
     except InvalidRequest:
         # Where we see what is wrong with it, we say it better.
         parse_predicate(sql, schema, time_zone(spark))
         raise
-    return condition_tree(frame, found, schema, _TABLE)
+    return condition_tree(frame, found, schema, (_TABLE,))
 
 
-def condition_text(df: DataFrame, condition: Column) -> str | None:
-    """A condition over the columns of the data as SQL text; None: it is true for every row.
+def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> str | None:
+    """A condition over a table's columns as SQL text; None: it is true for every row.
+
+    Args:
+        spark: The session.
+        schema: The table's columns.
+        condition: It names them as they are; columns of other rows, which go by numbers, it cannot name.
 
     Raises:
-        InvalidRequest: `"invalid-condition"`: it does not resolve.
+        InvalidRequest: `"invalid-condition"`: it does not resolve, or is not boolean.
     """
-    ensure_native(df.sparkSession)
+    ensure_native(spark)
+    bare = Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))
     try:
-        plan = df.where(condition)._jdf.queryExecution().analyzed()
+        plan = spark.createDataFrame([], to_spark(bare)).where(condition)._jdf.queryExecution().analyzed()
     except AnalysisException as error:
         raise InvalidRequest(
-            f"the condition does not fit the data: {_first_line(error)}", code="invalid-condition"
+            f"the condition does not fit the table: {_first_line(error)}",
+            code="invalid-condition",
+            hint="name the table's columns: sf.col('id') == 1",
         ) from None
     text = str(plan.condition().sql())
     return None if text.casefold() == "true" else text

@@ -56,6 +56,9 @@ class Java:
     cast: JavaObject
     type_of_text: JavaObject
     subquery_expression: JavaObject
+    subquery_alias: JavaObject
+    alias_identifier: JavaObject
+    unresolved_attribute: JavaObject
     compute_current_time: JavaObject
     folding_rules: tuple[JavaObject, ...]
 
@@ -129,6 +132,9 @@ def _look_up(gateway: JavaGateway) -> Java:
         cast=catalyst.expressions.Cast,
         type_of_text=sql.types.DataType.fromDDL,
         subquery_expression=catalyst.expressions.SubqueryExpression,
+        subquery_alias=catalyst.plans.logical.SubqueryAlias,
+        alias_identifier=catalyst.AliasIdentifier,
+        unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,
         folding_rules=(
             catalyst.optimizer.NullPropagation,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
@@ -25,6 +26,20 @@ from alluvium.spark.scan.names import to_logical
 from alluvium.spark.statement import settled
 from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
+
+#: How rows are called in expressions: by an alias, or by a table's name with catalog and database.
+Qualifier: TypeAlias = tuple[str, ...]
+
+
+def named_rows(rows: DataFrame, name: Qualifier) -> DataFrame:
+    """The same rows, whose columns may be called `t.id`, and `db.t.id` where the name has more parts."""
+    spark, java = rows.sparkSession, java_of(rows.sparkSession)
+    alias = java.alias_identifier(name[-1], java.seq(list(name[:-1])))
+    plan = java.subquery_alias(alias, rows._jdf.queryExecution().analyzed())
+    named = DataFrame(java.dataset.ofRows(spark._jsparkSession, plan), spark)
+    # As `show_not_null` has left it.
+    named.__dict__.update({key: value for key, value in rows.__dict__.items() if key == "schema"})
+    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +105,7 @@ def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> R
         InvalidRequest: `"invalid-expression"`: as of `resolve`, or it is not boolean, or not deterministic.
     """
     found = resolve(rows, expression, what)
-    if not isinstance(found.type, (s.BooleanType, s.NullType)):
+    if not isinstance(found.type, s.BooleanType):
         raise _invalid(what, f"it is {found.type.simpleString()}, not boolean")
     if not found.is_deterministic:
         raise _invalid(what, "it is not deterministic, so that it may say something else each time")
@@ -150,23 +165,25 @@ def type_of(found: Resolved, what: str) -> DataType:
     return from_spark(found.type, what)
 
 
-def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, alias: str) -> Expression:
+def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, name: Qualifier) -> Expression:
     """What a condition says of a table's columns, as far as it is understood; other columns are unknown.
 
     Args:
         rows: For the session.
-        condition: Resolved over rows that have the table's columns under an alias.
+        condition: Resolved over rows that have the table's columns under a name.
         schema: The table's columns.
-        alias: Under which they go.
+        name: Under which they go.
     """
-    wrapped = Struct((Field(alias, schema),))
+    wrapped = schema
+    for part in reversed(name):
+        wrapped = Struct((Field(part, wrapped),))
     plan = _folded(rows, condition.plan)
     folded = settled(plan.expressions().head().child(), plan)
     parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped)
     chars = char_paths(schema)
     pads = not chars or pads_when_reading(rows.sparkSession)
     paths = {
-        (alias, *path): tree.Column(path, f.type, chars.get(path))
+        (*name, *path): tree.Column(path, f.type, chars.get(path))
         for path, f in fields_within(schema)
         if pads or path not in chars
     }
