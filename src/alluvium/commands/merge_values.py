@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
 from alluvium.commands.merge_clauses import Action, Clause
 from alluvium.commands.new_values import default_values, generated
@@ -17,7 +16,6 @@ from alluvium.spark.assign import Assignments, Path, assigned_columns, assignmen
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import fit
 from alluvium.spark.resolve import attributes, ensure_fits
-from alluvium.spark.scan.names import sql_type
 from alluvium.spark.types import from_spark
 
 
@@ -60,7 +58,7 @@ class MergeValues:
         if clause.values is None:
             found = Assignments(dict(self._starred(clause)))
         else:
-            defaults = default_values(self.target)
+            defaults = default_values(self.target, self.source)
             alias = (self.alias,)
             found = assignments(clause.values, schema, visible, alias, clause.shown, defaults, fills=self.evolves)
         return found if clause.action is Action.UPDATE else self._inserted(found)
@@ -91,7 +89,7 @@ class MergeValues:
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
         plan = self.target.plan_write(None, ())
-        constant = {d.column: d for d in plan.derived if d.is_constant}
+        constant = default_values(self.target, self.source)
         made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
         values = dict(given.values)
         for f in self.target.schema.fields:
@@ -99,7 +97,7 @@ class MergeValues:
                 values = {path: v for path, v in values.items() if path[0] != f.name}
                 values[(f.name,)] = given.after(f.name, f.type, null_of(f.type))
             elif f.name in constant:
-                values[(f.name,)] = sf.expr(f"cast(({constant[f.name].sql}) as {sql_type(f.type)})")
+                values[(f.name,)] = constant[f.name]
             elif f.name not in made:
                 values[(f.name,)] = null_of(f.type)
         return Assignments(values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.delta.features.generated_columns import generation_expressions
@@ -13,7 +13,8 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
-from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.derive import derived_values
+from alluvium.spark.scan.names import quote
 
 
 def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert: bool = False) -> None:
@@ -35,9 +36,15 @@ def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert
             )
 
 
-def default_values(target: DeltaTarget) -> dict[str, str]:
-    """What columns are where nothing is given, as SQL."""
-    return {d.column: d.sql for d in target.plan_write(None, ()).derived if d.is_constant}
+def default_values(target: DeltaTarget, rows: DataFrame) -> dict[str, Column]:
+    """What columns are where nothing is given, each of its column's type.
+
+    Args:
+        target: The table.
+        rows: Any rows of the session.
+    """
+    constant = [d for d in target.plan_write(None, ()).derived if d.is_constant]
+    return derived_values(rows, target.schema, constant)
 
 
 def generated(target: DeltaTarget) -> tuple[Derived, ...]:
@@ -56,13 +63,11 @@ def with_generated(rows: DataFrame, schema: Struct, wanted: Mapping[str, tuple[D
     """
     if not wanted:
         return rows
+    values = derived_values(rows, schema, [derived for derived, _ in wanted.values()])
     columns = []
     for name in rows.columns:
-        found = schema.find(name)
-        if name not in wanted or found is None:
-            columns.append(sf.col(quote(name)))
-            continue
-        derived, condition = wanted[name]
-        value = f"cast(({derived.sql}) as {sql_type(found.type)})"
-        columns.append(sf.expr(f"case when {condition} then {value} else {quote(name)} end").alias(name))
+        column = sf.col(quote(name))
+        if name in wanted:
+            column = sf.when(sf.expr(wanted[name][1]), values[name]).otherwise(column).alias(name)
+        columns.append(column)
     return rows.select(*columns)

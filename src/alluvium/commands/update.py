@@ -59,7 +59,7 @@ class UpdateRequest:
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        defaults = default_values(target)
+        defaults = default_values(target, rows)
         return assignments(self.values, target.schema, rows, (self.name,), "UPDATE", defaults, by_name=False)
 
 

@@ -223,8 +223,7 @@ def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
         if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
             quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
             text = f.default[1:-1] if quoted else f.default
-            escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-            found.append(Derived(f.name, f"'{escaped}'", is_constant=True))
+            found.append(Derived(f.name, text, is_constant=True))
     return tuple(found)
 
 

@@ -52,7 +52,7 @@ def assignments(
     rows: DataFrame,
     aliases: Sequence[str],
     what: str,
-    defaults: Mapping[str, str] | None = None,
+    defaults: Mapping[str, Column] | None = None,
     by_name: bool = True,
     fills: bool = True,
 ) -> Assignments:
@@ -64,7 +64,7 @@ def assignments(
         rows: Whose columns values may name.
         aliases: Names of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
-        defaults: What the word `default` stands for, by column, as SQL; null for others.
+        defaults: What the word `default` stands for, by column; null for others.
         by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
             padded (`within_length`); a MERGE does neither.
         fills: See `fit`.
@@ -85,7 +85,7 @@ def assignments(
             )
         shown = f"the value of {name!r} in {what}"
         if isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None:
-            value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
+            value = (defaults or {}).get(path[0], sf.lit(None)) if len(path) == 1 else sf.lit(None)
         found = resolve(rows, value, shown, subqueries=not by_name)
         fitted = fit(found.column, type_of(found, shown), wanted, ".".join(path), by_name, fills)
         if fitted is not found.column:

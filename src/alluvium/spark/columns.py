@@ -20,7 +20,8 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.failures import analysis_problem
-from alluvium.spark.scan.names import plain, quote, sql_type
+from alluvium.spark.scan.names import plain, quote, quote_text, sql_type
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import analysed, is_connect
 from alluvium.spark.types import from_spark
 
@@ -93,10 +94,10 @@ def _select(df: DataFrame, selected: list[str]) -> DataFrame:
     is_plain = not any("cast(" in text for text in selected)
     # Over Connect rows go into columns of the same types alone (`Assignment.EXACT`): no cast can fail.
     if is_plain or is_connect(spark) or spark.conf.get("spark.sql.ansi.enabled") == "true":
-        return analysed(df.selectExpr(*selected))
+        return analysed(df.select(*map(sql_column, selected)))
     # The mode of a cast is fixed when it is analysed: a session of our own analyses it as ANSI, the user's runs it.
     private = PrivateSession(spark, {"spark.sql.ansi.enabled": "true"})
-    return private.give_back(private.take(df).selectExpr(*selected))
+    return private.give_back(private.take(df).select(*map(sql_column, selected)))
 
 
 def _data_schema(df: DataFrame) -> Struct:
@@ -140,7 +141,7 @@ def _value(text: str, source: DataType, target: DataType, column: str, rules: _R
         return text
     if isinstance(source, Struct) and isinstance(target, Struct):
         members = _members(source, target, quote_prefix=f"{text}.", column=column, rules=rules)
-        pairs = ", ".join(f"'{_escape(f.name)}', {value}" for f, value in members)
+        pairs = ", ".join(f"{quote_text(f.name)}, {value}" for f, value in members)
         return f"if({text} is null, null, named_struct({pairs}))"
     depth = text.count("->")
     if isinstance(source, Array) and isinstance(target, Array):
@@ -162,10 +163,6 @@ def _held_alike(source: DataType, target: DataType) -> bool:
     if source == t.VOID:
         return True
     return source in _INT32 and target in _INT32 and _INT32.index(source) <= _INT32.index(target)
-
-
-def _escape(name: str) -> str:
-    return name.replace("\\", "\\\\").replace("'", "\\'")
 
 
 def _refused(problem: str, column: str, data: Struct, schema: Struct) -> InvalidRequest:

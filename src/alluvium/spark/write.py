@@ -33,6 +33,7 @@ from alluvium.spark.checks import examples, find_violation, violation, with_chec
 from alluvium.spark.clone import with_settings
 from alluvium.spark.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.scan.names import quote, unused_name
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
 from alluvium.spark.worker_files import OpenStore, write_in_workers
@@ -166,7 +167,7 @@ def _staged_text(column: str, data_type: DataType) -> Column:
             f"unix_date(cast({column} as date)) * 86400000000L + cast({minutes} as bigint) * 60000000L"
             f" + cast(date_part('SECOND', {column}) * 1000000 as bigint)"
         )
-    return sf.expr(f"concat('{STAGED_MARK}', cast({exact} as string))")
+    return sql_column(f"concat('{STAGED_MARK}', cast({exact} as string))")
 
 
 def _bucketed(rows: DataFrame, directories: Sequence[str], bucketing: Bucketing) -> tuple[DataFrame, list[str]]:
