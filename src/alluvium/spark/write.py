@@ -273,6 +273,14 @@ def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
         if (found := find_violation(text, plan.checks)) is not None:
             check, row = found
             return violation(check, examples(df, check, row), plan.root)
+    of_table = [check.name for check in plan.checks if check.table_sql is not None]
+    if of_table and any("java.lang.OutOfMemoryError" in text for text in texts):
+        return InvalidRequest(
+            f"Spark ran out of memory, perhaps for the values that the table's constraints make: {', '.join(of_table)}",
+            code="out-of-memory",
+            url=plan.root,
+            hint="nothing was written; look at the constraints, or give Spark more memory",
+        )
     return data_error(error, plan.root)
 
 
