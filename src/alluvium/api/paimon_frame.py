@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import expr
 
 from alluvium.api.paimon_range import resolve_bound
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
@@ -152,7 +151,7 @@ def _kinds_first(frame: DataFrame, name: str) -> DataFrame:
     """Numbers of kinds as `+I`, `-U`, `+U`, `-D`."""
     names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
     own = [quote(column) for column in frame.columns if column != KIND]
-    return frame.select(expr(f"element_at(array({names}), {quote(KIND)} + 1)").alias(name), *own)
+    return frame.select(sql_column(f"element_at(array({names}), {quote(KIND)} + 1)").alias(name), *own)
 
 
 def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFrame:
