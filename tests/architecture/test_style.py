@@ -115,3 +115,32 @@ def test_every_ignore_gives_its_rule_or_reason(all_sources):
         if bare.search(line) and "re.compile" not in line
     ]
     assert not blind
+
+
+#: Where a name that is written into SQL is one of ours, whatever the table's columns are called.
+OWN_NAMES = {"src/alluvium/spark/positions.py", "src/alluvium/spark/scan/masks.py", "src/alluvium/spark/scan/native.py"}
+
+
+def names_given_to_the_parser(tree: ast.AST) -> list[int]:
+    """Lines in which a quoted name goes into a text that Spark's parser reads as it is."""
+    return [
+        call.lineno
+        for call in ast.walk(tree)
+        if isinstance(call, ast.Call)
+        and ast.unparse(call.func).rpartition(".")[2] in ("expr", "selectExpr", "where", "filter", "sql")
+        and any(
+            isinstance(inner, ast.Call) and ast.unparse(inner.func) in ("quote", "sql_type")
+            for text in ast.walk(call)
+            if isinstance(text, ast.JoinedStr)
+            for inner in ast.walk(text)
+        )
+        and not any(isinstance(inner, ast.Call) and ast.unparse(inner.func) == "sql_column" for inner in ast.walk(call))
+    ]
+
+
+def test_names_of_a_table_meet_no_parser(sources):
+    """Spark puts the environment in place of `${env:X}`, in names as well: `sql_column` writes them so that it cannot."""
+    assert names_given_to_the_parser(ast.parse("df.where(f'{quote(a)} > 1')")) == [1]
+    assert names_given_to_the_parser(ast.parse("df.where(sql_column(f'{quote(a)} > 1'))")) == []
+    found = {source.place: lines for source in sources if (lines := names_given_to_the_parser(source.tree))}
+    assert found.keys() <= OWN_NAMES, found

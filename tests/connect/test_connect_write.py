@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.commands.write import ensure_seen
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.spark import clone
@@ -227,3 +227,39 @@ def test_a_table_mapped_by_id_is_copied_in_a_session_that_never_read_one(connect
         fresh.client.release_session()
         fresh.client.close()
     assert alluvium.open(str(tmp_path / "copy")).to_arrow().to_pydict() == {"id": [1, 2], "b": [10, 20]}
+
+
+def test_the_environment_stays_out(connect, url: str):
+    """Spark puts values in place of `${env:X}` in whatever it parses, names and texts as well."""
+    name, other = "${env:HOME}", "${env:PATH}"
+    rows = connect.range(2).select(sf.col("id").alias(name), sf.struct(sf.lit("v").alias(other)).alias("s"))
+    alluvium.write(rows, url)
+    assert alluvium.open(url).to_arrow().column_names == [name, "s"]
+    got = alluvium.read(connect, url)
+    assert got.columns == [name, "s"]
+    assert sorted((row[0], row[1].asDict()) for row in got.collect()) == [(0, {other: "v"}), (1, {other: "v"})]
+
+
+def test_constraints_of_strangers_are_read_in_one_way(connect, url: str, tmp_path: Path):
+    before = {key: connect.conf.get(key) for key in _DOUBLE_QUOTES}
+    for key in before:
+        connect.conf.set(key, "true")
+    try:
+        create(
+            url, [field("id"), field("n", "string", False)], {"delta.constraints.c": 'n <> "id" and n > ""'}, writer=3
+        )
+        rows = connect.range(2).select("id", sf.lit("a").alias("n"))
+        assert alluvium.write(rows, url, mode="append").version == 1
+        with pytest.raises(InvalidRequest) as caught:
+            alluvium.write(rows.withColumn("n", sf.lit("id")), url, mode="append")
+        assert caught.value.code == "constraint-violated"
+        other = str(tmp_path / "other")
+        create(other, [field("id")], {"delta.constraints.c": "exists(from range(1)) or id > 0"}, writer=3)
+        with pytest.raises(UnsupportedFeature):
+            alluvium.write(connect.range(2), other, mode="append")
+    finally:
+        for key, value in before.items():
+            connect.conf.set(key, value)
+
+
+_DOUBLE_QUOTES = ("spark.sql.ansi.enabled", "spark.sql.ansi.doubleQuotedIdentifiers")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 from alluvium.errors import InvalidRequest
 from alluvium.expr.row_functions import GENERATION, JOB, ROW
 from alluvium.expr.row_sql import MAX_CHARACTERS, parse_row_expression
-from alluvium.schema.types import DATE, INTEGER, STRING, TIMESTAMP, Array, Field, Map, Struct
+from alluvium.schema.types import DATE, INTEGER, STRING, TIMESTAMP, VARIANT, Array, Field, Map, Struct
 
 SCHEMA = Struct(
     (
@@ -22,6 +25,9 @@ SCHEMA = Struct(
         Field("ar", Array(INTEGER)),
         Field("table", INTEGER),
         Field("year", INTEGER),
+        Field("v", VARIANT),
+        Field("Select", INTEGER),
+        Field("a.b", INTEGER),
     )
 )
 
@@ -51,6 +57,20 @@ SCHEMA = Struct(
         ("a % 2 = 0 and a & 1 = 0 and ~a | 2 ^ 1 > 0 and !false", ["a"]),
         ("7.5", []),
         ("null", []),
+        ("b is distinct from 'x'", ["B"]),
+        ("substring(b from 1 for 2) = r'x' and b not like all ('a', \"b\")", ["B"]),
+        ("trim(leading from b) <> '' and overlay(b placing 'x' from 1) <> b", ["B"]),
+        ("transform(ar, (x, i) -> x + i)[0] > 1e-3", ["ar"]),
+        ("zip_with(ar, ar, (x, y) -> x * y) is not null", ["ar"]),
+        ("interval '1-2' year to month > interval 1 day 2 hours", ["year"]),
+        ("cast(a as array<array<int>>) is null and a::timestamp_ntz is null", ["a"]),
+        ("a >> 1 > 2 or a <<2 = 1 or a>>>1 =2", ["a"]),
+        ("struct(a as y).y > 1", ["a"]),
+        ("v:x.y[0]::int > 1", ["v"]),
+        ("`Select` > 1 and `a.b` > 2", ["Select", "a.b"]),
+        ("lpad(cast(a * 1000000 as string), 20, '0') <> repeat('ab', 1000)", ["a"]),
+        ("mask(b, upperChar => 'X') <> ''", ["B"]),
+        ("s.x between -1 and +1", ["s.X"]),
     ],
 )
 def test_expressions_over_a_row_pass(sql: str, columns: list[str]):
@@ -104,6 +124,62 @@ def test_expressions_over_a_row_pass(sql: str, columns: list[str]):
         "r'\\' = reflect('a','b') and b = ''",
         "current_date() > d",
         "current_user = b",
+        # Queries of Spark 4, and what it makes of digits before words.
+        "(from t) > 1",
+        "(from text.`/x` limit 1) = b",
+        "a in (from t select x)",
+        "exists(from t)",
+        "1. using > 2",
+        "1.select",
+        "1.`select`",
+        "a > 1E+1select",
+        "a > 1e1from",
+        "1using",
+        "a in (map a, b using 'cat')",
+        "a in (reduce a using 'cat')",
+        "(select 1)",
+        "(Select a) > 1",
+        "(`Select`) > 1 or (Select a)",
+        "Select table t",
+        # Settings and the environment.
+        "b = '${env:HOME}'",
+        "b = `${env:HOME}`",
+        'b = "${system:user.home}"',
+        "b = '$' '{x}' or b = '${'",
+        # Names in double quotes.
+        "\"reflect\"('java.lang.System', 'getenv', 'HOME') = b",
+        "'reflect'('a', 'b')",
+        '"s".x > 1',
+        # What may open a file.
+        "from_xml(b, 'a int', map('rowValidationXSDPath', '/x')) is null",
+        "to_xml(s) = ''",
+        "schema_of_xml(b) = ''",
+        # Variables of the session, and other names that are no column.
+        "secret = b",
+        "session.secret = b",
+        "system.session.secret = b",
+        "`secret` = b",
+        "transform(ar, secret -> 1)[0] = secret",
+        "filter(ar, (x, y) -> x > 1) is null and y > 1",
+        "transform(ar, select -> select) is null",
+        "a = :secret",
+        "_metadata.file_path = b",
+        "a > 1 where true",
+        "a as from b",
+        "v:select",
+        "(a).upper(b)",
+        # Values that grow.
+        "length(repeat('a', 1900000000)) > 0",
+        "length(repeat(repeat('a', 100000), 100000)) > 0",
+        "length(repeat('a', 100000 * 100000)) > 0",
+        "length(repeat('a', 19e8)) > 0",
+        "space(2000000000) = b",
+        "lpad(b, 2000000000, 'x') = b",
+        "rpad(b, (1 + 2000000000)) = b",
+        "size(sequence(1, 2000000000)) > 0",
+        "size(array_repeat(a, 2000000000)) > 0",
+        "format_number(a, 2000000000) = b",
+        "1" * 5000 + " > repeat('a', " + "9" * 5000 + ")",
         "",
         "  ",
         "(" * 200 + "a" + ")" * 200,
@@ -146,3 +222,140 @@ def test_any_text_is_read_or_refused(text: str):
         assert error.code == "invalid-expression"
     else:
         assert parsed.sql == text
+
+
+@pytest.mark.parametrize(
+    ("sql", "canonical"),
+    [
+        ("a>1 and A<-.5", "`a` > 1 and `A` < - .5"),
+        ("select > 1", "`select` > 1"),
+        ("s.x = s . `y z`", "`s` . `x` = `s` . `y z`"),
+        ('b = "it\'s" or b="a\\"b" or b = "a""b"', "`b` = 'it''s' or `b` = 'a\\\"b' or `b` = 'a\"b'"),
+        ("b = r'x'", "`b` = 'x'"),
+        ("b = 'x''y'", "`b` = 'x''y'"),
+        ("transform(ar, x->x+a)", "transform ( `ar` , `x` -> `x` + `a` )"),
+        ("extract(year from ts)", "extract ( year from `ts` )"),
+        ("date'2024-01-01' < d", "date '2024-01-01' < `d`"),
+        ("current_date() = d", "current_date ( ) = `d`"),
+        ("v:x.y", "`v` : x . y"),
+        ("struct(a as where)", "struct ( `a` as `where` )"),
+    ],
+)
+def test_the_text_is_written_anew(sql: str, canonical: str):
+    schema = Struct((*SCHEMA.fields, Field("select", INTEGER)))
+    assert parse_row_expression(sql, schema, ROW | JOB).canonical == canonical
+
+
+_PARTS = [
+    "a",
+    "b",
+    "s.x",
+    "ar",
+    "m",
+    "v",
+    "`a.b`",
+    "select",
+    "`select`",
+    "from",
+    "with",
+    "using",
+    "table",
+    "map",
+    "reduce",
+    "values",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    ".",
+    ":",
+    "::",
+    "->",
+    "=>",
+    "+",
+    "-",
+    "*",
+    "/",
+    "=",
+    "<",
+    ">",
+    "||",
+    "and",
+    "or",
+    "not",
+    "in",
+    "exists(",
+    "upper(",
+    "cast(",
+    "as",
+    "int",
+    "string",
+    "date",
+    "timestamp",
+    "interval",
+    "day",
+    "1",
+    "1.",
+    ".5",
+    "1e1",
+    "1E+1",
+    "2L",
+    "'x'",
+    '"x"',
+    "''",
+    '""',
+    "r'x'",
+    "x'00'",
+    "date'2024-01-01'",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "null",
+    "transform(",
+    "x",
+    "->",
+    "reflect(",
+    '"reflect"(',
+    "identifier(",
+    "lateral",
+    "over",
+    "${",
+    "${x}",
+    "year",
+    "repeat(",
+    "secret",
+    "session.",
+    "extract(",
+    "trim(",
+    "both",
+    "leading",
+    "distinct",
+    "like",
+    "escape",
+    "between",
+    "is",
+]
+
+
+@given(st.lists(st.tuples(st.sampled_from(_PARTS), st.sampled_from(["", " "])), max_size=12))
+def test_what_passes_is_written_in_a_form_that_passes(parts: list[tuple[str, str]]):
+    text = "".join(part + blank for part, blank in parts)
+    try:
+        parsed = parse_row_expression(text, SCHEMA, ROW)
+    except InvalidRequest:
+        return
+    again = parse_row_expression(parsed.canonical, SCHEMA, ROW)
+    assert (again.canonical, again.columns) == (parsed.canonical, parsed.columns)
+    assert "$" not in parsed.canonical
+    assert '"' not in parsed.canonical
+
+
+def test_long_texts_are_read_in_time():
+    start = time.monotonic()
+    for text in ("transform(ar,x->" * 90 + "x" + ")" * 90, "a+" * 20_000 + "a", "''" * 20_000, "(" + "a," * 20_000):
+        with contextlib.suppress(InvalidRequest):
+            parse_row_expression(text, SCHEMA, ROW)
+    assert time.monotonic() - start < 10

@@ -518,3 +518,17 @@ def test_a_condition_that_is_not_understood_replaces_nothing(store: Store) -> No
         with pytest.raises(UnsupportedFeature):
             append(target, [], condition)
     assert ks(store) == [1, 2] and document(store, 1)["id"] == 1
+
+
+def test_options_for_parquet_are_those_of_its_layout(tmp_path: Path) -> None:
+    layout = {"parquet.block.size": "1048576", "parquet.enable.dictionary#s": "false"}
+    odd = {"parquet.write.support.class": "a.b.C", "parquet.hadoop.vectored.io.enabled": "true"}
+    plan = open_target(make(str(tmp_path / "t"), **layout, **odd)).plan_write(None, ())
+    told = {name: value for name, value in plan.options if name.startswith("parquet.")}
+    assert told == {**layout, "parquet.compression.codec.zstd.level": "1"}
+    # Without it files would be written that everybody can read.
+    for name in ("parquet.crypto.factory.class", "parquet.encryption.footer.key"):
+        target = open_target(make(str(tmp_path / name), **{name: "a.b.C"}))
+        with pytest.raises(UnsupportedFeature) as caught:
+            target.plan_write(None, ())
+        assert caught.value.code == "encrypted-files"

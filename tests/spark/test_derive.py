@@ -37,9 +37,9 @@ def ids(df: DataFrame, first: int = 1, step: int = 1) -> list[int]:
 
 def test_missing_columns_are_computed_and_cast(spark: SparkSession) -> None:
     parts = (
-        Derived("y", "x + 1", check=CHECK),
-        Derived("x", "6.6", is_constant=True),
-        Derived("odd `n.`", "upper('a')"),
+        Derived("y", "x + 1", "x + 1", check=CHECK),
+        Derived("x", "6.6", "6.6", is_constant=True),
+        Derived("odd `n.`", "upper('a')", "upper('a')"),
     )
     rows = complete(spark.range(1), SCHEMA, plan(*parts))
     assert rows.df.columns == list(SCHEMA.names)
@@ -52,14 +52,16 @@ def test_missing_columns_are_computed_and_cast(spark: SparkSession) -> None:
 
 def test_columns_that_the_data_brings_are_checked_not_computed(spark: SparkSession) -> None:
     df = spark.sql("select 1L as id, 5 as x, 9L as Y")
-    rows = complete(df, SCHEMA, plan(Derived("y", "x + 1", check=CHECK), Derived("x", "7", is_constant=True)))
+    rows = complete(
+        df, SCHEMA, plan(Derived("y", "x + 1", "x + 1", check=CHECK), Derived("x", "7", "7", is_constant=True))
+    )
     assert rows.plan.checks == (CHECK,)
     assert [tuple(row) for row in rows.df.collect()] == [(1, 5, 9, None)]
 
 
 def test_an_expression_that_spark_does_not_know_is_reported(spark: SparkSession) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        complete(spark.range(1), SCHEMA, plan(Derived("y", "nobody + 1")))
+        complete(spark.range(1), SCHEMA, plan(Derived("y", "nobody + 1", "nobody + 1")))
     assert (caught.value.code, caught.value.column) == ("invalid-expression", "y")
     assert "nobody" in caught.value.message
 
@@ -107,7 +109,7 @@ def test_numbers_follow_the_step(spark: SparkSession, ansi: str) -> None:
 
 
 def test_numbers_may_be_computed_with(spark: SparkSession) -> None:
-    parts = (Numbered("id", 1, 1, False), Derived("y", "id * 10"))
+    parts = (Numbered("id", 1, 1, False), Derived("y", "id * 10", "id * 10"))
     rows = complete(spark.range(0, 100, 1, 3).selectExpr("cast(id as int) x"), SCHEMA, plan(*parts))
     assert all(row["y"] == 10 * row["id"] for row in rows.df.collect())
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.functions import expr
 
 from alluvium.api.paimon_range import named_range
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
@@ -33,6 +32,7 @@ from alluvium.schema.arrow import schema_from_arrow
 from alluvium.schema.types import Array, Map, Struct
 from alluvium.spark.scan.names import nullable_schema, quote, quote_text
 from alluvium.spark.scan.native import unreadable
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import LaneChoice
 from alluvium.spark.types import to_spark
 from alluvium.storage.locating import locating
@@ -171,7 +171,7 @@ def _kinds_first(frame: DataFrame, name: str) -> DataFrame:
     """Numbers of kinds as `+I`, `-U`, `+U`, `-D`."""
     names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
     own = [quote(column) for column in frame.columns if column != KIND]
-    return frame.selectExpr(f"element_at(array({names}), {quote(KIND)} + 1) as {quote(name)}", *own)
+    return frame.select(sql_column(f"element_at(array({names}), {quote(KIND)} + 1)").alias(name), *own)
 
 
 def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFrame:
@@ -195,7 +195,7 @@ def _difference(after: DataFrame, before: DataFrame, schema: Struct) -> DataFram
         texts.append(f"{own} <=> {other}")
     condition = " and ".join(texts)
     a, b = after.alias("a"), before.alias("b")
-    return a.join(b, expr(condition), "left_anti")
+    return a.join(b, sql_column(condition), "left_anti")
 
 
 def _is_incomparable(kind: t.DataType) -> bool:

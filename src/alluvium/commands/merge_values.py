@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 
 from alluvium.commands.merge_clauses import Action, Clause
 from alluvium.commands.new_values import default_values, generated, without_made
@@ -18,7 +17,6 @@ from alluvium.spark.conversion import value_type
 from alluvium.spark.failures import Unresolvable
 from alluvium.spark.fit import NewValue, fit
 from alluvium.spark.resolve import Qualifier, outputs
-from alluvium.spark.scan.names import sql_type
 from alluvium.spark.storing import StorePolicy, policy_of
 
 
@@ -66,7 +64,6 @@ class MergeValues:
         if clause.values is None:
             found = Assignments(self._starred(clause))
         else:
-            defaults = default_values(self.target)
             found = assignments(
                 self._named(clause),
                 schema,
@@ -74,7 +71,7 @@ class MergeValues:
                 self.name,
                 clause.shown,
                 self._policy,
-                defaults,
+                default_values(self.target, self.source),
                 fills=self.evolves,
             )
         return found if clause.action is Action.UPDATE else self._inserted(found)
@@ -126,7 +123,7 @@ class MergeValues:
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
         plan = self.target.plan_write(None, ())
-        constant = {d.column: d for d in plan.derived if d.is_constant}
+        constant = default_values(self.target, self.source)
         made = {d.column for d in generated(self.target)} | {n.column for n in plan.numbered}
         values = dict(given.values)
         for f in self.target.schema.fields:
@@ -134,7 +131,7 @@ class MergeValues:
                 values = {path: v for path, v in values.items() if path[0] != f.name}
                 values[(f.name,)] = given.after(f.name, f.type, null_of(f.type))
             elif f.name in constant:
-                values[(f.name,)] = sf.expr(f"cast(({constant[f.name].sql}) as {sql_type(f.type)})")
+                values[(f.name,)] = constant[f.name]
             elif f.name not in made:
                 values[(f.name,)] = null_of(f.type)
         return Assignments(values)

@@ -14,8 +14,9 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
 from alluvium.spark.assign import assigned_columns, is_default
+from alluvium.spark.derive import derived_values
 from alluvium.spark.resolve import Qualifier
-from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.scan.names import quote
 
 
 def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert: bool = False) -> None:
@@ -55,9 +56,15 @@ def without_made(
     }
 
 
-def default_values(target: DeltaTarget) -> dict[str, str]:
-    """What columns are where nothing is given, as SQL."""
-    return {d.column: d.sql for d in target.plan_write(None, ()).derived if d.is_constant}
+def default_values(target: DeltaTarget, rows: DataFrame) -> dict[str, Column]:
+    """What columns are where nothing is given, each of its column's type.
+
+    Args:
+        target: The table.
+        rows: Any rows of the session.
+    """
+    constant = [d for d in target.plan_write(None, ()).derived if d.is_constant]
+    return derived_values(rows, target.schema, constant)
 
 
 def generated(target: DeltaTarget) -> tuple[Derived, ...]:
@@ -76,13 +83,11 @@ def with_generated(rows: DataFrame, schema: Struct, wanted: Mapping[str, tuple[D
     """
     if not wanted:
         return rows
+    values = derived_values(rows, schema, [derived for derived, _ in wanted.values()])
     columns = []
     for name in rows.columns:
-        found = schema.find(name)
-        if name not in wanted or found is None:
-            columns.append(sf.col(quote(name)))
-            continue
-        derived, condition = wanted[name]
-        value = f"cast(({derived.sql}) as {sql_type(found.type)})"
-        columns.append(sf.expr(f"case when {condition} then {value} else {quote(name)} end").alias(name))
+        column = sf.col(quote(name))
+        if name in wanted:
+            column = sf.when(sf.expr(wanted[name][1]), values[name]).otherwise(column).alias(name)
+        columns.append(column)
     return rows.select(*columns)

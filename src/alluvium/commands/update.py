@@ -74,7 +74,7 @@ class UpdateRequest:
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
         # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
-        policy, defaults = StorePolicy.ANSI, default_values(target)
+        policy, defaults = StorePolicy.ANSI, default_values(target, rows)
         values = without_made(self.values, target, self.name, is_insert=False)
         return assignments(values, target.schema, rows, self.name, "UPDATE", policy, defaults, by_name=False)
 

@@ -2,7 +2,7 @@
 
 Left out, besides aggregates, windows and generators: what differs from call to call (`rand`, `uuid`), what depends on
 the job (`input_file_name`, `spark_partition_id`) or the session (`current_catalog`, `getvariable`), and what reaches
-out of the row (`reflect`, `java_method`).
+out of the row (`reflect`, `java_method`, and `from_xml`, whose options name files to open).
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ _FURTHER = _names(
     """
     aggregate array_append array_compact array_insert array_prepend array_size assert_true btrim
     contains convert_timezone csc date_from_unix_date dayname endswith equal_null
-    exists filter forall from_xml get getbit ilike is_valid_utf8 is_variant_null isnotnull json_array_length
+    exists filter forall get getbit ilike is_valid_utf8 is_variant_null isnotnull json_array_length
     json_object_keys len luhn_check make_dt_interval make_timestamp_ltz make_timestamp_ntz make_valid_utf8
     make_ym_interval map_contains_key map_filter map_zip_with mask monthname parse_json raise_error
     reduce regexp_count regexp_extract_all regexp_instr regexp_substr sec split_part startswith
     timestamp_micros timestamp_millis timestamp_seconds to_binary to_char to_number to_timestamp_ltz to_timestamp_ntz
-    to_varchar to_variant_object to_xml transform transform_keys transform_values try_add try_divide
+    to_varchar to_variant_object transform transform_keys transform_values try_add try_divide
     try_element_at try_mod try_multiply try_parse_json try_subtract try_to_binary try_to_date try_to_number
     try_to_timestamp try_url_decode try_validate_utf8 try_variant_get unix_date unix_micros unix_millis unix_seconds
     url_decode url_encode validate_utf8 variant_get width_bucket zip_with zeroifnull nullifzero try_make_timestamp
@@ -71,6 +71,18 @@ CONSTRUCTS = _names(
     "and or not in is case when then else between like ilike rlike regexp all any some as cast try_cast distinct div "
     "from for escape to by interval array map struct decimal dec numeric char character varchar if both leading "
     "trailing"
+)
+#: Words before a text that say what the text is: `date'2024-01-01'`, `x'00'`.
+TYPED = _names("date timestamp timestamp_ntz timestamp_ltz time interval x")
+#: Words that may stand alone, besides the columns: constants, types, and units of time.
+WORDS = (CONSTRUCTS - {"from"}) | _names(
+    """
+    true false null unknown end placing collate
+    boolean tinyint byte smallint short int integer bigint long float real double date timestamp timestamp_ntz
+    timestamp_ltz time string binary interval variant
+    year years quarter month months week weeks day days dayofyear hour hours minute minutes second seconds millisecond
+    milliseconds microsecond microseconds nanosecond nanoseconds
+    """
 )
 #: Words with which a query, a script or a window begins.
 QUERY_WORDS = _names("select with table values using over lateral describe show call")

@@ -43,6 +43,33 @@ STAGING = "_staging"
 _FORMATS = ("parquet", "orc", "avro")
 #: "0 append, 1 compact"
 _APPENDED = 0
+#: What a table may tell Parquet's writer, without the column that may stand behind it.
+_LAYOUT = frozenset(
+    {
+        "parquet.block.size",
+        "parquet.block.row.count.limit",
+        "parquet.bloom.filter.adaptive.enabled",
+        "parquet.bloom.filter.candidates.number",
+        "parquet.bloom.filter.enabled",
+        "parquet.bloom.filter.expected.ndv",
+        "parquet.bloom.filter.fpp",
+        "parquet.bloom.filter.max.bytes",
+        "parquet.column.index.truncate.length",
+        "parquet.compression.codec.zstd.level",
+        "parquet.compression.codec.zstd.workers",
+        "parquet.dictionary.page.size",
+        "parquet.enable.dictionary",
+        "parquet.page.row.count.limit",
+        "parquet.page.size",
+        "parquet.page.size.check.estimate",
+        "parquet.page.size.row.check.max",
+        "parquet.page.size.row.check.min",
+        "parquet.page.write-checksum.enabled",
+        "parquet.statistics.truncate.length",
+        "parquet.writer.version",
+    }
+)
+_ENCRYPTION = ("parquet.crypto.", "parquet.encryption.")
 #: Precisions of timestamps whose files have microseconds.
 _MICROS = (4, 5, 6)
 #: What Spark has no type for. Times of the day are milliseconds.
@@ -178,7 +205,22 @@ def plan_write(
 
 
 def _writer_options(schema: TableSchema, given: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    own = {name: value for name, value in schema.options.items() if name.startswith("parquet.")}
+    """What Parquet's writer is told: of the table's options those that say how files are laid out.
+
+    Others name classes that the writer would load; one that asks for encryption cannot be left out unsaid.
+    """
+    own = {}
+    for name, value in schema.options.items():
+        if name.startswith(_ENCRYPTION):
+            raise UnsupportedFeature(
+                f"the table's option {name} asks for encrypted files",
+                code="encrypted-files",
+                features=("encryption",),
+                hint="write with the engine that has the keys, or remove the option",
+            )
+        # "parquet.enable.dictionary#column"
+        if name.partition("#")[0] in _LAYOUT:
+            own[name] = value
     own["compression"] = FILE_COMPRESSION.get(schema.options)
     own["parquet.compression.codec.zstd.level"] = str(ZSTD_LEVEL.get(schema.options))
     return tuple({**own, **dict(given)}.items())
@@ -246,8 +288,7 @@ def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
         if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
             quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
             text = f.default[1:-1] if quoted else f.default
-            escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-            found.append(Derived(f.name, f"'{escaped}'", is_constant=True))
+            found.append(Derived(f.name, text, is_constant=True))
     return tuple(found)
 
 

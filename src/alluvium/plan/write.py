@@ -36,12 +36,16 @@ class Check:
         sql: Boolean Spark SQL over the plan's columns; a row passes only where it is true (not null).
         columns: Columns that it names (members of structs dotted): the error shows their values.
         code: Of the error, by the kind of the condition.
+        table_sql: Where the condition comes out of the table: the same, in the form that passed the gate
+            (`RowExpression.canonical`); engines take this one, and trust it no further. None: it is ours, or the
+            caller's.
     """
 
     name: str
     sql: str
     columns: tuple[str, ...] = ()
     code: str = "constraint-violated"
+    table_sql: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +54,16 @@ class Derived:
 
     Attributes:
         column: Name of the column, at the top level.
-        sql: Spark SQL. A constant expression, or one over the plan's other columns.
+        sql: Spark SQL as the table has it, for messages. A constant expression, or one over the plan's other columns.
+        table_sql: The same in the form that passed the gate (`RowExpression.canonical`), for engines, which trust it
+            no further. None: `sql` is no SQL but the value itself, as text.
         is_constant: Whether the expression names no column. Constants are filled in first, for the others to see.
         check: What must hold where the data does bring the column; None leaves the data its own way.
     """
 
     column: str
     sql: str
+    table_sql: str | None = None
     is_constant: bool = False
     check: Check | None = None
 

@@ -55,7 +55,7 @@ def assignments(
     name: Qualifier,
     what: str,
     policy: StorePolicy,
-    defaults: Mapping[str, str] | None = None,
+    defaults: Mapping[str, Column] | None = None,
     by_name: bool = True,
     fills: bool = True,
 ) -> Assignments:
@@ -68,7 +68,7 @@ def assignments(
         name: Of the table, which may stand before a column.
         what: For errors: `"UPDATE"`.
         policy: What becomes of values that do not fit their column.
-        defaults: What the word `default` stands for, by column, as SQL; null for others.
+        defaults: What the word `default` stands for, by column; null for others.
         by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
             padded (`within_length`); a MERGE does neither.
         fills: See `fit`.
@@ -89,7 +89,7 @@ def assignments(
             )
         shown = f"the value of {column_name!r} in {what}"
         if is_default(value, schema):
-            value = (defaults or {}).get(path[0], "null") if len(path) == 1 else "null"
+            value = (defaults or {}).get(path[0], sf.lit(None)) if len(path) == 1 else sf.lit(None)
         resolved = resolve(rows, value, shown, subqueries=not by_name)
         found[path] = NewValue(".".join(path), resolved.column, value_type(resolved.type, shown), wanted)
     fitted = fit(rows, list(found.values()), policy, by_name=by_name, fills=fills)

@@ -11,13 +11,16 @@ from contextlib import contextmanager
 import msgspec
 from py4j.protocol import Py4JError
 from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Check
 from alluvium.spark.failures import analysis_problem
-from alluvium.spark.scan.names import quote, quote_text
+from alluvium.spark.scan.names import quote
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import analysed, is_connect
+from alluvium.spark.table_sql import first_problem, table_columns
 
 _VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
 _SHOWN_CHARACTERS = 300
@@ -34,26 +37,48 @@ def with_checks(df: DataFrame, checks: Sequence[Check]) -> DataFrame:
     Raises:
         InvalidRequest: `"invalid-constraint"`: Spark cannot evaluate a check.
     """
-    for index, check in enumerate(checks):
-        values = _values(df, check)
-        message = f"concat('alluvium-check {index} ', {values}, ' end-of-check')"
+    conditions = _conditions(df, checks)
+    for index, (check, condition) in enumerate(zip(checks, conditions, strict=True)):
+        message = sf.concat(sf.lit(f"alluvium-check {index} "), _values(df, check), sf.lit(" end-of-check"))
         # spark_partition_id() costs nothing and makes the condition nondeterministic: Spark may then neither move it
         # below a join or limit, where it would see rows that are not written, nor drop it.
-        fails = f"(spark_partition_id() >= 0 and cast(raise_error({message}) as boolean))"
+        fails = (sf.spark_partition_id() >= 0) & sf.raise_error(message).cast("boolean")
         try:
-            df = analysed(df.where(f"coalesce(({check.sql}), false) or {fails}"))
+            df = analysed(df.where(condition | fails))
         except AnalysisException as error:
-            raise InvalidRequest(
-                f"constraint {check.name!r} ({check.sql}) cannot be evaluated: {analysis_problem(error)}",
-                code="invalid-constraint",
-                hint="correct or drop the constraint",
-            ) from error
+            raise _not_evaluable(check, error) from error
     return df
 
 
-def _values(df: DataFrame, check: Check) -> str:
-    pairs = ", ".join(f"{quote_text(name)}, cast({_column(df, name)} as string)" for name in check.columns)
-    return f"to_json(named_struct({pairs}), map('ignoreNullFields', 'false'))" if pairs else "'{}'"
+def _conditions(df: DataFrame, checks: Sequence[Check]) -> list[Column]:
+    """For each check what is true where it holds, and false where it is null."""
+    texts = [_sound(check.table_sql) for check in checks if check.table_sql is not None]
+    try:
+        of_table = iter(table_columns(df, texts))
+    except AnalysisException as error:
+        position, cause = first_problem(df, texts) or (0, error)
+        raise _not_evaluable([check for check in checks if check.table_sql is not None][position], cause) from cause
+    return [sql_column(_sound(check.sql)) if check.table_sql is None else next(of_table) for check in checks]
+
+
+def _sound(condition: str) -> str:
+    return f"coalesce( ( {condition} ) , false )"
+
+
+def _not_evaluable(check: Check, error: AnalysisException) -> InvalidRequest:
+    return InvalidRequest(
+        f"constraint {check.name!r} ({check.sql}) cannot be evaluated: {analysis_problem(error)}",
+        code="invalid-constraint",
+        hint="correct or drop the constraint",
+    )
+
+
+def _values(df: DataFrame, check: Check) -> Column:
+    if not check.columns:
+        return sf.lit("{}")
+    # Names in a `Column` never meet Spark's parser.
+    shown = (sf.col(_column(df, name)).cast("string").alias(name) for name in check.columns)
+    return sf.to_json(sf.struct(*shown), {"ignoreNullFields": "false"})
 
 
 def _column(df: DataFrame, name: str) -> str:
@@ -87,7 +112,7 @@ def examples(df: DataFrame, check: Check, first: Row) -> list[Row]:
         return [first]
     found = [first]
     try:
-        broken = df.where(f"not coalesce(({check.sql}), false)").selectExpr(f"{_values(df, check)} as shown")
+        broken = df.where(~_conditions(df, [check])[0]).select(_values(df, check).alias("shown"))
         with _limited(df, _LOOK_UP_SECONDS):
             rows = broken.limit(4 * _SHOWN_ROWS).collect()
     except (PySparkException, Py4JError):

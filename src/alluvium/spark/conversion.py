@@ -13,7 +13,7 @@ from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.schema.types import Array, DataType, Field, Map, Primitive, Struct
-from alluvium.spark.scan.names import plain, quote, sql_type
+from alluvium.spark.scan.names import plain, quote, quote_text, sql_type
 from alluvium.spark.types import from_spark
 
 #: Types that no table has, whose values can be stored as text.
@@ -73,8 +73,8 @@ def conversion(text: str, source: DataType, target: DataType, column: str, rules
         return text
     if isinstance(source, Struct) and isinstance(target, Struct):
         pairs = members(text, source, target, column, rules)
-        converted = ", ".join(f"{value} as {quote(f.name)}" for f, value in pairs)
-        return f"if({text} is null, null, struct({converted}))"
+        converted = ", ".join(f"{quote_text(f.name)}, {value}" for f, value in pairs)
+        return f"if({text} is null, null, named_struct({converted}))"
     depth = text.count("->")
     if isinstance(source, Array) and isinstance(target, Array):
         item = f"e{column.count('.')}_{depth}"

@@ -11,6 +11,7 @@ from operator import or_
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived, Numbered, WritePlan
@@ -18,10 +19,12 @@ from alluvium.schema.types import Struct
 from alluvium.spark.columns import Assignment, align
 from alluvium.spark.failures import analysis_problem
 from alluvium.spark.gateway import java_of
-from alluvium.spark.scan.names import quote, sql_type
+from alluvium.spark.scan.names import as_nullable, quote
 from alluvium.spark.scan.numbering import record_number
 from alluvium.spark.session import analysed, is_connect
+from alluvium.spark.table_sql import table_columns
 from alluvium.spark.text_lengths import length_checks
+from alluvium.spark.types import to_spark
 
 # What the job raises, with the column's name in hexadecimal, where a number does not fit into 64 bits.
 _EXHAUSTED = "alluvium-numbers-exhausted"
@@ -92,17 +95,36 @@ def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str], 
 def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) -> DataFrame:
     if not derived:
         return rows
-    texts = {d.column: f"cast(({d.sql}) as {_type(d.column, schema)}) as {quote(d.column)}" for d in derived}
     try:
-        return analysed(rows.selectExpr(*(texts.get(name, quote(name)) for name in rows.columns)))
+        values = derived_values(rows, schema, derived)
+        return analysed(rows.select(*(values[n].alias(n) if n in values else sf.col(quote(n)) for n in rows.columns)))
     except AnalysisException as error:
         raise _not_computable(error, derived) from error
 
 
-def _type(column: str, schema: Struct) -> str:
+def derived_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) -> dict[str, Column]:
+    """The values of columns that a table makes itself, of the columns' types, by the columns' names.
+
+    Args:
+        rows: Over which they are computed.
+        schema: Of the table.
+        derived: What is computed.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: an expression does more than compute a value.
+        AnalysisException: Spark cannot compute one.
+    """
+    expressions = [d for d in derived if d.table_sql is not None]
+    computed = table_columns(rows, [d.table_sql for d in expressions if d.table_sql is not None])
+    values = {d.column: sf.lit(d.sql) for d in derived if d.table_sql is None}
+    values.update({d.column: value for d, value in zip(expressions, computed, strict=True)})
+    return {column: value.cast(_type(column, schema)) for column, value in values.items()}
+
+
+def _type(column: str, schema: Struct) -> s.DataType:
     found = schema.find(column)
     assert found is not None, "a plan derives columns of its table"
-    return sql_type(found.type)
+    return to_spark(as_nullable(found.type))
 
 
 def _not_computable(error: AnalysisException, derived: Sequence[Derived]) -> InvalidRequest:

@@ -15,6 +15,7 @@ from alluvium.schema.types import DataType
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import java_of
 from alluvium.spark.scan.names import sql_type
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import analysed, is_connect
 
 _POLICY, _ANSI = "spark.sql.storeAssignmentPolicy", "spark.sql.ansi.enabled"
@@ -56,6 +57,6 @@ def select_stored(df: DataFrame, texts: Sequence[str], policy: StorePolicy) -> D
     wanted = "false" if policy is StorePolicy.LEGACY else "true"
     is_plain = not any("cast(" in text for text in texts)
     if is_plain or is_connect(spark) or str(spark.conf.get(_ANSI)).casefold() == wanted:
-        return analysed(df.selectExpr(*texts))
+        return analysed(df.select(*map(sql_column, texts)))
     private = PrivateSession(spark, {_ANSI: wanted})
-    return private.give_back(private.take(df).selectExpr(*texts))
+    return private.give_back(private.take(df).select(*map(sql_column, texts)))

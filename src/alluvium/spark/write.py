@@ -35,6 +35,7 @@ from alluvium.spark.checks import examples, find_violation, violation, with_chec
 from alluvium.spark.clone import with_settings
 from alluvium.spark.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.scan.names import quote, unused_name
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
 from alluvium.spark.worker_files import OpenStore, write_in_workers
@@ -168,7 +169,7 @@ def _staged_text(column: str, data_type: DataType) -> Column:
             f"unix_date(cast({column} as date)) * 86400000000L + cast({minutes} as bigint) * 60000000L"
             f" + cast(date_part('SECOND', {column}) * 1000000 as bigint)"
         )
-    return sf.expr(f"concat('{STAGED_MARK}', cast({exact} as string))")
+    return sql_column(f"concat('{STAGED_MARK}', cast({exact} as string))")
 
 
 def _bucketed(rows: DataFrame, directories: Sequence[str], bucketing: Bucketing) -> tuple[DataFrame, list[str]]:
@@ -274,6 +275,14 @@ def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
         if (found := find_violation(text, plan.checks)) is not None:
             check, row = found
             return violation(check, examples(df, check, row), plan.root)
+    of_table = [check.name for check in plan.checks if check.table_sql is not None]
+    if of_table and any("java.lang.OutOfMemoryError" in text for text in texts):
+        return InvalidRequest(
+            f"Spark ran out of memory, perhaps for the values that the table's constraints make: {', '.join(of_table)}",
+            code="out-of-memory",
+            url=plan.root,
+            hint="nothing was written; look at the constraints, or give Spark more memory",
+        )
     return data_error(error, plan.root)
 
 

@@ -38,7 +38,8 @@ def _check(key: str, sql: str, config: TableConfig) -> Check:
             features=(FEATURE.name,),
             hint=f"drop the table property {key} with the engine that made it, or write with that engine",
         ) from None
-    return Check(name, sql, tuple(".".join(path) for path in parsed.columns))
+    columns = tuple(".".join(path) for path in parsed.columns)
+    return Check(name, sql, columns, table_sql=parsed.canonical)
 
 
 def is_used(config: TableConfig) -> bool:

@@ -37,10 +37,10 @@ def _default(f: Field) -> Derived:
         raise _refused(f.name, "a variant can only default to null")
     try:
         # A default names no column: there is no row yet.
-        parse_row_expression(sql, Struct(), ROW | JOB)
+        parsed = parse_row_expression(sql, Struct(), ROW | JOB)
     except InvalidRequest as error:
         raise _refused(f.name, error.message) from None
-    return Derived(f.name, sql, is_constant=True)
+    return Derived(f.name, sql, parsed.canonical, is_constant=True)
 
 
 def _refused(column: str, problem: str) -> UnsupportedFeature:

@@ -78,8 +78,9 @@ def derived_columns(schema: Struct, functions: frozenset[str] = ROW) -> tuple[De
             f"{quote((name,))} <=> ({sql})",
             (name, *(".".join(path) for path in parsed.columns)),
             "generated-column-violated",
+            f"{quote((name,))} <=> ( {parsed.canonical} )",
         )
-        derived.append(Derived(name, sql, check=check))
+        derived.append(Derived(name, sql, parsed.canonical, check=check))
     return tuple(derived)
 
 

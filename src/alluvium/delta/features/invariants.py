@@ -53,7 +53,8 @@ def _expressions(struct: Struct, schema: Struct, prefix: tuple[str, ...]) -> Ite
         if stored is not None:
             parsed = _parse_condition(_parse_invariant(stored, path), schema, path)
             columns = tuple(".".join(p) for p in parsed.columns)
-            yield Check(f"{'.'.join(path)}: {parsed.sql}", parsed.sql, columns or (path[0],))
+            name = f"{'.'.join(path)}: {parsed.sql}"
+            yield Check(name, parsed.sql, columns or (path[0],), table_sql=parsed.canonical)
         if isinstance(f.type, Struct):
             yield from _expressions(f.type, schema, path)
 

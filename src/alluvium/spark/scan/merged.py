@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import expr
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPart, ScanPlan
@@ -20,6 +19,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 from alluvium.schema.walk import holds
 from alluvium.spark.scan.names import quote, quote_text, sql_type
+from alluvium.spark.scan.sql_text import sql_column
 
 _RETRACTS = "(1, 3)"
 _NEWEST = "__alluvium_newest"
@@ -218,26 +218,26 @@ def merge_frame(frame: DataFrame, part: ScanPart, merge: KeyMerge, schema: Struc
         apart: Columns that are the same for all rows of a group, which filters may be about.
     """
     if merge.ignores_delete and merge.kind is not None:
-        frame = frame.where(f"{quote(merge.kind)} not in {_RETRACTS}")
+        frame = frame.where(sql_column(f"{quote(merge.kind)} not in {_RETRACTS}"))
     # The key first: Spark sorts by the first eight bytes, and looks at the rest only where these are equal.
     within = [quote(name) for name in dict.fromkeys((*merge.keys, merge.group, *apart))]
     merged = _kept_one(frame, merge, within) if merge.engine in _KEEP_ONE else _aggregated(frame, part, merge, within)
-    return merged.select(*(expr(quote(f.name)).alias(f.name, metadata=dict(f.metadata)) for f in schema.fields))
+    return merged.select(*(sql_column(quote(f.name)).alias(f.name, metadata=dict(f.metadata)) for f in schema.fields))
 
 
 def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataFrame:
     last = _KEEP_ONE[merge.engine]
     if not last and merge.kind is not None:
-        frame = frame.where(f"{quote(merge.kind)} not in {_RETRACTS}")
+        frame = frame.where(sql_column(f"{quote(merge.kind)} not in {_RETRACTS}"))
     # "null is smallest in both directions": the oldest row.
     order = ", ".join(
         f"{quote(c.name)} {'desc' if last != c.descending else 'asc'} nulls {'last' if last else 'first'}"
         for c in merge.order
     )
     place = f"row_number() over (partition by {', '.join(within)} order by {order})"
-    kept = frame.selectExpr("*", f"{place} as {_NEWEST}").where(f"{_NEWEST} = 1")
+    kept = frame.select("*", sql_column(place).alias(_NEWEST)).where(f"{_NEWEST} = 1")
     gone = merge.kind is not None and merge.has_retracts and not (merge.keeps_deletes or merge.ignores_delete)
-    return kept.where(f"{quote(merge.kind or '')} not in {_RETRACTS}") if gone else kept
+    return kept.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}")) if gone else kept
 
 
 def _aggregated(frame: DataFrame, part: ScanPart, merge: KeyMerge, within: Sequence[str]) -> DataFrame:
@@ -260,5 +260,5 @@ def _aggregated(frame: DataFrame, part: ScanPart, merge: KeyMerge, within: Seque
         elif column.name == merge.kind:
             # Several rows are an insert together.
             text = f"if(count(*) = 1, {newest}, cast(0 as tinyint))"
-        made.append(expr(text).alias(column.name))
-    return frame.groupBy(*(expr(name) for name in within)).agg(*made)
+        made.append(sql_column(text).alias(column.name))
+    return frame.groupBy(*(sql_column(name) for name in within)).agg(*made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr import tree
@@ -93,8 +93,23 @@ def leaves(value: ColumnValue) -> Iterator[ColumnValue]:
         yield value
 
 
-def select_list(part: ScanPart, relation: Struct) -> list[str] | None:
-    """The result's columns as Spark SQL over the relation's; None where they are the same."""
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A column of the result.
+
+    Attributes:
+        sql: Spark SQL over the relation's columns.
+        cast_to: The type that it is cast to; None where it has the right one.
+        name: Of the column.
+    """
+
+    sql: str
+    cast_to: DataType | None
+    name: str
+
+
+def select_list(part: ScanPart, relation: Struct) -> list[Selected] | None:
+    """The result's columns over the relation's; None where they are the same."""
     same = len(relation.fields) == len(part.output) and all(
         isinstance(column.value, (Physical, FileConstant))
         and _relation_path(column.value) == (f.name,)
@@ -109,11 +124,9 @@ def _relation_path(value: Physical | FileConstant) -> tuple[str, ...]:
     return value.path if isinstance(value, Physical) else (value.name,)
 
 
-def _select(column: OutputColumn) -> str:
-    text = _sql(column.value)
-    if plain(_type(column.value)) != plain(column.type):
-        text = f"cast({text} as {sql_type(column.type)})"
-    return f"{text} as {quote(column.name)}"
+def _select(column: OutputColumn) -> Selected:
+    same = plain(_type(column.value)) == plain(column.type)
+    return Selected(_sql(column.value), None if same else column.type, column.name)
 
 
 def _sql(value: ColumnValue) -> str:
@@ -174,9 +187,11 @@ def unused_name(name: str, taken: Iterable[str]) -> str:
 
 
 def quote_text(text: str) -> str:
-    """A string literal of Spark SQL, whatever the session makes of backslashes."""
-    escaped = "".join(c if c not in "'\\" else f"\\u{ord(c):04x}" for c in text)
-    return f"'{escaped}'"
+    """A constant text of Spark SQL, whatever the session makes of backslashes, and of `${...}`."""
+    if "'" in text or "\\" in text:
+        return f"cast(X'{text.encode('utf-8', 'surrogatepass').hex()}' as string)"
+    # Spark joins texts that follow each other, once it has put values in place of `${...}`.
+    return "'" + text.replace("${", "$' '{") + "'"
 
 
 def sql_type(data_type: DataType) -> str:

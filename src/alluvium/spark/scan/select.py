@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.functions import col, expr
+from pyspark.sql.functions import col
 
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
-from alluvium.spark.scan.names import as_nullable, plain, quote, select_list
+from alluvium.spark.scan.names import Selected, as_nullable, plain, quote, select_list
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.types import to_spark
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
@@ -23,21 +24,24 @@ def select_columns(frame: DataFrame, part: ScanPart, relation: Struct, schema: S
         relation: The relation's columns.
         schema: The result's schema, for the columns' metadata.
     """
-    texts = select_list(part, relation)
+    selected = select_list(part, relation)
     labelled = any(LABEL in f.metadata for f in relation.fields)
     # Spark forgets the numbers of columns in a struct of which it reads a part: there the cast is welcome.
     structs = {c.name: made for c in part.output if not labelled and (made := _renamed_struct(c)) is not None}
-    if structs and texts is not None:
-        frame = frame.select(
-            *(structs[c.name] if c.name in structs else expr(t) for c, t in zip(part.output, texts, strict=True))
-        )
-    elif texts is not None:
-        frame = frame.selectExpr(*texts)
+    if selected is not None:
+        frame = frame.select(*(structs[s.name] if s.name in structs else _column(s) for s in selected))
     if all(FIELD_ID not in f.metadata for f in relation.fields):
         return frame
     # A copy of a column must not inherit the number that it was found by.
     known = {f.name: f.metadata for f in schema.fields}
     return frame.select(*(col(quote(c.name)).alias(c.name, metadata=dict(known.get(c.name, {}))) for c in part.output))
+
+
+def _column(selected: Selected) -> Column:
+    value = sql_column(selected.sql)
+    if selected.cast_to is not None:
+        value = value.cast(to_spark(as_nullable(selected.cast_to)))
+    return value.alias(selected.name)
 
 
 def _renamed_struct(column: OutputColumn) -> Column | None:

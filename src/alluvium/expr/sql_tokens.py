@@ -1,0 +1,110 @@
+"""Spark SQL as tokens: what an expression of somebody else's is made of, and how it is written so that nothing but
+these tokens can be read in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, cast
+
+Kind = Literal["quoted", "text", "number", "word", "symbol"]
+
+#: What Spark's parser puts settings and the environment in place of, anywhere in a text.
+SUBSTITUTION = "${"
+
+# A number ends where no letter, digit, dot or quote follows: of `1.select` and `1E+1select` Spark makes two tokens.
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+)
+      | (?P<comment>--|/\*)
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
+      | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
+      | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?![\w.`'"]))
+      | (?P<word>[^\W\d]\w*)
+      | (?P<symbol><=>|>>>|->|=>|::|<=|>=|<>|!=|==|!<|!>|\|\||<<|>>|[-+*/%=<>!~&|^(),.\[\]:])""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """One token.
+
+    Attributes:
+        kind: What it is.
+        text: As it was written.
+    """
+
+    kind: Kind
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The identifier that a word or a quoted name stands for."""
+        return self.text[1:-1].replace("``", "`") if self.kind == "quoted" else self.text
+
+    @property
+    def folded(self) -> str:
+        """The word in lower case; empty for all that is no word."""
+        return self.text.casefold() if self.kind == "word" else ""
+
+    @property
+    def is_name(self) -> bool:
+        return self.kind in ("quoted", "word")
+
+    @property
+    def magnitude(self) -> int:
+        """About the value of a number; 0 for all that is none."""
+        digits = re.match(r"[0-9.]+(?:[eE][+-]?[0-9]+)?", self.text) if self.kind == "number" else None
+        # Beyond the range of Spark's own numbers it does not matter by how much.
+        return int(min(float(digits[0]), 1e38)) if digits else 0
+
+    @property
+    def canonical(self) -> str:
+        """The same token, so that it can be read in one way only.
+
+        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set.
+        """
+        if self.kind != "text" or self.text[0] == "'":
+            return self.text
+        return "'" + re.sub(r"\\.|\"\"|'", _requoted, self.text[1:-1], flags=re.DOTALL) + "'"
+
+
+def _requoted(match: re.Match[str]) -> str:
+    return {"'": "''", '""': '"'}.get(match[0], match[0])
+
+
+class UnreadableText(ValueError):
+    """Text that is not a sequence of tokens; the message says why."""
+
+
+def read_tokens(text: str) -> Iterator[Token]:
+    """The tokens of an SQL text, without the blanks between them.
+
+    Raises:
+        UnreadableText: A comment, a raw string with backslashes, or a character that begins no token.
+    """
+    position = 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise UnreadableText(f"character {position + 1} cannot be read")
+        found = cast("Kind | Literal['space', 'comment', 'raw']", match.lastgroup)
+        if found == "comment":
+            # Where they end two lexers may have two opinions.
+            raise UnreadableText("it has a comment")
+        if found == "raw":
+            # r'\' ends where '\' goes on.
+            if "\\" in match[0]:
+                raise UnreadableText("it has a raw string")
+            yield Token("text", match[0][1:])
+        elif found != "space":
+            yield Token(found, match[0])
+        position = match.end()
+
+
+def quote_name(name: str) -> str:
+    """An identifier in backticks."""
+    return "`" + name.replace("`", "``") + "`"
