@@ -39,6 +39,7 @@ ERRORS = {
     "CorruptTable",
     "InvalidRequest",
     "NotFound",
+    "StorageError",
     "UnsupportedFeature",
 }
 

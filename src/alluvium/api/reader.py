@@ -107,28 +107,26 @@ def read(
     """
     table_options = _dynamic(options.pop("options", table_options))
     parsed = parse_options(options, READ, READ_LATER)
-    of_changes = asks_for_changes(parsed)
     # A lane that is impossible, or a session that was stopped, is said before anything is read.
     choice = choose_lane(spark, lane)
     zone = time_zone(spark)
     at_version, at_ms = _point(parsed, version, timestamp, zone)
     open_any = session_opener(spark, storage_options)
-    limit = None if of_changes or choice.lane != "native" else checkpoint_limit(spark)  # only a JVM reads large logs
     store, at_version, at_ms = _travelled(spark, url, open_any, at_version, at_ms, zone)
-    if of_changes:
-        _ensure_changes(store, url, at_version, at_ms)
+    _ensure_changes(parsed, store, url, at_version, at_ms)
     if is_paimon(store):
         at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
-        found = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
-        request, choice = _paimon_request(spark, found, lane, choice, storage_options)
+        source = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
+        request, choice = _paimon_request(spark, source, lane, choice, storage_options)
         row_ids = parse_flag(parsed.get("rowIds"), "rowIds")
         return read_view(spark, request, choice, _read_source, where, columns, system, row_ids)
     ensure_no_paimon(store, tag, branch, table_options, system)
-    snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, limit)
+    snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, _log_limit(spark, parsed, choice))
     if choice.lane == "connect":
         choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
-    is_pinned = (at_version, at_ms) != (None, None)
-    return _read_delta(spark, snapshot, is_pinned, parsed, choice, storage_options, where, columns)
+    return _read_delta(
+        spark, snapshot, (at_version, at_ms) != (None, None), parsed, choice, storage_options, where, columns
+    )
 
 
 def _point(parsed: Options, version: object, timestamp: object, zone: str) -> tuple[int | None, int | None]:
@@ -234,8 +232,15 @@ def _paimon_request(
     return WorkerRequest(source, source.snapshot.time_zone, dict(storage_options or {}), choice.why), choice
 
 
-def _ensure_changes(store: Store, url: str, at_version: int | None, at_ms: int | None) -> None:
+def _log_limit(spark: SparkSession, parsed: Options, choice: LaneChoice) -> int | None:
+    """The size from which on a log is left for Spark to read; None: only a JVM reads such, and no change feed."""
+    return None if asks_for_changes(parsed) or choice.lane != "native" else checkpoint_limit(spark)
+
+
+def _ensure_changes(parsed: Options, store: Store, url: str, at_version: int | None, at_ms: int | None) -> None:
     """Refuses a change feed as of a point in time, and of a Paimon table."""
+    if not asks_for_changes(parsed):
+        return
     if (at_version, at_ms) != (None, None):
         raise InvalidRequest(
             "a change feed is read from a range, not as of a version",

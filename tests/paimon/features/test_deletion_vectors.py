@@ -90,7 +90,9 @@ def test_each_file_gets_its_own_vector(tmp_path: Path) -> None:
         {"name": ["a", "b", "c"], "index": ["index/i"] * 3, "offset": places, "length": [len(f) - 8 for f in framed_]}
     )
     masks = VectorMasks(load_snapshot(store), ranges)
-    files = pa.table({"path": ["p=1/c", "none", "p=1/a", "c", "other"], "mask": pa.nulls(5, pa.binary())})
+    files = pa.table(
+        {"path": ["p=1/c", "none", "p=1/a", "c", "other"], "num_rows": [9] * 5, "mask": pa.nulls(5, pa.binary())}
+    )
     found = masks.load_masks(files)["mask"].to_pylist()
     assert [None if mask is None else list(positions_of(mask)) for mask in found] == [[4], None, [1], [4], None]
     chunked = pa.concat_tables([files.slice(0, 2), files.slice(2)])
