@@ -24,8 +24,6 @@ from pyspark.sql.connect.expressions import (
 )
 from pyspark.sql.types import DataType
 
-from alluvium.spark.scan.names import quote_text
-
 _INFIX: Mapping[str, str] = {
     "==": "=", "=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>", "and": "and",
     "or": "or", "+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "like": "like",
@@ -93,7 +91,8 @@ def _literal(value: object, data_type: DataType) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(data_type, s.StringType):
-        return quote_text(str(value))
+        # For our own reader, whatever the session makes of backslashes.
+        return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
     if isinstance(value, (bytes, bytearray)):
         return f"X'{bytes(value).hex()}'"
     if isinstance(value, decimal.Decimal):
