@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -272,14 +273,14 @@ def test_statistics_of_the_numbers_are_kept_only_if_the_column_is_indexed(spark:
 def slowly(spark: SparkSession, started: threading.Event, go_on: threading.Event, columns: str) -> DataFrame:
     """Rows of a query whose planning waits for another writer: the table has been opened, nothing is written."""
     real = spark.sql(columns)
-    inner = real.selectExpr
+    inner = real.select
 
-    def wait(*arguments: str) -> DataFrame:
+    def wait(*arguments: Any) -> DataFrame:
         started.set()
         assert go_on.wait(60)
         return inner(*arguments)
 
-    real.selectExpr = wait  # type: ignore[method-assign]
+    real.select = wait  # type: ignore[method-assign]
     return real
 
 

@@ -59,7 +59,9 @@ class FileStatistics(Protocol):
         """A typed bound: no value that is not null is less, in Spark's order. Null: unknown; None: no statistics."""
 
     def upper(self, path: tuple[str, ...]) -> pa.Array | None:
-        """As `lower`: no value is greater, but for NaN, which some writers leave out of their bounds."""
+        """As `lower`: no value is greater, but for NaN, which some writers leave out of their bounds. Where both bounds
+        are NaN, every value is.
+        """
 
     def null_count(self, path: tuple[str, ...]) -> pa.Array | None:
         """How many rows are null there (int64; null: unknown)."""
@@ -382,7 +384,8 @@ class _Pruner:
         low = unknown if lower is None else conform(lower, node.type)
         high = unknown if upper is None else conform(upper, node.type)
         if node.type in t.FLOATING:
-            # As a bound NaN is what its writer's order made of it.
+            # As a bound NaN is what its writer made of it; but where not even the greatest is a number, none is.
+            all_null = _or(all_null, _mask(pc.and_(pc.is_nan(low), pc.is_nan(high)), False))
             low, high = (pc.if_else(pc.is_nan(bound), unknown, bound) for bound in (low, high))
         if node.char_length is not None and isinstance(high, pa.Array):
             high = pad_upper_bounds(high, node.char_length)

@@ -86,7 +86,16 @@ def scan_manifest(store: Store, name: str) -> pa.Table:
 
 def read_index_manifest(store: Store, name: str) -> pa.Table:
     """The index files (`INDEX_ENTRIES`) of a snapshot; each index manifest is a full list."""
-    entries = _read(store, name, INDEX_ENTRIES, lambda column: _path(column, _INDEX_PATHS, ()))
+    return _index_files(store, name, INDEX_ENTRIES)
+
+
+def scan_index_manifest(store: Store, name: str) -> pa.Table:
+    """The same, as far as readers look at it: without what is only carried on when it is written anew."""
+    return _index_files(store, name, pa.schema([f for f in INDEX_ENTRIES if f.name not in _OTHERS]))
+
+
+def _index_files(store: Store, name: str, wanted: pa.Schema) -> pa.Table:
+    entries = _read(store, name, wanted, lambda column: _path(column, _INDEX_PATHS, ()))
     return entries.filter(pc.equal(entries["kind"], 0))
 
 

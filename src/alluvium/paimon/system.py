@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.expr.tree import Expression
-from alluvium.paimon.manifest import read_index_manifest, read_manifest_list
+from alluvium.paimon.manifest import read_manifest_list, scan_index_manifest
 from alluvium.paimon.names import directory, list_branches, list_names
 from alluvium.paimon.partitions import (
     DEFAULT_NAME,
@@ -445,7 +445,7 @@ def _table_indexes(snapshot: Snapshot) -> pa.Table:
     kept = ["bucket", "index_type", "file_name", "file_size", "row_count"]
     if document is None or document.index_manifest is None:
         return pa.table({name: [] for name in kept})
-    return read_index_manifest(snapshot.store, document.index_manifest).select(kept)
+    return scan_index_manifest(snapshot.store, document.index_manifest).select(kept)
 
 
 #: By Paimon's names.

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.roaring import highest_of, parse_bitmap
 from alluvium.errors import CorruptTable, NotFound
-from alluvium.paimon.manifest import read_index_manifest
+from alluvium.paimon.manifest import scan_index_manifest
 from alluvium.paimon.partitions import bucket_directories, partitions_of
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.storage.elsewhere import locate
@@ -135,7 +135,7 @@ def vector_masks(snapshot: Snapshot) -> VectorMasks | None:
     """The deletion vectors of a snapshot; None where it has none."""
     if snapshot.document is None or snapshot.document.index_manifest is None:
         return None
-    entries = read_index_manifest(snapshot.store, snapshot.document.index_manifest)
+    entries = scan_index_manifest(snapshot.store, snapshot.document.index_manifest)
     entries = entries.filter(pc.equal(entries["index_type"], INDEX_TYPE))
     ranges = entries["ranges"].combine_chunks()
     if not entries.num_rows or not len(pc.list_flatten(ranges)):

@@ -7,7 +7,7 @@ from pyspark.sql.functions import col
 
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
-from alluvium.spark.scan.names import Selected, as_nullable, plain, quote, select_list
+from alluvium.spark.scan.names import Selected, plain, quote, select_list
 from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.types import to_spark
 
@@ -40,7 +40,7 @@ def select_columns(frame: DataFrame, part: ScanPart, relation: Struct, schema: S
 def _column(selected: Selected) -> Column:
     value = sql_column(selected.sql)
     if selected.cast_to is not None:
-        value = value.cast(to_spark(as_nullable(selected.cast_to)))
+        value = value.cast(to_spark(plain(selected.cast_to)))
     return value.alias(selected.name)
 
 
@@ -62,7 +62,7 @@ def _renamed(value: Column, physical: DataType, logical: DataType) -> Column:
     if plain(physical) == plain(logical):
         return value
     if not isinstance(physical, Struct) or not isinstance(logical, Struct) or not _are_apart(physical, logical):
-        return value.cast(to_spark(as_nullable(logical)))
+        return value.cast(to_spark(plain(logical)))
     made = value
     for own, shown in zip(physical.fields, logical.fields, strict=True):
         made = made.withField(quote(shown.name), _renamed(value.getField(own.name), own.type, shown.type))
