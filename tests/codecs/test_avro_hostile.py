@@ -154,6 +154,22 @@ def test_a_block_of_as_many_bytes_as_allowed_is_read() -> None:
         assert read_avro(format_avro(record("bytes"), rows, codec), "m")[1] == rows
 
 
+def test_rows_that_are_alike_are_no_bomb() -> None:
+    """A file may grow a thousandfold: Java writes such."""
+    rows = [{"f0": n, "f1": "x" * 1200} for n in range(100_000)]
+    data = format_avro(record("int", "string"), rows)
+    assert len(data) < 1 << 20
+    assert read_avro(data, "m")[1] == rows
+
+
+def test_blocks_are_of_few_bytes() -> None:
+    rows = [{"f0": bytes([n % 256]) * 70_000} for n in range(100)]
+    data = format_avro(record("bytes"), rows, "null")
+    _, blocks = read_blocks(data, "m")
+    assert sum(count for count, _ in blocks) == 100 and max(len(block) for _, block in blocks) < 2 << 20
+    assert read_avro(data, "m")[1] == rows
+
+
 def test_measures() -> None:
     shape = measure_schema(record("int", "double", ["null", "string"], {"type": "fixed", "name": "f", "size": 3}))
     assert (shape.min_bytes, shape.nodes) == (1 + 8 + 1 + 3, 7)

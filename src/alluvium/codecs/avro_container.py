@@ -16,7 +16,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import IO, Any, cast
 
 import fastavro
 import pyarrow as pa
@@ -29,10 +29,11 @@ from alluvium.storage.varint import read_signed, read_unsigned
 MAGIC = b"Obj\x01"
 _SYNC = 16
 _STREAM_CODECS = {"zstandard": "zstd", "bzip2": "bz2"}
-#: Bounds on what a few bytes may become. Writers make blocks of 16 kB to some MB.
+#: Bounds on what a few bytes may become. Writers make blocks of 16 kB to some MB, whose rows may all be alike: a file
+#: that grows a thousandfold is no attack, one that grows beyond what a machine holds is.
 _MAX_SCHEMA_BYTES = 16 << 20
 _MAX_BLOCK_BYTES = 256 << 20
-_MAX_EXPANSION = 100
+_MAX_FILE_BYTES, _MAX_EXPANSION = 2 << 30, 100
 _PIECE_BYTES = 1 << 20
 #: Records of a file that take no bytes of it.
 _MAX_EMPTY_RECORDS = 1_000_000
@@ -54,7 +55,7 @@ def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
         schema, shape = _schema(header)
         plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
         blocks = _plain_blocks(data, position, header, shape)
-        return schema, list(fastavro.reader(io.BytesIO(_container(plain, blocks))))
+        return schema, list(fastavro.reader(cast("IO[bytes]", _Pieces(_container(plain, blocks)))))
 
 
 def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]:
@@ -94,8 +95,8 @@ _FOREIGN = (
 )  # fmt: skip
 
 
-#: Records of a block, which readers decompress at once.
-_BLOCK_RECORDS = 4096
+#: A block ends with so many records or bytes, for readers decompress it at once.
+_BLOCK_RECORDS, _BLOCK_BYTES = 4096, 1 << 20
 
 
 def format_avro(schema: Mapping[str, Any], records: Sequence[Mapping[str, Any]], codec: str = "zstandard") -> bytes:
@@ -136,15 +137,21 @@ class AvroContainer:
 
     def add(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Appends records as blocks of their own."""
-        for start in range(0, len(records), _BLOCK_RECORDS):
-            out = io.BytesIO()
-            chunk = records[start : start + _BLOCK_RECORDS]
-            for record in chunk:
-                fastavro.schemaless_writer(out, self._schema, record)
-            block = _compressed(out.getvalue(), self._codec)
-            added = [_format_signed(len(chunk)), _format_signed(len(block)), block, self._sync]
-            self.parts += added
-            self.size += sum(map(len, added))
+        out, count = io.BytesIO(), 0
+        for record in records:
+            fastavro.schemaless_writer(out, self._schema, record)
+            count += 1
+            if count == _BLOCK_RECORDS or out.tell() >= _BLOCK_BYTES:
+                self._close_block(out.getvalue(), count)
+                out, count = io.BytesIO(), 0
+        if count:
+            self._close_block(out.getvalue(), count)
+
+    def _close_block(self, plain: bytes, count: int) -> None:
+        block = _compressed(plain, self._codec)
+        added = [_format_signed(count), _format_signed(len(block)), block, self._sync]
+        self.parts += added
+        self.size += sum(map(len, added))
 
 
 def encode_record(schema: str, record: Mapping[str, Any]) -> bytes:
@@ -228,13 +235,38 @@ def _schema(header: Mapping[str, bytes]) -> tuple[Any, RecordShape]:
     return schema, measure_schema(schema)
 
 
-def _container(header: Mapping[str, bytes], blocks: Iterator[tuple[int, bytes]]) -> bytes:
-    """A container of blocks that are not compressed."""
+def _container(header: Mapping[str, bytes], blocks: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:
+    """A container of blocks that are not compressed, in pieces."""
     sync = bytes(_SYNC)
-    parts = [MAGIC, *_map(header), sync]
+    yield b"".join([MAGIC, *_map(header), sync])
     for count, plain in blocks:
-        parts += [_format_signed(count), _format_signed(len(plain)), plain, sync]
-    return b"".join(parts)
+        yield _format_signed(count) + _format_signed(len(plain))
+        yield plain
+        yield sync
+
+
+class _Pieces(io.RawIOBase):
+    """A file of pieces that are made when they are read, so that one block at a time is held."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._piece, self._position = b"", 0
+
+    def read(self, size: int = -1) -> bytes:
+        """So many bytes, or fewer at the end; all that there are if the size is negative."""
+        found: list[bytes] = []
+        while size:
+            if self._position == len(self._piece):
+                following = next(self._pieces, None)
+                if following is None:
+                    break
+                self._piece, self._position = following, 0
+                continue
+            taken = self._piece[self._position :] if size < 0 else self._piece[self._position : self._position + size]
+            self._position += len(taken)
+            size -= len(taken) if size > 0 else 0
+            found.append(taken)
+        return found[0] if len(found) == 1 else b"".join(found)
 
 
 def _plain_blocks(
@@ -245,10 +277,12 @@ def _plain_blocks(
     sync = data[position : position + _SYNC]
     if len(sync) < _SYNC:
         raise _damaged("its header is cut off")
-    room, empty_records = _MAX_BLOCK_BYTES + _MAX_EXPANSION * len(data), 0
+    room, empty_records = _MAX_FILE_BYTES + _MAX_EXPANSION * len(data), 0
     for count, block in _blocks(data, position + _SYNC, sync):
-        plain = _decompressed(block, codec, min(room, _MAX_BLOCK_BYTES))
+        plain = _decompressed(block, codec, _MAX_BLOCK_BYTES)
         room -= len(plain)
+        if room < 0:
+            raise _damaged(f"its {len(data)} bytes grow to more than {_MAX_FILE_BYTES}")
         empty_records += count if shape.min_bytes == 0 else 0
         if count < 0 or count * shape.min_bytes > len(plain) or empty_records > _MAX_EMPTY_RECORDS:
             raise _damaged(f"a block of {len(plain)} bytes is said to hold {count} records")
