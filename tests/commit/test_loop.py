@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from alluvium.commit.loop import Entry, commit
-from alluvium.errors import CommitConflict, CommitUnknown, Conflict
+from alluvium.errors import CommitConflict, CommitUnknown, Conflict, StorageError
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.store import PutOutcome
 
@@ -29,6 +29,8 @@ class CounterLog:
             self.log.append(b"winner")
         if fault == "drop":
             return PutOutcome.UNKNOWN
+        if fault == "refuse":
+            raise StorageError("403")
         if len(self.log) > entry.version:
             return PutOutcome.EXISTS
         self.log.append(entry.data)
@@ -75,6 +77,14 @@ def test_a_silent_store_is_reported_as_unknown() -> None:
     with pytest.raises(CommitUnknown) as caught:
         commit(log, "a", 0)
     assert caught.value.path == "0.json"
+
+
+def test_a_refusal_after_a_lost_answer_is_unknown() -> None:
+    """The first put may have taken effect: who was told of a plain failure would write the rows again."""
+    with pytest.raises(CommitUnknown):
+        commit(CounterLog(script=["drop", "refuse"]), "x", 0, sleep=lambda _: None)
+    with pytest.raises(StorageError):
+        commit(CounterLog(script=["refuse"]), "x", 0, sleep=lambda _: None)
 
 
 def test_conflict_names_the_winner() -> None:

@@ -159,3 +159,27 @@ def test_a_table_is_created_once(store: Store) -> None:
         commit_rows(second, [2])
     assert caught.value.code == "protocol-changed"
     assert ids(store) == [1]
+
+
+def touched(entry: Path) -> None:
+    os.utime(entry)
+
+
+def linked(entry: Path) -> None:
+    os.link(entry, entry.with_name("backup"))
+
+
+def restored(entry: Path) -> None:
+    data = entry.read_bytes()
+    entry.unlink()
+    entry.write_bytes(data)
+
+
+@pytest.mark.parametrize("act", [touched, linked, restored, lambda entry: entry.chmod(0o600)])
+def test_who_looks_after_files_makes_no_other_table(tmp_path: Path, act: Callable[[Path], None]) -> None:
+    store = open_store(str(tmp_path / "t"))
+    append(store, 1, 2)
+    target = open_target(store)
+    act(tmp_path / "t" / commit_path(1))
+    commit_rows(target, [3])
+    assert ids(store) == [1, 2, 3]

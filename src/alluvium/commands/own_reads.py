@@ -70,7 +70,7 @@ def _versions(sources: list[ScanSource | None]) -> Iterator[Snapshot]:
 def _ensure_current(read: Snapshot, snapshot: Snapshot, scope: ReadScope, replaces: Replace | None) -> None:
     """Raises where the rows should have seen what was committed since they were read, or would replace it unseen."""
     is_other = read.config.metadata.id != snapshot.config.metadata.id
-    if is_other or read.version >= snapshot.version or not has_successors(read.store, read.state.segment):
+    if is_other or read.version >= snapshot.version or not has_successors(read.store, read):
         return
     if replaces is not None:
         # Which partitions a dynamic overwrite replaces is not known yet; what it read of them counts.

@@ -14,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 
 from alluvium.commit.afterwards import told
 from alluvium.errors import (
+    AlluviumError,
     CommitConflict,
     CommitUnknown,
     Conflict,
@@ -150,17 +151,28 @@ def commit(
 
 def _publish(port: CommitPort[DraftT, BaseT, WinnerT], entry: Entry) -> bool:
     """True: the entry stands and is ours. False: its place is taken by another."""
-    for _ in range(_MAX_UNKNOWN):
-        if port.publish(entry) is PutOutcome.DONE:
+    for attempt in range(_MAX_UNKNOWN):
+        try:
+            outcome = port.publish(entry)
+        except AlluviumError as error:
+            if attempt == 0:
+                raise
+            # This put is refused, but one before it may have taken effect: its answer was lost.
+            raise _unknown_outcome(port.url, entry) from error
+        if outcome is PutOutcome.DONE:
             return True
         # EXISTS does not prove that we lost: a store's client may have retried a put whose first
         # answer was lost. Only the bytes tell.
         landed = port.landed(entry)
         if landed is not None:
             return landed
-    raise CommitUnknown(
+    raise _unknown_outcome(port.url, entry)
+
+
+def _unknown_outcome(url: str, entry: Entry) -> CommitUnknown:
+    return CommitUnknown(
         f"the store does not say whether version {entry.version} was committed",
-        url=port.url,
+        url=url,
         version=entry.version,
         path=entry.path,
         hint="open the table and look at its history before writing again; the data files were kept",

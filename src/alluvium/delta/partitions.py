@@ -58,8 +58,13 @@ def partitions_predicate(files: pa.Table, config: TableConfig, time_zone: str) -
     rows = rows.group_by(rows.column_names, use_threads=False).aggregate([])
     if not 0 < rows.num_rows <= _MAX_PARTITIONS:
         return None
+    try:
+        values = rows.to_pylist()
+    except (ValueError, OverflowError):
+        # Dates and times before year 1 or after 9999, which Spark knows and Python does not.
+        return None
     any_of: Expression | None = None
-    for row in rows.to_pylist():
+    for row in values:
         all_of: Expression | None = None
         for f in partition_fields(config):
             same: Expression = Compare("<=>", Column((f.name,), f.type), Literal(row[f.name], f.type))

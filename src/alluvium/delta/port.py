@@ -62,7 +62,7 @@ class DeltaPort:
                 return None, ()
             first = 0
         else:
-            if not has_successors(self._store, base.state.segment):
+            if not has_successors(self._store, base):
                 return base, ()
             newer, first = refresh(base), base.version + 1
             ensure_same_table(self._store, base, newer)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from alluvium.delta.actions import Actions
 from alluvium.delta.conflicts import Winner
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.log.segment import LogSegment, list_log, not_a_table
-from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.log.segment import list_log, not_a_table
+from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.delta.spec import (
     FILES,
     TOMBSTONES,
@@ -32,7 +32,7 @@ from alluvium.storage.store import Store
 ActionT = TypeVar("ActionT")
 
 
-def has_successors(store: Store, base: LogSegment) -> bool:
+def has_successors(store: Store, base: Snapshot) -> bool:
     """Whether anybody committed after a version, and all commits since are there to be looked at.
 
     Its own entry is looked at, too. Where that is another than the one which was read, the table was dropped and made
@@ -40,7 +40,7 @@ def has_successors(store: Store, base: LogSegment) -> bool:
 
     Args:
         store: The table's objects.
-        base: The log files that the version was read from.
+        base: The version.
 
     Raises:
         NotFound: The table is gone (`not-a-table`).
@@ -54,13 +54,18 @@ def has_successors(store: Store, base: LogSegment) -> bool:
         raise _unknown(
             store, version, "table-replaced", "it is gone from the log: the table was put in another's place"
         )
-    found = listing.commits.get(version)
-    if base.last is not None and found is not None and found != base.last:
+    found, read = listing.commits.get(version), base.state.segment.last
+    if read is not None and found is not None and found != read and not _is_copy(store, base, found.size == read.size):
         raise _unknown(store, version, "table-replaced", "the log has another entry of it by now")
     missing = next((n for n in range(version + 1, listing.latest + 1) if n not in listing.commits), None)
     if missing is not None:
         raise _unknown(store, version, "base-expired", f"version {missing} came after it and was cleaned from the log")
     return listing.latest > version
+
+
+def _is_copy(store: Store, base: Snapshot, is_alike: bool) -> bool:
+    """Whether another file under the last entry's name says the same: somebody touched it, or restored a backup."""
+    return is_alike and load_snapshot(store).config.metadata.id == base.config.metadata.id
 
 
 def ensure_same_table(store: Store, base: Snapshot, newer: Snapshot) -> None:
