@@ -230,7 +230,10 @@ def test_any_text_is_read_or_refused(text: str):
         ("a>1 and A<-.5", "`a` > 1 and `A` < - .5"),
         ("select > 1", "`select` > 1"),
         ("s.x = s . `y z`", "`s` . `x` = `s` . `y z`"),
-        ('b = "it\'s" or b="a\\"b" or b = "a""b"', "`b` = 'it''s' or `b` = 'a\\\"b' or `b` = 'a\"b'"),
+        (
+            'b = "it\'s" or b="a\\"b" or b = "a""b"',
+            "`b` = concat('it', chr(39), 's') or `b` = 'a\\\"b' or `b` = 'a\"b'",
+        ),
         ("b = r'x'", "`b` = 'x'"),
         ("b = 'x''y'", "`b` = 'x''y'"),
         ("transform(ar, x->x+a)", "transform ( `ar` , `x` -> `x` + `a` )"),

@@ -123,15 +123,9 @@ def secrets(spark: SparkSession) -> Iterator[None]:
     spark.sql("select 'hunter2' as word").createOrReplaceTempView("secrets")
     spark.sql("declare or replace variable secret_variable string default 'hunter2'")
     spark.udf.register("secret_function", lambda a: "hunter2")
-    # A user's function under the name of one of Spark's.
-    spark.udf.register("sec", lambda a: 1.0, "double")
     yield
     spark.catalog.dropTempView("secrets")
-    for statement in (
-        "drop temporary variable secret_variable",
-        "drop temporary function secret_function",
-        "drop temporary function sec",
-    ):
+    for statement in ("drop temporary variable secret_variable", "drop temporary function secret_function"):
         spark.sql(statement)
 
 
@@ -146,13 +140,16 @@ def test_no_attack_gets_past_the_tree(spark, rows, secrets, set_all: Set, settin
     assert not marker.exists()
 
 
-def test_a_function_of_the_user_under_a_name_of_sparks_is_not_called(spark, rows, secrets) -> None:
+def test_a_function_of_the_user_under_a_name_of_sparks_is_not_called(spark, rows) -> None:
     """Spark 4.0 takes the user's, later ones their own."""
+    if spark.version < "4.1":
+        pytest.skip("nobody can drop such a function again in Spark 4.0")
+    spark.udf.register("sec", lambda a: 1.0, "double")
     try:
         (column,) = table_columns(rows, [canonical("sec(a)")])
-    except InvalidRequest:
-        return
-    assert rows.select(column).first()[0] == pytest.approx(1.8508, abs=1e-3)
+        assert rows.select(column).first()[0] == pytest.approx(1.8508, abs=1e-3)
+    finally:
+        spark.sql("drop temporary function sec")
 
 
 def test_no_attack_gets_past_the_gate() -> None:

@@ -65,15 +65,21 @@ class Token:
     def canonical(self) -> str:
         """The same token, so that it can be read in one way only.
 
-        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set.
+        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, and `''` within a text is nothing to
+        Spark 4.0.
         """
         if self.kind != "text" or self.text[0] == "'":
             return self.text
-        return "'" + re.sub(r"\\.|\"\"|'", _requoted, self.text[1:-1], flags=re.DOTALL) + "'"
-
-
-def _requoted(match: re.Match[str]) -> str:
-    return {"'": "''", '""': '"'}.get(match[0], match[0])
+        pieces = [""]
+        for found in re.findall(r"\\.|\"\"|.", self.text[1:-1], flags=re.DOTALL):
+            if found == "'":
+                pieces.append("")
+            else:
+                pieces[-1] += '"' if found == '""' else found
+        quoted = [f"'{piece}'" for piece in pieces]
+        if len(quoted) == 1:
+            return quoted[0]
+        return "concat(" + ", chr(39), ".join(quoted) + ")"
 
 
 class UnreadableText(ValueError):
