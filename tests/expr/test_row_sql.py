@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import time
 
 import pytest
@@ -353,7 +354,7 @@ def test_what_passes_is_written_in_a_form_that_passes(parts: list[tuple[str, str
     again = parse_row_expression(parsed.canonical, SCHEMA, ROW)
     assert (again.canonical, again.columns) == (parsed.canonical, parsed.columns)
     assert "$" not in parsed.canonical
-    assert '"' not in parsed.canonical
+    assert '"' not in re.sub(r"'(?:[^'\\\\]|\\\\.|'')*'", "", parsed.canonical)
 
 
 def test_long_texts_are_read_in_time():
