@@ -92,7 +92,8 @@ def extended(schema: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, An
     for kind in sorted(set(kinds)):
         for field in json.loads(kind)["fields"]:
             path = tuple(field["path"])
-            if found.setdefault(path, field["type"]) != field["type"]:
+            # A merge makes a field able to be null; it is the same field.
+            if _not_null(found.setdefault(path, field["type"])) != _not_null(field["type"]):
                 raise UnsupportedFeature(
                     f"manifests have the field {'.'.join(path)} in two types",
                     code="unknown-manifest-field",
@@ -109,9 +110,17 @@ def extended(schema: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, An
     return made
 
 
+def _branches(kind: Any) -> list[Any]:
+    return kind if isinstance(kind, list) else [kind]
+
+
+def _not_null(kind: Any) -> list[Any]:
+    return [branch for branch in _branches(kind) if branch != "null"]
+
+
 def _field(name: str, kind: Any) -> _Node:
     """A field that old entries lack, so that it must be able to be null."""
-    branches = kind if isinstance(kind, list) else [kind]
+    branches = _branches(kind)
     if "null" not in branches:
         branches = ["null", *branches]
     return {"name": name, "type": branches, **({"default": None} if branches[0] == "null" else {})}
