@@ -15,12 +15,15 @@ from paimon_rows import append, open_target, stage
 
 import alluvium
 from alluvium.codecs.avro_container import format_avro, read_avro
+from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.errors import CommitConflict, CorruptTable
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.manifest import read_manifest
+from alluvium.paimon.partition_bounds import may_hold
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.plan.changes import NewFiles, Replace
+from alluvium.schema.types import DOUBLE, FLOAT
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -63,6 +66,26 @@ def test_two_files_of_a_bucket_in_one_commit(tmp_path: Path) -> None:
     entries = load_snapshot(store).entries
     runs = sorted(zip(*(entries[f"{end}_sequence_number"].to_pylist() for end in ("min", "max")), strict=True))
     assert runs == [(0, 0), (1, 3), (4, 4), (5, 7)]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()], ids=str)
+def test_buckets_of_partitions_that_are_no_number(tmp_path: Path, kind: pa.DataType) -> None:
+    """Bounds of partitions are in Java's order: NaN is the greatest. Others may leave it out, as ours did."""
+    url = str(tmp_path / "t")
+    schema = pa.schema([("k", pa.int32()), ("p", kind)])
+    PaimonTable.create(url, schema, ["p"], options={"bucket": "1", "bucket-key": "k"})
+    store = open_store(url)
+    nan = float("nan")
+    for k, values in enumerate([(nan, 5.0), (nan, 1.0), (1.0, -0.0)]):
+        append(open_target(store), [{"k": k, "p": value} for value in values])
+    entries = load_snapshot(store).entries
+    assert sorted(entries["min_sequence_number"].to_pylist()) == [0, 0, 0, 0, 1, 1]
+    bounds = [(line["min_partition_stats"], line["max_partition_stats"]) for line in manifests(store)]
+    assert bounds == [("{5}", "{nan}"), ("{1}", "{nan}"), ("{-0}", "{1}")]
+    known = pa.table({end: encode_rows([pa.array([5.0], kind)], [(FLOAT if kind == pa.float32() else DOUBLE, 0)])
+                      for end in ("partition_min", "partition_max")})  # fmt: skip
+    wanted = entries["partition"].combine_chunks().take(pa.array([0, 1, 2, 3])).unique()
+    assert may_hold(known, load_snapshot(store).schema, wanted).to_pylist() == [True]
 
 
 def test_a_clock_that_goes_back(tmp_path: Path) -> None:

@@ -11,10 +11,17 @@ import pytest
 from paimon_rows import append, open_target
 
 import alluvium
+from alluvium.api.paimon_pins import open_pinned, paimon_pins
 from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.assemble import assemble
+from alluvium.paimon.draft import Draft
 from alluvium.paimon.port import point_to
+from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.spec import ENTRIES
+from alluvium.paimon.travel import At
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -78,6 +85,58 @@ def test_what_depends_on_expired_commits_conflicts(store: Store, given: dict[str
         append(late, [{"k": 5, "day": "a"}], **given)
     assert caught.value.code == "history-lost"
     assert (ks(store), len(list(store.list_tree("day=a")))) == ([1, 2, 3, 4], files)
+
+
+def pin(store: Store, **options: str) -> None:
+    """As `ALTER TABLE ... SET` leaves it: a schema whose options are more."""
+    said = json.loads(store.get("schema/schema-0"))
+    said["options"] |= {name.replace("_", "-").replace("scan-", "scan."): value for name, value in options.items()}
+    store.put("schema/schema-1", json.dumps({**said, "id": 1}).encode())
+
+
+PINS = [
+    {"scan_snapshot_id": "5"}, {"scan_tag_name": "kept"}, {"scan_version": "kept"},
+    {"scan_timestamp": "2000-01-01 00:00:00"}, {"scan_timestamp_millis": "1"}, {"scan_watermark": "7"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", PINS, ids=lambda options: next(iter(options)))
+def test_the_newest_state_is_not_the_one_that_readers_are_pinned_to(store: Store, options: dict[str, str]) -> None:
+    """The table's own point in time says what is read where nobody names one, not what commits land on."""
+    fill(store, 1, 2, 3, 4, 5, 6)
+    store.put("tag/tag-kept", store.get("snapshot/snapshot-2"))
+    expire(store, 1, 3, 4)
+    store.delete("snapshot/snapshot-2")
+    pin(store, **options)
+    fill(store, 7)
+    assert (max(info.path for info in store.list_from("snapshot", "snapshot-")), store.get("snapshot/LATEST")) == (
+        "snapshot/snapshot-7", b"7",
+    )  # fmt: skip
+    assert ks(store, version=7) == [1, 2, 3, 4, 5, 6, 7]
+    assert ks(store, options={"scan.snapshot-id": "6"}) == [1, 2, 3, 4, 5, 6]
+    # A worker's copy of an opened state is that state.
+    source = PaimonSource(load_snapshot(store, At(snapshot_id=6)))
+    pins = {name.casefold(): value for name, value in paimon_pins(source).items()}
+    assert open_pinned(store, pins, "UTC", open_store).snapshot.version == 6
+    assert source.snapshot.state(7).version == 7
+
+
+def test_readers_are_where_the_table_pins_them(store: Store) -> None:
+    fill(store, 1, 2, 3)
+    pin(store, scan_snapshot_id="2")
+    assert (ks(store), ks(store, version=3)) == ([1, 2], [1, 2, 3])
+    assert alluvium.open(store.url).refresh().version == 2
+
+
+def test_no_snapshot_goes_below_another(store: Store) -> None:
+    """Were an old state taken for the newest, its next place might be free, and the commit in no newer state."""
+    fill(store, 1, 2, 3, 4)
+    target = open_target(store)
+    old = load_snapshot(store, At(snapshot_id=1))
+    expire(store, 1, 2)
+    with pytest.raises(CommitConflict) as caught:
+        assemble(Draft(target.table, ENTRIES.empty_table()), old)
+    assert caught.value.code == "history-lost"
 
 
 def test_after_a_rollback(store: Store) -> None:

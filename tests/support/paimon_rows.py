@@ -22,6 +22,7 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.target import PaimonTarget
+from alluvium.paimon.travel import At
 from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, WrittenRows
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.schema.arrow import to_arrow
@@ -32,7 +33,7 @@ from alluvium.storage.store import Store
 
 
 def open_target(store: Store, **options: str) -> PaimonTarget:
-    snapshot = load_snapshot(store)
+    snapshot = load_snapshot(store, At())
     schema = snapshot.schema
     return PaimonTarget(store, replaced(schema, options={**schema.options, **options}), snapshot)
 

@@ -95,15 +95,16 @@ def ensure_no_paimon(
         )
 
 
-def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At:
-    """The one point in a Paimon table's history that was asked for.
+def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At | None:
+    """The one point in a Paimon table's history that was asked for; None: none was.
 
     Raises:
         InvalidRequest: More than one was.
     """
     if sum(value is not None for value in (version, timestamp_ms, tag)) > 1:
         raise InvalidRequest("give a version, a timestamp or a tag, only one of them", code="version-and-timestamp")
-    return At(snapshot_id=version, timestamp_ms=timestamp_ms, tag=tag)
+    at = At(snapshot_id=version, timestamp_ms=timestamp_ms, tag=tag)
+    return None if at.is_latest else at
 
 
 def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:

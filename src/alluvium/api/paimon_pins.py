@@ -48,7 +48,7 @@ def open_pinned(
     text = given.get(_PIN.casefold())
     if text is None:
         version = given.get("versionasof")
-        at = At(version=version)
+        at = None if version is None else At(version=version)
         return PaimonSource(load_snapshot(store, at, MAIN_BRANCH, None, time_zone, open_any))
     pin = msgspec.json.decode(text, type=_Pin)
     at = At(tag=pin.tag) if pin.tag else At(snapshot_id=pin.snapshot_id)

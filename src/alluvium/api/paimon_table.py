@@ -24,6 +24,7 @@ from alluvium.paimon.schema_log import (
 )
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.system import read_system_table
+from alluvium.paimon.travel import At
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -135,15 +136,15 @@ class PaimonTable:
 
     def snapshots(self) -> pa.Table:
         """The snapshots there are, oldest first: the system table `snapshots`."""
-        return read_system_table(load_snapshot(self._store), "snapshots")
+        return read_system_table(load_snapshot(self._store, At()), "snapshots")
 
     def tags(self) -> pa.Table:
         """The tags there are: the system table `tags`."""
-        return read_system_table(load_snapshot(self._store), "tags")
+        return read_system_table(load_snapshot(self._store, At()), "tags")
 
     def branches(self) -> pa.Table:
         """The branches beside the main one: the system table `branches`."""
-        return read_system_table(load_snapshot(self._store), "branches")
+        return read_system_table(load_snapshot(self._store, At()), "branches")
 
     def __repr__(self) -> str:
         return f"PaimonTable({self.url!r})"

@@ -218,10 +218,10 @@ class PaimonView:
         return History(read_history(self._snapshot, limit))
 
     def refresh(self) -> PaimonView:
-        """The newest state of the branch."""
+        """The newest state of the branch, or the one that the table's own options pin."""
         old = self._snapshot
         options = {key: value for key, value in old.asked.items() if not key.startswith("scan.")}
-        newer = load_snapshot(old.store, At(), old.branch, options, old.time_zone, old.open_store)
+        newer = load_snapshot(old.store, None, old.branch, options, old.time_zone, old.open_store)
         return self if newer.version == old.version and newer.schema == old.schema else replace(self, _snapshot=newer)
 
     def __repr__(self) -> str:
@@ -274,7 +274,7 @@ def _kinds_first(table: pa.Table, name: str) -> pa.Table:
 
 def open_paimon(
     store: Store,
-    at: At,
+    at: At | None,
     branch: str,
     options: Mapping[str, str] | None,
     storage_options: Mapping[str, str],

@@ -20,7 +20,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH
 from alluvium.paimon.snapshot import load_snapshot
 from alluvium.paimon.target import PaimonTarget
-from alluvium.paimon.travel import last_commit_of
+from alluvium.paimon.travel import At, last_commit_of
 from alluvium.paimon.write import ensure_writable
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
@@ -152,7 +152,7 @@ def _target(
     properties = {} if said is None else {"userMetadata": said}
     try:
         branch = options.known.get("branch", MAIN_BRANCH)
-        snapshot = load_snapshot(store, branch=branch, time_zone=time_zone(df.sparkSession))
+        snapshot = load_snapshot(store, At(), branch, time_zone=time_zone(df.sparkSession))
     except NotFound as error:
         if error.code != "not-a-table":
             raise

@@ -28,6 +28,7 @@ from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.paimon.spec import ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.stats import EntryStatistics
+from alluvium.paimon.travel import list_snapshots
 
 #: The version of snapshot files that is written.
 _VERSION = 3
@@ -41,13 +42,15 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         base: What it lands on.
 
     Raises:
-        CommitConflict: The table was altered so that the files of the draft do not fit any more.
+        CommitConflict: The table was altered so that the files of the draft do not fit any more, or the base is not its
+            newest state (`"history-lost"`).
         InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
     """
     _ensure_fits(draft, base)
     _ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
+    _ensure_newest(base, number)
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
     added = _placed(draft, base, manifests, removed)
@@ -117,6 +120,21 @@ def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa
             hint="compare partition keys with constants; nothing was replaced",
         )
     return entries.filter(found.every)
+
+
+def _ensure_newest(base: Snapshot, number: int) -> None:
+    """A free place below another snapshot is one that expired: who takes it is in no newer state. A place that is taken
+    is an ordinary race, and putting the snapshot tells.
+    """
+    known = list_snapshots(base.store, base.branch)
+    if known and known[-1] > number and number not in known:
+        message = f"snapshot {known[-1]} is there already, and {number} has expired"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("history-lost", known[-1], None, message)],
+            code="history-lost",
+            hint="read the table again and repeat the operation",
+        )
 
 
 def _ensure_fits(draft: Draft, base: Snapshot) -> None:

@@ -26,7 +26,7 @@ from alluvium.paimon.spec import (
     SCANNED_ENTRIES,
     SnapshotDocument,
 )
-from alluvium.paimon.unknown_fields import others_type, pack
+from alluvium.paimon.unknown_fields import ensure_members_known, others_type, pack
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -236,7 +236,10 @@ def _parsed(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str],
         own, records = read_avro(data, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
         paths = [path_of(f.name) for f in known]
-        kind = others_type(own, paths) if len(known) < len(schema) else None
+        kind = None
+        if len(known) < len(schema):
+            _ensure_members_known(own, known, path_of, place)
+            kind = others_type(own, paths)
         return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
 
@@ -274,6 +277,8 @@ def _from_orc(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str
         arrays = [_member(table, path_of(f.name), f.type) for f in known]
         if len(known) < len(schema):
             _ensure_known(table.schema, [path_of(f.name) for f in known], place)
+            fields = {"fields": [_as_avro(f) for f in table.schema]}
+            _ensure_members_known(fields, known, path_of, place)
         return _with_others(pa.Table.from_arrays(arrays, schema=known), schema, [], None)
     except (pa.ArrowException, OSError) as error:
         raise CorruptTable(f"the ORC file cannot be read: {error}", code="damaged-manifest", path=place) from None
@@ -291,10 +296,21 @@ def _ensure_known(found: pa.Schema, known: Sequence[tuple[str, ...]], place: str
         )
 
 
+def _ensure_members_known(own: Any, known: pa.Schema, path_of: Callable[[str], tuple[str, ...]], place: str) -> None:
+    try:
+        ensure_members_known(own, {path_of(f.name): f.type for f in known})
+    except UnsupportedFeature as error:
+        error.path = place
+        raise
+
+
 def _as_avro(f: pa.Field) -> dict[str, Any]:
     """The names of a field and those within."""
-    within = {"fields": [_as_avro(inner) for inner in f.type]} if pa.types.is_struct(f.type) else str(f.type)
-    return {"name": f.name, "type": within}
+    if pa.types.is_struct(f.type):
+        return {"name": f.name, "type": {"fields": [_as_avro(inner) for inner in f.type]}}
+    if pa.types.is_list(f.type):
+        return {"name": f.name, "type": {"items": _as_avro(f.type.value_field)["type"]}}
+    return {"name": f.name, "type": str(f.type)}
 
 
 def _member(table: pa.Table, path: tuple[str, ...], kind: pa.DataType) -> pa.Array:

@@ -5,6 +5,7 @@ Specification: "Manifests: merged when >= `manifest.merge-min-count` 30 small (<
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import dataclass, field
 
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.manifest import read_manifest
 from alluvium.paimon.manifest_write import codec_of, describe_manifest, format_manifest
 from alluvium.paimon.options import MANIFEST_MERGE_MIN_COUNT, MANIFEST_TARGET_SIZE
@@ -19,6 +21,8 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.spec import ENTRIES, MANIFESTS
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
+
+log = logging.getLogger("alluvium")
 
 #: Entries by whose bytes those of the others are estimated.
 _SAMPLE = 100
@@ -94,8 +98,17 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
     if manifests.num_rows < 2:
         return manifests
     names = manifests["file_name"].to_pylist()
-    tables = map_parallel(lambda name: read_manifest(store, name), names)
-    return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
+    before = len(writer.parts)
+    try:
+        tables = map_parallel(lambda name: read_manifest(store, name), names)
+        return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
+    except UnsupportedFeature as error:
+        if error.code != "unknown-manifest-field":
+            raise
+        # Nobody needs them merged: a table of many small manifests is slower, and as right.
+        log.debug("manifests are left as they are: %s", error)
+        del writer.parts[before:]
+        return manifests
 
 
 def remaining_entries(entries: pa.Table) -> pa.Table:

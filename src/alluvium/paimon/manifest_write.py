@@ -5,6 +5,7 @@ Specification: `org.apache.paimon.manifest`; "always write Avro manifests of sha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -189,8 +190,22 @@ def _partition_stats(entries: pa.Table, schema: TableSchema) -> tuple[bytes, byt
     types = [(to_logical(f.type), f.type.precision) for f in fields]
     lows, highs, nulls = [], [], []
     for values in decode_rows(encoded.dictionary, types):
-        ends = pc.min_max(values)
-        lows.append(pa.repeat(ends["min"], 1))
-        highs.append(pa.repeat(ends["max"], 1))
+        low, high = _ends(values)
+        lows.append(pa.repeat(low, 1))
+        highs.append(pa.repeat(high, 1))
         nulls.append(values.is_null().take(encoded.indices).true_count)
     return encode_rows(lows, types)[0].as_py(), encode_rows(highs, types)[0].as_py(), nulls
+
+
+def _ends(values: pa.Array) -> tuple[pa.Scalar, pa.Scalar]:
+    """The least and the greatest value in Java's order, by which its readers skip: NaN is the greatest, and zero has
+    two signs.
+    """
+    ends = pc.min_max(values)
+    low, high = ends["min"], ends["max"]
+    if not pa.types.is_floating(values.type) or not low.is_valid:
+        return low, high
+    kind = values.type
+    if pc.any(pc.is_nan(values)).as_py():
+        high = pa.scalar(math.nan, kind)
+    return pa.scalar(-0.0, kind) if low.as_py() == 0 else low, pa.scalar(0.0, kind) if high.as_py() == 0 else high

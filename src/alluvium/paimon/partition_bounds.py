@@ -50,6 +50,9 @@ def may_hold(manifests: pa.Table, schema: TableSchema, partitions: pa.Array) -> 
         if values.null_count or not ends["min"].is_valid:
             # Nulls are outside of all bounds.
             continue
+        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+            # Bounds of ours leave NaN out, or it is the greatest, as in Java's order.
+            continue
         beside = pc.or_(pc.less(high, ends["min"]), pc.greater(low, ends["max"]))
         keep = pc.and_(keep, pc.invert(pc.fill_null(beside, False)))
     return keep

@@ -14,7 +14,7 @@ from alluvium.paimon.draft import Draft
 from alluvium.paimon.manifest import scan_entries
 from alluvium.paimon.names import directory
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
-from alluvium.paimon.travel import read_snapshot
+from alluvium.paimon.travel import At, read_snapshot
 from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
@@ -59,7 +59,7 @@ class PaimonPort:
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.
         self._discard()
-        newer = load_snapshot(self._store, branch=self._branch, time_zone=base.time_zone)
+        newer = load_snapshot(self._store, At(), branch=self._branch, time_zone=base.time_zone)
         newer = replace(newer, open_store=base.open_store)
         first, last = (base.version or 0) + 1, newer.version or 0
         if not self._goes_on_from(base, newer):

@@ -111,7 +111,7 @@ class Snapshot:
 
 def load_snapshot(
     store: Store,
-    at: At = At(),  # noqa: B008 - immutable
+    at: At | None = None,
     branch: str = MAIN_BRANCH,
     options: Mapping[str, str] | None = None,
     time_zone: str = "UTC",
@@ -122,7 +122,8 @@ def load_snapshot(
 
     Args:
         store: The table's objects.
-        at: Which state.
+        at: Which state, whatever point the table's own options pin; `At()`: the newest, as whoever writes must have it.
+            None: the pinned state, and the newest where options pin none.
         branch: Of which branch.
         options: The table's dynamic options, on top of those that its schema has.
         time_zone: The session's, for casts and for `scan.timestamp`.
@@ -136,12 +137,14 @@ def load_snapshot(
     asked = dict(options or {})
     branch = asked.pop("branch", branch)
     _ensure_batch(asked)
-    with locating(store, at.snapshot_id):
+    with locating(store, None if at is None else at.snapshot_id):
         schemas = list_schema_ids(store, branch)
         if not schemas:
             raise _no_table(store, branch)
         latest = load_schema(store, schemas[-1], branch)
-        point = parse_at(at, {**latest.options, **asked}, time_zone)
+        point = parse_at(at or At(), asked, time_zone)
+        if at is None and point.is_latest:
+            point = parse_at(point, latest.options, time_zone)
         document = find_snapshot(store, point, branch)
         # "batch latest: latest schema file (not the snapshot's); time travel: that snapshot's schema".
         schema = latest

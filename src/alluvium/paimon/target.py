@@ -23,6 +23,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import publish_first_schema
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.system import partition_maps
+from alluvium.paimon.travel import At
 from alluvium.paimon.write import added_entries, plan_write, written_schema
 from alluvium.plan.changes import Append, Committed, Replace, WrittenRows
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -126,7 +127,7 @@ class PaimonTarget:
     def _created(self) -> Snapshot:
         """The table, once its schema is there; files are moved into it only then."""
         publish_first_schema(self.store, self.table)
-        return load_snapshot(self.store)
+        return load_snapshot(self.store, At())
 
     def _move(self, sources: Sequence[str], targets: Sequence[str]) -> None:
         try:

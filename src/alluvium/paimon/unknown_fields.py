@@ -51,6 +51,40 @@ def _unknown(record: _Node, prefix: Path, known: set[Path]) -> list[tuple[Path, 
     return found
 
 
+def ensure_members_known(schema: Any, known: Mapping[Path, pa.DataType]) -> None:
+    """Of records within lists that have a column as a whole, nothing unknown is carried on.
+
+    Args:
+        schema: As of `others_type`; lists have `items`.
+        known: The types of the columns by their paths.
+
+    Raises:
+        UnsupportedFeature: They say more (`"unknown-manifest-field"`).
+    """
+    for path, kind in known.items():
+        if not pa.types.is_list(kind) or not pa.types.is_struct(kind.value_type):
+            continue
+        members = {f.name for f in kind.value_type}
+        node: Any = schema
+        for name in path:
+            node = next((f["type"] for f in _record_of(node)["fields"] if f["name"] == name), None)
+        others = [f["name"] for f in _record_of(_items(node))["fields"] if f["name"] not in members]
+        if others:
+            raise UnsupportedFeature(
+                f"a manifest has fields in {'.'.join(path)} that are not known here, so it cannot be written anew",
+                code="unknown-manifest-field",
+                features=others,
+                hint="compact the table with the engine that wrote them",
+            )
+
+
+def _items(kind: Any) -> Any:
+    """What a list has, or the one in a union with null; None: it is none."""
+    if isinstance(kind, list):
+        return next((found for part in kind if (found := _items(part)) is not None), None)
+    return kind.get("items") if isinstance(kind, dict) else None
+
+
 def _record_of(kind: Any) -> _Node:
     """A record, or the one in a union with null."""
     if isinstance(kind, list):
@@ -92,7 +126,8 @@ def extended(schema: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, An
     for kind in sorted(set(kinds)):
         for field in json.loads(kind)["fields"]:
             path = tuple(field["path"])
-            if found.setdefault(path, field["type"]) != field["type"]:
+            # A merge makes a field able to be null; it is the same field.
+            if _not_null(found.setdefault(path, field["type"])) != _not_null(field["type"]):
                 raise UnsupportedFeature(
                     f"manifests have the field {'.'.join(path)} in two types",
                     code="unknown-manifest-field",
@@ -109,9 +144,17 @@ def extended(schema: Mapping[str, Any], kinds: Sequence[str]) -> Mapping[str, An
     return made
 
 
+def _branches(kind: Any) -> list[Any]:
+    return kind if isinstance(kind, list) else [kind]
+
+
+def _not_null(kind: Any) -> list[Any]:
+    return [branch for branch in _branches(kind) if branch != "null"]
+
+
 def _field(name: str, kind: Any) -> _Node:
     """A field that old entries lack, so that it must be able to be null."""
-    branches = kind if isinstance(kind, list) else [kind]
+    branches = _branches(kind)
     if "null" not in branches:
         branches = ["null", *branches]
     return {"name": name, "type": branches, **({"default": None} if branches[0] == "null" else {})}

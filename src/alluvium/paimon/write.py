@@ -27,6 +27,7 @@ from alluvium.paimon.options import (
     TARGET_FILE_SIZE,
     ZSTD_LEVEL,
 )
+from alluvium.paimon.orc_times import times_of_orc
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -187,7 +188,7 @@ def plan_write(
         directory=f"{STAGING}/{uuid.uuid4()}",
         schema=logical,
         partition_by=schema.partition_keys,
-        checks=(*checks, *_not_null(logical), *_lengths(schema), *_times_of_orc(schema)),
+        checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema)),
         derived=_defaults(schema),
         stored=_with_ids(schema.fields),
         files=None if native else _file_columns(schema),
@@ -266,19 +267,6 @@ def _lengths(schema: TableSchema) -> Iterator[Check]:
             value = quote((f.name,))
             condition = f"({value} is null or char_length({value}) <= {f.type.length})"
             yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
-
-
-def _times_of_orc(schema: TableSchema) -> Iterator[Check]:
-    """Arrow's ORC writer has fractions of seconds before 1970 otherwise than Java's, whose reader fails over them."""
-    if FILE_FORMAT.get(schema.options) != "orc":
-        return
-    for f in schema.fields:
-        if f.type.root.startswith("TIMESTAMP") and f.type.precision:
-            value = quote((f.name,))
-            zoned = to_logical(f.type) in (t.TIMESTAMP, t.TIMESTAMP_NANOS)
-            kind, zone = ("timestamp", "Z") if zoned else ("timestamp_ntz", "")
-            condition = f"({value} is null or {value} >= {kind}'1970-01-01 00:00:00{zone}')"
-            yield Check(f"{f.name} in ORC", condition, (f.name,), "not-in-orc")
 
 
 def _defaults(schema: TableSchema) -> tuple[Derived, ...]:

@@ -39,6 +39,7 @@ class Check:
         table_sql: Where the condition comes out of the table: the same, in the form that passed the gate
             (`RowExpression.canonical`); engines take this one, and trust it no further. None: it is ours, or the
             caller's.
+        hint: What the caller can do; None: what helps with any constraint.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Check:
     columns: tuple[str, ...] = ()
     code: str = "constraint-violated"
     table_sql: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -178,5 +178,5 @@ def violation(check: Check, rows: Sequence[Row], url: str) -> InvalidRequest:
         code=check.code,
         url=url,
         column=check.columns[0] if len(check.columns) == 1 else None,
-        hint="nothing was written; filter or correct the rows, or change the table's constraint",
+        hint=check.hint or "nothing was written; filter or correct the rows, or change the table's constraint",
     )
