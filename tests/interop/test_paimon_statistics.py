@@ -55,6 +55,11 @@ def _is_written(value: Any, form: str) -> bool:
     return form != "orc" or not isinstance(value, dt.datetime) or value.year >= 1970
 
 
+#: By a predicate Java's reader of ORC loses these, in files of Java's own, too: a text beside characters beyond U+FFFF,
+#: which UTF-16 orders before it, and a day of another calendar.
+_LOST_BY_JAVA = ("\uffff" * 17, dt.date(1, 1, 1))
+
+
 def told(value: Any) -> Any:
     if isinstance(value, (dt.date, dt.datetime)):
         return value.isoformat()
@@ -65,7 +70,10 @@ def told(value: Any) -> Any:
 @pytest.mark.parametrize("partitioned", [False, True], ids=["values", "partitions"])
 def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) -> None:
     jobs: list[dict[str, Any]] = []
-    asked = {kind: [v for v in values if _is_written(v, form)] for kind, values in VALUES.items()}
+    asked = {
+        kind: [v for v in values if _is_written(v, form) and not (form == "orc" and v in _LOST_BY_JAVA)]
+        for kind, values in VALUES.items()
+    }
     for number, (kind, values) in enumerate(asked.items()):
         url = str(tmp_path / f"t{number}")
         # The time of three digits has Python workers write Parquet, too.
@@ -91,7 +99,7 @@ def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) ->
 def test_java_sees_what_we_took_out(tmp_path: Path) -> None:
     """ "the embedded file index" is part of a file's identity: without it Java keeps what we have removed."""
     url = str(tmp_path / "t")
-    indexed = {"file-index.bloom-filter.columns": "k", "file-index.in-manifest-threshold": "10 kb",
+    indexed = {"file-index.bloom-filter.columns": "k", "file-index.bloom-filter.k.items": "100", "file-index.in-manifest-threshold": "10 kb",
                "manifest.merge-min-count": "2"}  # fmt: skip
     fields = [{"name": "k", "type": "INT"}, {"name": "p", "type": "STRING"}]
     write = {"write": {"rows": [[1, "a"], [2, "b"]]}}

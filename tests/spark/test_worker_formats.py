@@ -13,6 +13,7 @@ import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from alluvium.codecs.column_bounds import ColumnBounds
 from alluvium.codecs.parquet_footer import FooterColumn
@@ -20,7 +21,7 @@ from alluvium.errors import UnsupportedFeature
 from alluvium.portable.data_file import Files, open_data_file
 from alluvium.schema import types as t
 from alluvium.schema.arrow import from_arrow
-from alluvium.spark.worker_formats import FileForm
+from alluvium.spark.worker_formats import FileForm, plain_nulls
 from alluvium.storage.open import open_store
 
 UTC = dt.timezone.utc
@@ -137,3 +138,29 @@ def bounds(kind: pa.DataType, *batches: list[Any]) -> tuple[Any, Any, int | None
 )
 def test_statistics(kind: pa.DataType, batches: tuple[list[Any], ...], expected: tuple[Any, ...]) -> None:
     assert bounds(kind, *batches) == expected
+
+
+def test_nothing_stands_below_nulls() -> None:
+    """Spark leaves values in members of structs that are null; Arrow's ORC writer would write them into other rows."""
+    hidden = pa.StructArray.from_arrays(
+        [pa.array([1, 2, None, 4]), pa.array(["a", "b", "c", None])],
+        names=["x", "y"],
+        mask=pa.array([False, True, False, False]),
+    )
+    nulls = pa.array([False, True, False])
+    kept = {
+        "r": hidden.slice(0, 3),
+        "a": pa.ListArray.from_arrays(pa.array([0, 2, 3, 4], pa.int32()), hidden, mask=nulls),
+        "m": pa.MapArray.from_arrays(
+            pa.array([0, 2, 3, 4], pa.int32()), pa.array(["k", "l", "m", "n"]), hidden, mask=nulls
+        ),
+        "n": pa.StructArray.from_arrays([hidden.slice(1)], names=["r"], mask=nulls),
+    }
+    rows = pa.table(kept)
+    for part in (rows, rows.slice(1)):
+        made = [plain_nulls(column.chunk(0)) for column in part.columns]
+        assert pa.table(made, schema=rows.schema).to_pylist() == part.to_pylist()
+    writer = FileForm("orc", rows.schema, "zstd", 1).open()
+    writer.add(rows)
+    found = orc.ORCFile(pa.BufferReader(writer.finish())).read()
+    assert found.to_pylist() == rows.to_pylist()

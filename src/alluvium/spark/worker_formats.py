@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
@@ -76,6 +77,28 @@ def _dictionary_columns(schema: pa.Schema) -> list[str]:
     return [leaf.path for leaf in leaves if leaf.physical_type != "FIXED_LEN_BYTE_ARRAY"]
 
 
+def plain_nulls(array: pa.Array) -> pa.Array:
+    """The same values, and nothing below those that are null: Arrow's ORC writer would write that all the same, and
+    readers take it for the next value's.
+    """
+    kind = array.type
+    if pa.types.is_struct(kind):
+        # `flatten` gives a struct's nulls to its members.
+        members = [plain_nulls(member) for member in array.flatten()]
+        return pa.StructArray.from_arrays(members, fields=list(kind), mask=array.is_null()) if members else array
+    if not (pa.types.is_list(kind) or pa.types.is_map(kind)):
+        return array
+    starts = array.offsets.to_numpy().astype(np.int64)
+    lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), np.diff(starts), 0)
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    places = pa.array(np.arange(ends[-1]) + np.repeat(starts[:-1] - ends[:-1], lengths))
+    offsets, mask = pa.array(ends, pa.int32()), array.is_null()
+    if pa.types.is_map(kind):
+        keys, items = (plain_nulls(values.take(places)) for values in (array.keys, array.items))
+        return pa.MapArray.from_arrays(offsets, keys, items, type=kind, mask=mask)
+    return pa.ListArray.from_arrays(offsets, plain_nulls(array.values.take(places)), type=kind, mask=mask)
+
+
 class OrcWriter:
     """Implements `FileWriter`. ORC has no level of compression here, and field ids are attributes of types."""
 
@@ -89,7 +112,8 @@ class OrcWriter:
         return int(self._sink.tell())
 
     def add(self, rows: pa.Table) -> None:
-        self._writer.write(pa.Table.from_arrays(rows.columns, schema=self._schema))
+        columns = [pa.chunked_array(map(plain_nulls, c.chunks), c.type) for c in rows.columns]
+        self._writer.write(pa.Table.from_arrays(columns, schema=self._schema))
 
     def finish(self) -> bytes:
         self._writer.close()
