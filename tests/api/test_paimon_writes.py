@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 import alluvium
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
-from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
+from alluvium.plan.changes import Committed
 from alluvium.schema import types as t
 
 pytestmark = pytest.mark.spark
@@ -331,13 +335,53 @@ def spark_rows(spark, url: str, where: str) -> list[int]:
 
 
 def test_what_orc_cannot_tell(spark, url: str) -> None:
-    """Writers do not agree on fractions of seconds before 1970, and Java's reader fails over Arrow's."""
-    df = spark.sql("select timestamp_ntz'1969-12-31 23:59:59.5' n")
-    with pytest.raises(InvalidRequest) as caught:
-        alluvium.write(df, url, format="paimon", **{"file.format": "orc"})
-    assert caught.value.code == "not-in-orc"
-    alluvium.write(df, url, format="paimon", **{"file.format": "avro"})
-    assert rows(url) == [(dt.datetime(1969, 12, 31, 23, 59, 59, 500000),)]
+    """Writers do not agree on times before 1970 finer than milliseconds, and Java's reader fails over Arrow's; Arrow's
+    fails over times that 64 bits of nanoseconds cannot tell.
+    """
+    kept = "1969-12-31 23:59:59.5", "1900-01-01 00:00:00.001", "1677-09-21 00:12:44", "2262-04-11 23:47:16.854775"
+    refused = "1969-12-31 23:59:59.0005", "1900-01-01 00:00:00.000001", "1677-09-21 00:12:43", "9999-12-31 00:00:00"
+    forms = "{}", "array(null, {})", "named_struct('x', {})", "map({}, 1)", "map(1, array(named_struct('x', {})))"
+    value = [form.format("n") for form in forms]
+
+    def written(texts: Sequence[str], *columns: str) -> Committed:
+        times = ", ".join(f"({place}, timestamp_ntz'{text}')" for place, text in enumerate([*texts, texts[0]]))
+        df = spark.sql(f"select * from values {times} t(k, n)")
+        return alluvium.write(df.selectExpr(*columns), url, mode="append", format="paimon", **{"file.format": "orc"})
+
+    columns = [f"{text} as c{place}" for place, text in enumerate(value)]
+    written(kept, "k", *columns, "cast(n as timestamp) z")
+    found = sorted(alluvium.open(url).to_arrow(columns=["k", "c0"]).to_pylist(), key=lambda row: row["k"])
+    expected = [dt.datetime.fromisoformat(_six(text)) for text in (*kept, kept[0])]
+    assert [row["c0"].replace(tzinfo=None) for row in found] == expected
+    files = data_files(url)
+    for text, place in [(text, 0) for text in refused] + [(refused[0], place) for place in range(1, 5)]:
+        with pytest.raises(InvalidRequest) as caught:
+            written([text], "k", f"{value[place]} as c{place}")
+        assert (caught.value.code, caught.value.column) == ("not-in-orc", f"c{place}")
+        assert "Parquet" in str(caught.value)
+    assert data_files(url) == files
+
+
+def test_workers_tell_what_they_cannot_read(spark, url: str) -> None:
+    """Java writes such times, and reads them: our error comes out of Spark's workers as what it is."""
+    df = spark.sql("select timestamp_ntz'2024-01-01 00:00:00' n")
+    alluvium.write(df, url, format="paimon", **{"file.format": "orc"})
+    (path,) = data_files(url)
+    orc.write_table(pa.table({"n": pa.array([dt.datetime(9999, 12, 31)], pa.timestamp("us"))}), f"{url}/{path}")
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.read(spark, url).collect()
+    assert (caught.value.code, caught.value.features) == ("unsupported-file-type", ("timestamp",))
+    assert path in str(caught.value) and "Parquet" in str(caught.value)
+    Path(f"{url}/{path}").write_bytes(b"ORC, and no more")
+    with pytest.raises(CorruptTable) as caught:
+        alluvium.read(spark, url).collect()
+    assert caught.value.code == "damaged-file"
+
+
+def _six(text: str) -> str:
+    """With six digits of a fraction, which every Python reads."""
+    whole, _, fraction = text.partition(".")
+    return f"{whole}.{fraction:0<6}"
 
 
 def test_defaults_and_lengths(spark, url: str) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from alluvium.codecs.avro_container import MAGIC, format_avro, read_avro, read_blocks
-from alluvium.codecs.avro_schema import measure_schema
+from alluvium.codecs.avro_schema import MAX_DEPTH, measure_schema
 from alluvium.errors import AlluviumError, CorruptTable, UnsupportedFeature
 
 SYNC = bytes(16)
@@ -106,7 +106,7 @@ BOMBS = {
     "deflated zeros": container(record("bytes"), [(1, raw_deflate(bytes(400 << 20)))], "deflate"),
     "zstd of zeros": container(record("bytes"), [(1, bytes(pa.compress(bytes(400 << 20), "zstd", asbytes=True)))], "zstandard"),
     "snappy that says much": container(record("bytes"), [(1, b"\xff\xff\xff\xff\xff\xff\xff\xff\x3f" + bytes(8))], "snappy"),
-    "a deep schema": container(nested(65), [(1, b"\0")]),
+    "a deep schema": container(nested(MAX_DEPTH + 1), [(1, b"\0")]),
     "a schema too deep for JSON": container(b"[" * 200_000 + b"]" * 200_000, [(1, b"\0")]),
     "a wide schema in few bytes": container(doubling(30), [(1, bytes(100))]),
     "no schema": container(b"7", [(1, b"\0")]),

@@ -83,7 +83,7 @@ def text(length: int) -> str:
 
 
 def moment() -> dt.datetime:
-    # Those before 1970 are refused in ORC; tests/interop/test_paimon_statistics.py has them in the other formats.
+    # Those before 1970 are refused in ORC where they are finer than milliseconds.
     return dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=PICK.randint(0, 10**13))
 
 

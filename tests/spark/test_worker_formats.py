@@ -18,6 +18,7 @@ from pyarrow import orc
 from alluvium.codecs.column_bounds import ColumnBounds
 from alluvium.codecs.parquet_footer import FooterColumn
 from alluvium.errors import UnsupportedFeature
+from alluvium.portable.avro_file import open_avro
 from alluvium.portable.data_file import Files, open_data_file
 from alluvium.schema import types as t
 from alluvium.schema.arrow import from_arrow
@@ -95,6 +96,56 @@ def test_avro_is_what_others_read() -> None:
 def test_what_avro_has_no_form_for(schema: pa.Schema) -> None:
     with pytest.raises(UnsupportedFeature):
         FileForm("avro", schema, "zstd", 1).open()
+
+
+def nested(depth: int, is_listed: bool) -> tuple[pa.DataType, Any]:
+    """A type so many rows deep, each in a list where that is said, and a value of it."""
+    kind, value = pa.int32(), 7
+    for _ in range(depth):
+        kind, value = pa.struct([("x", kind)]), {"x": value}
+        if is_listed:
+            kind, value = pa.list_(pa.field("element", kind)), [value]
+    return kind, value
+
+
+@pytest.mark.parametrize(("depth", "is_listed"), [(60, False), (30, True)])
+def test_deep_avro(depth: int, is_listed: bool) -> None:
+    """What is written is read; what could not be is not written."""
+    kind, value = nested(depth, is_listed)
+    rows = pa.table({"a": pa.array([value, None], kind)})
+    writer = FileForm("avro", rows.schema, "zstd", 1).open()
+    writer.add(rows)
+    file = open_avro("f", pa.BufferReader(writer.finish()))
+    ((_, columns),) = file.batches({"a": "a"}, 10)
+    assert columns["a"].to_pylist() == [value, None]
+    with pytest.raises(UnsupportedFeature) as caught:
+        FileForm("avro", pa.schema([("a", nested(depth + 10, is_listed)[0])]), "zstd", 1).open()
+    assert caught.value.code == "avro-schema"
+
+
+ONE = pa.struct([("x", pa.int32())])
+ALIKE = {
+    "rows": {"a": pa.struct([("b_c", ONE)]), "a_b": pa.struct([("c", ONE)]), "a_b_c": ONE, "a_b_c_2": ONE},
+    "maps": {"m_value": ONE, "m": pa.map_(pa.int32(), ONE), "m_key": pa.map_(pa.int32(), ONE)},
+}
+
+
+@pytest.mark.parametrize("columns", ALIKE.values(), ids=ALIKE)
+def test_avro_records_whose_names_are_alike(columns: dict[str, pa.DataType]) -> None:
+    """The names of columns on the way to a record are joined by what names may hold, too."""
+    values: dict[str, Any] = {
+        "a": {"b_c": {"x": 1}}, "a_b": {"c": {"x": 2}}, "a_b_c": {"x": 3}, "a_b_c_2": {"x": 4},
+        "m_value": {"x": 5}, "m": [(1, {"x": 6})], "m_key": [(2, {"x": 7})],
+    }  # fmt: skip
+    row = {name: values[name] for name in columns}
+    rows = pa.Table.from_pylist([row], schema=pa.schema(list(columns.items())))
+    writer = FileForm("avro", rows.schema, "deflate", 1).open()
+    writer.add(rows)
+    data = writer.finish()
+    ((_, found),) = open_avro("f", pa.BufferReader(data)).batches({name: name for name in columns}, 10)
+    assert {name: array.to_pylist()[0] for name, array in found.items()} == row
+    others = next(iter(fastavro.reader(io.BytesIO(data))))
+    assert others.keys() == row.keys()
 
 
 def test_wide_decimals_have_no_dictionary() -> None:

@@ -25,6 +25,8 @@ from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
 from alluvium.paimon.source import PaimonSource
 from alluvium.portable.reader import read_batches
+from alluvium.spark import failures
+from alluvium.spark.scan import connect_failures
 from alluvium.spark.scan.describe import ABOUT, About, describe_plan
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.source import OpenedScan, make_source
@@ -106,6 +108,8 @@ def register(spark: SparkSession, name: str) -> None:
     Raises:
         InvalidRequest: `"format-taken"`: the server has a data source of that name already.
     """
+    if not is_connect(spark):
+        failures.expect_workers()
     try:
         spark.dataSource.register(make_source(name, open_scan, read_group))
     except PySparkException as error:
@@ -156,6 +160,7 @@ def read_by_workers(
     options[ABOUT] = msgspec.json.encode(about).decode()
     frame = _load(spark, options, snapshot.store.url)
     if is_connect(spark):
+        connect_failures.watch(spark, snapshot.store.url)
         plan = request.source.plan_scan(predicate if understood else None)
         description = describe_plan(plan, about, "python", (str(where),) if understood else ())
         importlib.import_module("alluvium.spark.scan.connect_describe").note(frame, description)

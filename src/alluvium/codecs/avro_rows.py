@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.avro_schema import measure_schema
 from alluvium.errors import UnsupportedFeature
 
 NAMESPACE = "org.apache.paimon.avro.generated"
@@ -36,12 +37,25 @@ def avro_schema(schema: pa.Schema) -> _Node:
     """The schema of records with these columns.
 
     Raises:
-        UnsupportedFeature: A type that Avro has no form for (`"unsupported-type"`), or a name (`"unsupported-name"`).
+        UnsupportedFeature: A type that Avro has no form for (`"unsupported-type"`), a name (`"unsupported-name"`), or
+            types nested so deep that the rows could not be read again (`"avro-schema"`).
     """
-    return {"type": "record", "name": "record", "namespace": NAMESPACE, "fields": _members(schema, "record")}
+    made = {"type": "record", "name": "record", "namespace": NAMESPACE, "fields": _members(schema, "record", set())}
+    # As our own readers do, before they read.
+    measure_schema(made)
+    return made
 
 
-def _members(fields: Any, name: str) -> list[_Node]:
+def _own_name(name: str, taken: set[str]) -> str:
+    """The name of a record, as Java makes it of the names on the way: `a` with `b_c` would be `a_b` with `c`."""
+    own, number = name, 2
+    while own in taken:
+        own, number = f"{name}_{number}", number + 1
+    taken.add(own)
+    return own
+
+
+def _members(fields: Any, name: str, taken: set[str]) -> list[_Node]:
     found = []
     for f in fields:
         if _NAME.fullmatch(f.name) is None:
@@ -51,18 +65,18 @@ def _members(fields: Any, name: str) -> list[_Node]:
                 column=f.name,
                 hint="rename the column, or write Parquet or ORC",
             )
-        kind = _kind(f.type, f"{name}_{f.name}", f.name)
+        kind = _kind(f.type, f"{name}_{f.name}", f.name, taken)
         found.append({"name": f.name, "type": ["null", kind], "default": None} if f.nullable else
                      {"name": f.name, "type": kind})  # fmt: skip
     return found
 
 
-def _maybe(f: pa.Field, name: str, column: str) -> Any:
-    kind = _kind(f.type, name, column)
+def _maybe(f: pa.Field, name: str, column: str, taken: set[str]) -> Any:
+    kind = _kind(f.type, name, column, taken)
     return ["null", kind] if f.nullable else kind
 
 
-def _kind(kind: pa.DataType, name: str, column: str) -> Any:
+def _kind(kind: pa.DataType, name: str, column: str, taken: set[str]) -> Any:
     if kind in _PLAIN:
         return _PLAIN[kind]
     if kind in _LOGICAL:
@@ -73,15 +87,16 @@ def _kind(kind: pa.DataType, name: str, column: str) -> Any:
     if pa.types.is_decimal128(kind):
         return {"type": "bytes", "logicalType": "decimal", "precision": kind.precision, "scale": kind.scale}
     if pa.types.is_struct(kind):
-        return {"type": "record", "name": name, "fields": _members(kind, name)}
+        return {"type": "record", "name": _own_name(name, taken), "fields": _members(kind, name, taken)}
     if pa.types.is_list(kind):
-        return {"type": "array", "items": _maybe(kind.value_field, name, column)}
+        return {"type": "array", "items": _maybe(kind.value_field, name, column, taken)}
     if pa.types.is_map(kind):
         if kind.key_type == pa.string():
-            return {"type": "map", "values": _maybe(kind.item_field, name, column)}
-        pair = [{"name": "key", "type": _kind(kind.key_type, f"{name}_key", column)},
-                {"name": "value", "type": _maybe(kind.item_field, f"{name}_value", column)}]  # fmt: skip
-        return {"type": "array", "items": {"type": "record", "name": name, "fields": pair}, "logicalType": "map"}
+            return {"type": "map", "values": _maybe(kind.item_field, name, column, taken)}
+        own = _own_name(name, taken)
+        pair = [{"name": "key", "type": _kind(kind.key_type, f"{name}_key", column, taken)},
+                {"name": "value", "type": _maybe(kind.item_field, f"{name}_value", column, taken)}]  # fmt: skip
+        return {"type": "array", "items": {"type": "record", "name": own, "fields": pair}, "logicalType": "map"}
     raise UnsupportedFeature(
         f"Avro files have no form for {kind}", code="unsupported-type", column=column, features=(str(kind),)
     )

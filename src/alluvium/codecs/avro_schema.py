@@ -14,7 +14,8 @@ from typing import Any
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
 
-MAX_DEPTH = 64
+#: Unions, records and lists count: a row within a row is two deeper, one within a list four. Decoders recurse as deep.
+MAX_DEPTH = 128
 #: Nodes of a schema, named types counted wherever they are used.
 MAX_NODES = 100_000
 #: Nodes of a record that take no bytes: they cost time and are paid for by nothing.

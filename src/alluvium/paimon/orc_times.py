@@ -16,8 +16,8 @@ from alluvium.paimon.schema.types import DataType
 from alluvium.plan.write import Check
 from alluvium.schema import types as t
 
-#: The first and the last microsecond in nanoseconds of 64 bits.
-_FIRST, _LAST = "1677-09-21 00:12:43.145225", "2262-04-11 23:47:16.854775"
+#: What nanoseconds of 64 bits tell, from the first whole millisecond to the last microsecond.
+_FIRST, _LAST = "1677-09-21 00:12:43.146", "2262-04-11 23:47:16.854775"
 #: Of a timestamp whose values are cut to milliseconds when they are written.
 _MILLIS = 3
 

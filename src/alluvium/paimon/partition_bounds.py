@@ -51,7 +51,7 @@ def may_hold(manifests: pa.Table, schema: TableSchema, partitions: pa.Array) -> 
             # Nulls are outside of all bounds.
             continue
         if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-            # Bounds of ours leave NaN out, or it is the greatest, as in Java's order.
+            # In Java's order it is the greatest value; bounds that others made, or we once, leave it out.
             continue
         beside = pc.or_(pc.less(high, ends["min"]), pc.greater(low, ends["max"]))
         keep = pc.and_(keep, pc.invert(pc.fill_null(beside, False)))

@@ -62,6 +62,7 @@ class OrcFile:
                     code="unsupported-file-type",
                     path=self.path,
                     features=("timestamp",),
+                    hint="leave the column out, or have the engine that wrote the file write it again as Parquet",
                 ) from None
             raise damaged(self.path, error) from None
 

@@ -22,10 +22,11 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
-from pyspark.errors.exceptions.captured import CapturedException
+from pyspark.errors.exceptions.captured import CapturedException, PythonException
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.gateway import JavaObject
+from alluvium.spark.worker_errors import carried_error
 from alluvium.storage.paths import decode_uri_path
 
 _TOKEN = re.compile(r"alluvium-error-(\d+)!")
@@ -47,6 +48,8 @@ _SHREDDED_VARIANT = "INVALID_VARIANT_FROM_PARQUET"
 _MALFORMED_VARIANT = "MALFORMED_VARIANT"
 
 _roots: set[str] = set()
+#: Not empty: Python workers of ours may have been at work.
+_expected: set[str] = set()
 #: Directories outside of a table's root that hold files of it, and the root.
 _elsewhere: dict[str, str] = {}
 _remembered: OrderedDict[int, Exception] = OrderedDict()
@@ -82,14 +85,32 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
         except Py4JJavaError as error:
             # Nothing is remembered and no table read in the usual case: other people's errors pass untouched.
             carried = _find(error.java_exception) if _remembered else None
+            carried = carried or _of_worker(error)
             if carried is None and _roots:
                 carried = _failed_read(error.java_exception)
+            if carried is None:
+                raise
+            raise carried from None
+        except PythonException as error:
+            # PySpark's own wrapper is within, where it was there before ours, and knows failures of Python workers.
+            carried = _of_worker(error)
             if carried is None:
                 raise
             raise carried from None
 
     get_return_value.carries_errors = True  # type: ignore[attr-defined]
     return get_return_value
+
+
+def _of_worker(error: Exception) -> AlluviumError | None:
+    """What a Python worker of ours has to say, if it has."""
+    return next(filter(None, map(carried_error, texts_of(error))), None) if _expected else None
+
+
+def expect_workers() -> None:
+    """From now on errors of ours that Python workers raise (`worker_errors`) are raised as what they are."""
+    install()
+    _expected.add("workers")
 
 
 def watch(root: str) -> None:

@@ -87,7 +87,8 @@ def plain_nulls(array: pa.Array) -> pa.Array:
         members = [plain_nulls(member) for member in array.flatten()]
         return pa.StructArray.from_arrays(members, fields=list(kind), mask=array.is_null()) if members else array
     if not (pa.types.is_list(kind) or pa.types.is_map(kind)):
-        return array
+        # The writer does not look where in its buffers a member begins either.
+        return array if not array.offset else array.take(pa.array(np.arange(len(array))))
     starts = array.offsets.to_numpy().astype(np.int64)
     lengths = np.where(array.is_valid().to_numpy(zero_copy_only=False), np.diff(starts), 0)
     ends = np.concatenate([[0], np.cumsum(lengths)])

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from alluvium import errors
 from alluvium.errors import AlluviumError
 from alluvium.spark import failures
+from alluvium.spark.worker_errors import carried_error
 from alluvium.storage.paths import decode_uri_path
 
 #: Where a file is named: escaped by a task that cannot read it, literal by an analysis that does not find it.
@@ -72,6 +73,8 @@ def reading(root: str) -> Iterator[None]:
 
 def translated(error: PySparkException, roots: set[str]) -> AlluviumError | None:
     """Our error for one of Spark's that names a file below one of the roots; None for any other."""
+    if carried := carried_error(str(error)):
+        return carried
     raised = _OURS.search(str(error))
     kind = getattr(errors, raised["kind"], None) if raised else None
     if raised is not None and isinstance(kind, type) and issubclass(kind, AlluviumError):

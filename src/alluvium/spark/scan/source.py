@@ -24,6 +24,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.scan.merge_tasks import TASK_BYTES, group_sizes
 from alluvium.spark.scan.names import nullable_schema
 from alluvium.spark.types import to_spark
+from alluvium.spark.worker_errors import carrying_errors
 
 #: PySpark 4.0 has no such argument: its timestamps are in UTC.
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}
@@ -133,8 +134,9 @@ class TableReader(DataSourceReader):
         """The rows of a group as Spark's types in Arrow."""
         assert isinstance(partition, FileGroup)
         wanted = to_arrow_schema(self._schema, **_IN_UTC)
-        for batch in self._read_group(self._options, partition.scan):
-            yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
+        with carrying_errors():
+            for batch in self._read_group(self._options, partition.scan):
+                yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
 
 
 def _only(scan: OpenedScan, parts: tuple[ScanPart, ...]) -> FileGroup:
