@@ -143,6 +143,21 @@ def test_rows_of_a_version_that_was_overtaken(spark, tmp_path):
     assert ids(path) == [0, 1, 2, 3, 100], "the partition that it replaces is as it was read"
 
 
+def test_a_version_that_was_asked_for_and_the_newest_are_told_apart(spark, tmp_path):
+    """Both are frames of one version, whichever was made last."""
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    first = alluvium.read(spark, path).where("id = 0")
+    asked = alluvium.read(spark, path, version=1).where("id = 1")
+    last_one = alluvium.read(spark, path).where("id = 2")
+    alluvium.write(batch(spark, -2, 100), path, mode="append")
+    alluvium.write(asked, path, mode="append")
+    for rows in (first, last_one):
+        with pytest.raises(CommitConflict):
+            alluvium.write(rows, path, mode="append")
+    assert ids(path) == [-2, 0, 1, 1, 2, 3, 100]
+
+
 def test_an_overwrite_of_rows_is_told_of_what_it_has_read(spark, tmp_path, meanwhile):
     path = str(tmp_path / "t")
     make(spark, path, SERIALIZABLE, rows=4)
