@@ -27,7 +27,7 @@ from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
-from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, RowChangeMode
+from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
@@ -93,7 +93,7 @@ def merge_rows(
 
     with _kept(snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
-        obstacle = "its source was read from the table itself" if source.is_own else None
+        obstacle = "its source was read from the table itself" if source.reads else None
         return until_committed(spark, snapshot, retry, attempt, obstacle, txn)
 
 
@@ -204,7 +204,7 @@ class _Merge:
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
         # A source that is the table's own depends on rows that the condition does not speak of.
-        where = None if p.rows.source.is_own else p.where
+        where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
         changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
         verb = Verb(operation, self._metrics, self.started, txn=txn)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)

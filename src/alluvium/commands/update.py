@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
+from alluvium.commands.own_reads import unpinned
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import (
     BEFORE,
@@ -48,7 +49,7 @@ from alluvium.spark.resolve import (
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.statement import reads_own
+from alluvium.spark.statement import reads_so_far
 from alluvium.spark.storing import StorePolicy
 from alluvium.storage.locating import locating
 
@@ -128,7 +129,8 @@ def _attempt(
         update = _Update(spark, target, request, skips)
         # Resolved before anything is run, for what they read.
         request.assigned(target, rows)
-        changes = RowChanges(update.first_pass, candidates, None if reads_own() else where)
+        own = unpinned(reads_so_far())
+        changes = RowChanges(update.first_pass, candidates, None if own else where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or names_only(where, partitions)
         verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
