@@ -308,6 +308,21 @@ def test_an_update_by_a_subquery_has_read_what_that_has_read(spark, tmp_path, me
 
 
 @pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
+def test_an_update_by_a_view_that_was_overtaken(spark, tmp_path, properties):
+    path = str(tmp_path / "t")
+    table = make(spark, path, properties, rows=4)
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    alluvium.read(spark, path, version=1).createOrReplaceTempView("rows_of_then")
+    alluvium.write(batch(spark, 101), path, mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        table.update("p = 0", {"v": "(select concat('max ', max(id)) from own_rows)"})
+    assert caught.value.code == "concurrent-append"
+    assert "a temporary view over the table keeps the version" in caught.value.hint
+    assert [r.v for r in rows_of(table)] == ["v0", "v1", "v2", "v3", "n101"]
+    table.update("p = 0", {"v": "(select concat('max ', max(id)) from rows_of_then)"})
+    assert [r.v for r in rows_of(table)] == ["max 3", "v1", "max 3", "v3", "n101"]
+
+
 def test_an_update_by_a_version_that_was_asked_for_is_repeated(spark, tmp_path, meanwhile):
     path = str(tmp_path / "t")
     table = make(spark, path, SERIALIZABLE, rows=4)

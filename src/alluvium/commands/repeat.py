@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.own_reads import unpinned
+from alluvium.commands.own_reads import OvertakenRead, unpinned
 from alluvium.delta.config import TableConfig
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.errors import CommitConflict
@@ -63,6 +63,8 @@ def until_committed(
                 return Committed.nothing(snapshot.version)
             try:
                 done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
+            except OvertakenRead:
+                raise
             except CommitConflict as error:
                 spent += error.attempts
                 if error.code in _FINAL:
