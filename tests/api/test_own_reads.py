@@ -238,7 +238,33 @@ def merge(spark, path: str, source) -> object:
     return verb.whenMatchedUpdate(set={"v": "concat(s.v, '!')"}).whenNotMatchedInsertAll().execute()
 
 
+def test_a_merge_of_rows_that_were_overtaken_loses_no_update(spark, tmp_path):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    source = alluvium.read(spark, path)
+    table.update("id = 1", {"v": "'changed'"})
+    with pytest.raises(CommitConflict) as caught:
+        merge(spark, path, source)
+    assert caught.value.code == "concurrent-append"
+    assert "inside foreachBatch" in caught.value.hint
+    assert [r.v for r in rows_of(table)] == ["v0", "changed", "v2", "v3"]
+    merge(spark, path, alluvium.read(spark, path))
+    assert [r.v for r in rows_of(table)] == ["v0!", "changed!", "v2!", "v3!"]
+
+
 @pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
+def test_a_merge_of_what_was_missing_inserts_nothing_twice(spark, tmp_path, properties):
+    """Also where blind appends may be ordered after others: this merge meets their rows in the table."""
+    path = str(tmp_path / "t")
+    make(spark, path, properties, rows=4)
+    source = missing(spark, path, 100)
+    alluvium.write(batch(spark, 100), path, mode="append")
+    verb = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id and t.id < 0")
+    with pytest.raises(CommitConflict):
+        verb.whenNotMatchedInsertAll().execute()
+    assert ids(path) == [0, 1, 2, 3, 100]
+
+
 def test_a_merge_depends_on_what_its_source_has_read(spark, tmp_path, meanwhile):
     path = str(tmp_path / "t")
     table = make(spark, path, SERIALIZABLE, rows=4)

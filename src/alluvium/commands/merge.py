@@ -17,7 +17,8 @@ from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
-from alluvium.commands.repeat import Txn, until_committed
+from alluvium.commands.own_reads import ensure_current
+from alluvium.commands.repeat import Txn, is_recorded, until_committed
 from alluvium.commands.row_changes import Counts, Join, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -83,7 +84,8 @@ def merge_rows(
         InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
             (`multiple-matches`), clauses are missing or never reached, or new rows do not fit the table.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated; or the source shows
+            an older version of the table itself.
     """
     started = time.monotonic()
 
@@ -93,6 +95,8 @@ def merge_rows(
 
     with _kept(snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
+        if not is_recorded(snapshot, txn):
+            ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
         obstacle = "its source was read from the table itself" if source.reads else None
         return until_committed(spark, snapshot, retry, attempt, obstacle, txn)
 
