@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -143,6 +144,170 @@ def test_rows_of_a_version_that_was_overtaken(spark, tmp_path):
     assert ids(path) == [0, 1, 2, 3, 100], "the partition that it replaces is as it was read"
 
 
+def test_a_refusal_says_where_frames_of_older_versions_come_from(spark, tmp_path):
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    rows = missing(spark, path, 100)
+    alluvium.write(batch(spark, 100), path, mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        alluvium.write(rows, path, mode="append")
+    assert "inside foreachBatch" in caught.value.hint
+    assert "temporary view" in caught.value.hint
+
+
+@pytest.mark.parametrize("mode", [{"replaceWhere": "p = 1"}, {"partitionOverwriteMode": "dynamic"}], ids=str)
+def test_rows_of_the_whole_table_are_overtaken_wherever_they_go(spark, tmp_path, mode):
+    """Somebody changed rows that these were computed from, and that they do not replace."""
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    total = alluvium.read(spark, path).selectExpr("sum(id) as id", "1 as p", "'sum' as v")
+    alluvium.write(batch(spark, 100), path, mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        alluvium.write(total, path, mode="overwrite", **mode)
+    assert caught.value.code == "concurrent-append"
+    assert ids(path) == [0, 1, 2, 3, 100]
+
+
+def test_a_version_that_was_asked_for_and_the_newest_are_told_apart(spark, tmp_path):
+    """Both are frames of one version, whichever was made last."""
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    first = alluvium.read(spark, path).where("id = 0")
+    asked = alluvium.read(spark, path, version=1).where("id = 1")
+    last_one = alluvium.read(spark, path).where("id = 2")
+    alluvium.write(batch(spark, -2, 100), path, mode="append")
+    alluvium.write(asked, path, mode="append")
+    for rows in (first, last_one):
+        with pytest.raises(CommitConflict):
+            alluvium.write(rows, path, mode="append")
+    assert ids(path) == [-2, 0, 1, 1, 2, 3, 100]
+
+
+def test_rows_by_python_workers(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    newest = alluvium.read(spark, path, lane="python", where="id = 0")
+    asked = alluvium.read(spark, path, version=1, lane="python", where="id = 1")
+    alluvium.write(batch(spark, 100), path, mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        alluvium.write(newest, path, mode="append")
+    assert caught.value.code == "concurrent-append"
+    alluvium.write(asked, path, mode="append")
+    assert info(path)["isBlindAppend"] is True
+    alluvium.write(alluvium.read(spark, path, lane="python", where="id = 0"), path, mode="append")
+    assert info(path)["isBlindAppend"] is False
+    assert ids(path) == [0, 0, 1, 1, 2, 3, 100]
+
+
+def test_rows_of_a_log_that_spark_reads(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", sys.executable)
+    path = str(tmp_path / "t")
+    make(spark, path, {"delta.checkpointInterval": "1"}, rows=4)
+    spark.conf.set("spark.alluvium.log.maxCheckpointBytes", "1")
+    try:
+        newest = alluvium.read(spark, path).where("id = 0")
+        asked = alluvium.read(spark, path, version=1).where("id = 1")
+        alluvium.write(batch(spark, -2, 100), path, mode="append")
+        with pytest.raises(CommitConflict) as caught:
+            alluvium.write(newest, path, mode="append")
+        assert caught.value.code == "concurrent-append"
+        alluvium.write(asked, path, mode="append")
+    finally:
+        spark.conf.unset("spark.alluvium.log.maxCheckpointBytes")
+    assert ids(path) == [-2, 0, 1, 1, 2, 3, 100]
+
+
+def test_kept_rows_are_as_many_as_were_kept(spark, tmp_path):
+    """One scan is planned with a filter, the other is in Spark's cache, which does not tell what it has read."""
+    path = str(tmp_path / "t")
+    make(spark, path, SERIALIZABLE, rows=4)
+    kept = alluvium.read(spark, path).where("length(v) > 0").cache()
+    kept.count()
+    some = alluvium.read(spark, path).where("p = 0").select("id")
+    rows = kept.where("id = 1").select("id", "p", "v").join(some, "id", "left_anti").select("id", "p", "v")
+    alluvium.write(batch(spark, 101), path, mode="append")
+    with pytest.raises(CommitConflict):
+        alluvium.write(rows, path, mode="append")
+    kept.unpersist()
+
+
+def merge(spark, path: str, source) -> object:
+    """New values for rows that match, and the others as new rows."""
+    verb = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    return verb.whenMatchedUpdate(set={"v": "concat(s.v, '!')"}).whenNotMatchedInsertAll().execute()
+
+
+def test_a_merge_of_rows_that_were_overtaken_loses_no_update(spark, tmp_path):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    source = alluvium.read(spark, path)
+    table.update("id = 1", {"v": "'changed'"})
+    with pytest.raises(CommitConflict) as caught:
+        merge(spark, path, source)
+    assert caught.value.code == "concurrent-append"
+    assert "inside foreachBatch" in caught.value.hint
+    assert [r.v for r in rows_of(table)] == ["v0", "changed", "v2", "v3"]
+    merge(spark, path, alluvium.read(spark, path))
+    assert [r.v for r in rows_of(table)] == ["v0!", "changed!", "v2!", "v3!"]
+
+
+@pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
+def test_a_merge_of_what_was_missing_inserts_nothing_twice(spark, tmp_path, properties):
+    """Also where blind appends may be ordered after others: this merge meets their rows in the table."""
+    path = str(tmp_path / "t")
+    make(spark, path, properties, rows=4)
+    source = missing(spark, path, 100)
+    alluvium.write(batch(spark, 100), path, mode="append")
+    verb = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id and t.id < 0")
+    with pytest.raises(CommitConflict):
+        verb.whenNotMatchedInsertAll().execute()
+    assert ids(path) == [0, 1, 2, 3, 100]
+
+
+def test_a_merge_depends_on_what_its_source_has_read(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    source = alluvium.read(spark, path).where("p = 0")
+    alluvium.write(batch(spark, 101), path, mode="append")
+    merge(spark, path, source)
+    assert [r.v for r in rows_of(table)] == ["v0!", "v1", "v2!", "v3", "n101"], "its partition is as it was read"
+    verb = table.alias("t").merge(alluvium.read(spark, path).where("p = 1").alias("s"), "t.p = 0 and t.id + 1 = s.id")
+    meanwhile(lambda: table.update("id = 3", {"v": "'changed'"}))
+    with pytest.raises(CommitConflict) as caught:
+        verb.whenMatchedUpdate(set={"v": "s.v"}).execute()
+    assert "its source was read from the table itself" in caught.value.hint
+    assert [r.v for r in rows_of(table)] == ["v0!", "v1", "v2!", "changed", "n101"]
+
+
+def test_a_merge_of_a_version_that_was_asked_for(spark, tmp_path, meanwhile):
+    """Rows of then may be put back whatever happened since, and the merge is repeated like any other."""
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    table.update("id = 1", {"v": "'changed'"})
+    meanwhile(lambda: table.update("id = 3", {"v": "'changed'"}))
+    merge(spark, path, alluvium.read(spark, path, version=1).where("p = 1"))
+    assert [r.v for r in rows_of(table)] == ["v0", "v1!", "v2", "v3!"]
+
+
+def test_a_merge_that_was_done_already_is_not_refused(spark, tmp_path):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    source = alluvium.read(spark, path).where("id = 1")
+    said = {
+        f"spark.databricks.delta.write.{name}": value for name, value in (("txnAppId", "nightly"), ("txnVersion", "1"))
+    }
+    for name, value in said.items():
+        spark.conf.set(name, value)
+    try:
+        for _ in range(2):
+            merge(spark, path, source)
+    finally:
+        for name in said:
+            spark.conf.unset(name)
+    assert [r.v for r in rows_of(table)] == ["v0", "v1!", "v2", "v3"]
+
+
 def test_an_overwrite_of_rows_is_told_of_what_it_has_read(spark, tmp_path, meanwhile):
     path = str(tmp_path / "t")
     make(spark, path, SERIALIZABLE, rows=4)
@@ -166,6 +331,31 @@ def test_an_update_by_a_subquery_has_read_what_that_has_read(spark, tmp_path, me
     alluvium.read(spark, path).createOrReplaceTempView("own_rows")
     table.update("p = 0", values)
     assert rows_of(table)[0].v == "max 101"
+
+
+@pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
+def test_an_update_by_a_view_that_was_overtaken(spark, tmp_path, properties):
+    path = str(tmp_path / "t")
+    table = make(spark, path, properties, rows=4)
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    alluvium.read(spark, path, version=1).createOrReplaceTempView("rows_of_then")
+    alluvium.write(batch(spark, 101), path, mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        table.update("p = 0", {"v": "(select concat('max ', max(id)) from own_rows)"})
+    assert caught.value.code == "concurrent-append"
+    assert "a temporary view over the table keeps the version" in caught.value.hint
+    assert [r.v for r in rows_of(table)] == ["v0", "v1", "v2", "v3", "n101"]
+    table.update("p = 0", {"v": "(select concat('max ', max(id)) from rows_of_then)"})
+    assert [r.v for r in rows_of(table)] == ["max 3", "v1", "max 3", "v3", "n101"]
+
+
+def test_an_update_by_a_version_that_was_asked_for_is_repeated(spark, tmp_path, meanwhile):
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    alluvium.read(spark, path, version=1).createOrReplaceTempView("rows_of_then")
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    table.update("p = 0", {"v": "(select concat('max ', max(id)) from rows_of_then)"})
+    assert [r.v for r in rows_of(table)] == ["max 3", "v1", "max 3", "v3", "max 3"]
 
 
 def test_an_update_by_a_subquery_of_another_table_is_repeated(spark, tmp_path, meanwhile):

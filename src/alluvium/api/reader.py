@@ -185,10 +185,10 @@ def _read_delta(
     predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":
-        request = WorkerRequest(DeltaSource(snapshot), zone, dict(storage_options or {}), choice.why)
+        request = WorkerRequest(DeltaSource(snapshot, (), is_pinned), zone, dict(storage_options or {}), choice.why)
         return read_by_workers(spark, request, names, where, predicate)
     if snapshot.state.deferred:
-        return narrowed(_read_source(spark, LargeSource(spark, snapshot), choice), where, names)
+        return narrowed(_read_source(spark, LargeSource(spark, snapshot, is_pinned), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
     frame = narrowed(_read_source(spark, DeltaSource(snapshot, extra, is_pinned), choice), where, names)
     return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame

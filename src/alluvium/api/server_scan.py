@@ -156,7 +156,8 @@ def read_by_workers(
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     if request.storage_options:
         options[_SECRETS] = msgspec.json.encode(dict(request.storage_options)).decode()
-    about = About(request.source.identity, request.why)
+    source = request.source
+    about = About(source.identity, request.why, isinstance(source, DeltaSource) and source.is_pinned)
     options[ABOUT] = msgspec.json.encode(about).decode()
     frame = _load(spark, options, snapshot.store.url)
     if is_connect(spark):

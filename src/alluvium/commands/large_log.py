@@ -19,6 +19,7 @@ from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
 from alluvium.delta.scan import plan_files, plan_scan, select_among
 from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.source import DeltaSource
 from alluvium.delta.spec import FILES
 from alluvium.delta.stats import AddStatistics
 from alluvium.errors import UnsupportedFeature
@@ -50,16 +51,17 @@ class LargeSource:
     Attributes:
         spark: Whose workers read the checkpoint.
         snapshot: With `state.deferred`.
+        is_pinned: Whether somebody has asked for just this version.
     """
 
     spark: SparkSession
     snapshot: Snapshot
+    is_pinned: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
         """As of any source of the same version: the rows are the same."""
-        s = self.snapshot
-        return (s.store.url, str(s.version), s.config.metadata.id, str(s.timestamp_ms), s.time_zone)
+        return DeltaSource(self.snapshot, (), self.is_pinned).identity
 
     @property
     def size_bytes(self) -> int:

@@ -17,7 +17,8 @@ from alluvium.commands.merge_clauses import Action, Clause, When, ensure_clauses
 from alluvium.commands.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
-from alluvium.commands.repeat import Txn, until_committed
+from alluvium.commands.own_reads import ensure_current
+from alluvium.commands.repeat import Txn, is_recorded, until_committed
 from alluvium.commands.row_changes import Counts, Join, RowChanges, Verb, mode_of
 from alluvium.delta.candidates import Candidates, choose_candidates
 from alluvium.delta.features.registry import ensure_writable
@@ -27,7 +28,7 @@ from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
-from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, RowChangeMode
+from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.positions import Located
@@ -83,7 +84,8 @@ def merge_rows(
         InvalidRequest: Expressions do not resolve (`invalid-expression`), a row of the table has several matches
             (`multiple-matches`), clauses are missing or never reached, or new rows do not fit the table.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated; or the source shows
+            an older version of the table itself.
     """
     started = time.monotonic()
 
@@ -93,7 +95,9 @@ def merge_rows(
 
     with _kept(snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
-        obstacle = "its source was read from the table itself" if source.is_own else None
+        if not is_recorded(snapshot, txn):
+            ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
+        obstacle = "its source was read from the table itself" if source.reads else None
         return until_committed(spark, snapshot, retry, attempt, obstacle, txn)
 
 
@@ -204,7 +208,7 @@ class _Merge:
             ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
         )
         # A source that is the table's own depends on rows that the condition does not speak of.
-        where = None if p.rows.source.is_own else p.where
+        where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
         changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
         verb = Verb(operation, self._metrics, self.started, txn=txn)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)

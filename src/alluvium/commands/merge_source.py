@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 from py4j.protocol import Py4JJavaError
@@ -13,13 +13,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
+from alluvium.commands.own_reads import own_reads, scope_of
 from alluvium.expr import tree
+from alluvium.plan.changes import ReadScope
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.resolve import Resolved, equal_keys, outputs, resolve
-from alluvium.spark.statement import reads_table
+from alluvium.spark.statement import TableRead
 from alluvium.spark.text_lengths import pads_when_reading
 from alluvium.spark.types import from_spark
 
@@ -71,12 +73,14 @@ class MergeSource:
     Attributes:
         rows: As they were given; expressions are resolved over them.
         numbered: With `NUMBER`.
-        is_own: Whether they come out of the table that they are merged into.
+        reads: What they have read of the table that they are merged into.
+        scope: Which of its rows these scans ask for.
     """
 
     rows: DataFrame
     numbered: DataFrame
-    is_own: bool = False
+    reads: tuple[TableRead, ...] = ()
+    scope: ReadScope = field(default_factory=ReadScope.nothing)
 
     def measure(self, table: DataFrame, condition: Resolved | None, schema: Struct) -> SourceFigures:
         """Counts the rows, and finds the bounds of their keys: one job, the first that computes the source.
@@ -133,6 +137,8 @@ def keep_source(source: DataFrame, url: str) -> MergeSource:
         source: The rows.
         url: Of the table that they are merged into.
     """
+    reads = own_reads(source, url)
+    scope = scope_of(source, reads)
     number = sf.monotonically_increasing_id().alias(NUMBER)
     numbered = keep_rows(source.select("*", number))
-    return MergeSource(numbered.drop(NUMBER), numbered, reads_table(source, url))
+    return MergeSource(numbered.drop(NUMBER), numbered, reads, scope)

@@ -1,25 +1,36 @@
-"""Rows that are written to a table and have been read from it: then the write depends on what they saw."""
+"""Rows that go to a table and have been read from it: then what becomes of it depends on what they saw."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import reduce
 
 from pyspark.sql import DataFrame
 
+from alluvium.commands.large_log import LargeSource
 from alluvium.commit.loop import refused
 from alluvium.delta.actions import Actions
 from alluvium.delta.conflicts import Contest, conflicts_of_rows
 from alluvium.delta.draft import Draft
-from alluvium.delta.snapshot import Snapshot
+from alluvium.delta.snapshot import Snapshot, load_snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.winners import has_successors, read_winners
+from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.expr.tree import Expression, Or
 from alluvium.plan.changes import Operation, ReadScope, Replace
-from alluvium.plan.ports import ScanSource
-from alluvium.spark.scan.describe import filters_of_scans
+from alluvium.spark.scan.describe import About, filters_of_scans
 from alluvium.spark.session import is_connect
-from alluvium.spark.statement import reads_of
+from alluvium.spark.statement import TableRead, reads_of
+
+#: Where frames of older versions come from, beside those that somebody has kept.
+_READ_AGAIN = (
+    "read the table again (inside foreachBatch, not before it; a temporary view over the table keeps the version that "
+    "it was made with)"
+)
+
+
+class OvertakenRead(CommitConflict):
+    """What was read of a table has changed before anything was done with it: trying again would change nothing."""
 
 
 def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | None) -> ReadScope:
@@ -34,49 +45,110 @@ def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | Non
         replaces: What they replace.
 
     Raises:
-        CommitConflict: They were read from an older version, and what came since they should have seen, or would
+        OvertakenRead: They were read from an older version, and what came since they should have seen, or would
             replace.
     """
-    spark = df.sparkSession
-    if snapshot is None or is_connect(spark):
+    if snapshot is None or is_connect(df.sparkSession):
         # The plan of a Connect session is known to its server alone.
         return ReadScope.nothing()
-    found = reads_of(spark, df._jdf.queryExecution().analyzed(), snapshot.store.url)
-    sources = [source for source in found if not (isinstance(source, DeltaSource) and source.is_pinned)]
-    if not sources:
+    reads = own_reads(df, snapshot.store.url)
+    read = scope_of(df, reads)
+    # Which partitions a dynamic overwrite replaces is not known yet; what it read of them counts.
+    seen = read if replaces is None or replaces.dynamic else ReadScope.rows(replaces.where).beside(read)
+    ensure_current(reads, snapshot, seen, admits_blind=replaces is None)
+    return read
+
+
+def own_reads(df: DataFrame, url: str) -> tuple[TableRead, ...]:
+    """The scans below some rows that read the table at a URL, and show what it was like when they were made."""
+    return unpinned(reads_of(df.sparkSession, df._jdf.queryExecution().analyzed(), url))
+
+
+def unpinned(reads: Iterable[TableRead]) -> tuple[TableRead, ...]:
+    """Without those of versions that were asked for."""
+    return tuple(r for r in reads if not (isinstance(r, (DeltaSource, LargeSource, About)) and r.is_pinned))
+
+
+def scope_of(df: DataFrame, reads: tuple[TableRead, ...]) -> ReadScope:
+    """The rows that scans of the table ask for, where all of them tell.
+
+    Args:
+        df: The rows.
+        reads: The scans below them, as of `own_reads`.
+    """
+    if not reads:
         return ReadScope.nothing()
-    scope = _scope(df, sources)
-    for read in _versions(sources):
-        _ensure_current(read, snapshot, scope, replaces)
-    return scope
-
-
-def _scope(df: DataFrame, sources: list[ScanSource | None]) -> ReadScope:
-    """The rows that scans ask for, where all of them tell."""
     filters = filters_of_scans(df)
     wanted: list[Expression] = []
-    for source in sources:
-        told = [] if source is None else [where for index, where in filters if index is source]
-        if not told or any(where is None for where in told):
+    for read in reads:
+        told = [where for source, where in filters if source is read]
+        # Fewer than there are: of some it is not known, since they are in Spark's cache.
+        if len(told) < sum(other is read for other in reads) or any(where is None for where in told):
             return ReadScope.table()
         wanted += [where for where in told if where is not None]
     return ReadScope.rows(reduce(Or, wanted))
 
 
-def _versions(sources: list[ScanSource | None]) -> Iterator[Snapshot]:
-    yield from {s.snapshot.version: s.snapshot for s in sources if isinstance(s, DeltaSource)}.values()
+def ensure_current(reads: Iterable[TableRead], snapshot: Snapshot, scope: ReadScope, *, admits_blind: bool) -> None:
+    """Raises where scans should have seen what was committed since the versions that they show.
+
+    Args:
+        reads: The scans.
+        snapshot: The version that is to be changed.
+        scope: The rows that they ask for, and others that may not have changed.
+        admits_blind: Whether a blind append may be ordered after what is to be done, where the table's isolation allows
+            it. It may not where its rows are met in the table.
+
+    Raises:
+        OvertakenRead: They should have.
+    """
+    for read in _overtaken(reads, snapshot):
+        try:
+            _ensure_unchanged(read, snapshot, scope, admits_blind)
+        except CommitConflict as error:
+            raise OvertakenRead(
+                error.message,
+                conflicts=error.conflicts,
+                code=error.code,
+                url=snapshot.store.url,
+                version=error.version,
+                hint=_READ_AGAIN,
+            ) from None
 
 
-def _ensure_current(read: Snapshot, snapshot: Snapshot, scope: ReadScope, replaces: Replace | None) -> None:
-    """Raises where the rows should have seen what was committed since they were read, or would replace it unseen."""
-    is_other = read.config.metadata.id != snapshot.config.metadata.id
-    if is_other or read.version >= snapshot.version or not has_successors(read.store, read):
+def _overtaken(reads: Iterable[TableRead], snapshot: Snapshot) -> Iterator[Snapshot]:
+    """The older versions that scans show, each once."""
+    found: dict[int, TableRead] = {}
+    for read in reads:
+        if isinstance(read, (DeltaSource, LargeSource, About)):
+            version, table_id = read.identity[1:3]
+            if table_id == snapshot.config.metadata.id and int(version) < snapshot.version:
+                found[int(version)] = read
+    for number, read in found.items():
+        yield read.snapshot if isinstance(read, DeltaSource) else _loaded(snapshot, number)
+
+
+def _loaded(snapshot: Snapshot, version: int) -> Snapshot:
+    """A version that Spark or its workers read, of which not all files are known here."""
+    try:
+        return load_snapshot(snapshot.store, version, time_zone=snapshot.time_zone)
+    except NotFound as error:
+        message = f"version {version}, which was read, can no longer be compared with this one: {error.message}"
+        raise OvertakenRead(
+            message,
+            conflicts=[Conflict("base-expired", version, None, error.message)],
+            code="base-expired",
+            url=snapshot.store.url,
+            version=version,
+            hint=_READ_AGAIN,
+        ) from None
+
+
+def _ensure_unchanged(read: Snapshot, snapshot: Snapshot, scope: ReadScope, admits_blind: bool) -> None:
+    if not has_successors(read.store, read):
         return
-    if replaces is not None:
-        # Which partitions a dynamic overwrite replaces is not known yet; what it read of them counts.
-        scope = scope if replaces.dynamic else ReadScope.rows(replaces.where)
     draft = Draft(Actions(), scope, Operation("WRITE"), read.version)
     for winner in read_winners(read.store, read.version + 1, snapshot.version):
-        met = Contest(draft, read.config, read.files, winner, read.time_zone, admits_blind=replaces is None)
+        met = Contest(draft, read.config, read.files, winner, read.time_zone, admits_blind=admits_blind)
         if found := conflicts_of_rows(met):
             raise refused(found, 1, snapshot.store.url)

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from alluvium.commands.own_reads import OvertakenRead, unpinned
 from alluvium.delta.config import TableConfig
 from alluvium.delta.snapshot import Snapshot, refresh
 from alluvium.errors import CommitConflict
@@ -62,6 +63,8 @@ def until_committed(
                 return Committed.nothing(snapshot.version)
             try:
                 done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
+            except OvertakenRead:
+                raise
             except CommitConflict as error:
                 spent += error.attempts
                 if error.code in _FINAL:
@@ -70,7 +73,7 @@ def until_committed(
                 reason = obstacle
                 if not statement.is_repeatable:
                     reason = "its values are not deterministic"
-                elif statement.reads_own:
+                elif unpinned(statement.reads.values()):
                     # Perhaps by a view or a frame that shows an older version for ever.
                     reason = "a subquery of its values has read the table itself"
                 elif not _is_same_table(snapshot.config, newest.config):

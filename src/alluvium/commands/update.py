@@ -14,6 +14,7 @@ from pyspark.sql import functions as sf
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
 from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
+from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.row_changes import (
     BEFORE,
@@ -33,7 +34,7 @@ from alluvium.delta.snapshot import Snapshot
 from alluvium.delta.source import DeltaSource
 from alluvium.delta.target import DeltaTarget
 from alluvium.expr.tree import names_only
-from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, RowChangeMode
+from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.assign import Assignments, assigned_columns, assignments
 from alluvium.spark.positions import KIND, MATCHED
@@ -48,7 +49,7 @@ from alluvium.spark.resolve import (
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.statement import reads_own
+from alluvium.spark.statement import reads_so_far
 from alluvium.spark.storing import StorePolicy
 from alluvium.storage.locating import locating
 
@@ -94,7 +95,8 @@ def update_rows(
         InvalidRequest: The condition or a value does not resolve (`invalid-expression`), columns are unknown or set
             twice, new rows do not fit the table, or it is append-only.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated; or a subquery shows
+            an older version of the table itself.
     """
     attempt = partial(_attempt, spark, request, engine, dry_run, time.monotonic(), txn)
     return until_committed(spark, snapshot, retry, attempt, txn=txn)
@@ -128,7 +130,9 @@ def _attempt(
         update = _Update(spark, target, request, skips)
         # Resolved before anything is run, for what they read.
         request.assigned(target, rows)
-        changes = RowChanges(update.first_pass, candidates, None if reads_own() else where)
+        own = unpinned(reads_so_far())
+        ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
+        changes = RowChanges(update.first_pass, candidates, None if own else where)
         partitions = {(name,) for name in snapshot.config.partition_columns}
         is_whole = where is None or names_only(where, partitions)
         verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)

@@ -30,7 +30,11 @@ class DeltaSource:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The commit's time tells a table from one that was dropped and made anew at the same place."""
+        """The commit's time tells a table from one that was dropped and made anew at the same place.
+
+        A version that was asked for is another relation than the newest one, although the rows are the same: engines
+        keep one of those that are equal, and only of one of the two it matters what came since.
+        """
         s = self.snapshot
         return (
             s.store.url,
@@ -38,6 +42,7 @@ class DeltaSource:
             s.config.metadata.id,
             str(s.timestamp_ms),
             s.time_zone,
+            "pinned" if self.is_pinned else "",
             *self.metadata_columns,
         )
 

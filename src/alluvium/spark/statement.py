@@ -4,20 +4,25 @@ expressions see, and whether it may be carried out again at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from alluvium.plan.ports import ScanSource
 from alluvium.spark.gateway import JavaObject, java_of
-from alluvium.spark.scan.describe import about_workers
+from alluvium.spark.scan.describe import About, about_workers
 from alluvium.spark.scan.index import items, planned_files
 
 #: Every expression of Spark that asks for the time; others are made of these.
 _CLOCKS = ("current_timestamp()", "now()", "current_date()", "localtimestamp()")
+
+#: A scan of a table: its source, or what a scan of Python workers tells of itself; None where it is known that the
+#: table's files are read, but not which version of them.
+TableRead: TypeAlias = ScanSource | About | None
 
 
 @dataclass(slots=True)
@@ -31,13 +36,13 @@ class Statement:
         spark: The session.
         url: The table that it is about.
         is_repeatable: Whether all expressions so far give the same values for the same rows.
-        reads_own: Whether subqueries of expressions so far have read the table itself.
+        reads: What subqueries of expressions so far have read of the table itself, by the scans' identities.
     """
 
     spark: SparkSession
     url: str
     is_repeatable: bool = True
-    reads_own: bool = False
+    reads: dict[tuple[str, ...] | None, TableRead] = field(default_factory=dict)
     _times: JavaObject | None = None
 
     def settle(self, expression: JavaObject, plan: JavaObject) -> JavaObject:
@@ -48,8 +53,9 @@ class Statement:
             plan: The projection that it stands in.
         """
         self.is_repeatable = self.is_repeatable and bool(expression.deterministic())
-        if not self.reads_own and java_of(self.spark).subquery_expression.hasSubquery(expression):
-            self.reads_own = reads_in_subqueries(self.spark, plan, self.url)
+        if java_of(self.spark).subquery_expression.hasSubquery(expression):
+            found = _reads(self.spark, items(plan.subqueriesAll()), self.url)
+            self.reads |= {None if read is None else read.identity: read for read in found}
         if java_of(self.spark).compute_current_time.apply(plan).fastEquals(plan):
             return expression
         return expression.transformDown(self._known_times())
@@ -81,10 +87,10 @@ def one_statement(spark: SparkSession, url: str) -> Iterator[Statement]:
         _current.reset(token)
 
 
-def reads_own() -> bool:
-    """Whether the statement that is being carried out has read its table beside the rows that it is about."""
+def reads_so_far() -> tuple[TableRead, ...]:
+    """What the statement that is being carried out has read of its table beside the rows that it is about."""
     statement = _current.get()
-    return statement is not None and statement.reads_own
+    return () if statement is None else tuple(statement.reads.values())
 
 
 def settled(expression: JavaObject, plan: JavaObject) -> JavaObject:
@@ -93,34 +99,20 @@ def settled(expression: JavaObject, plan: JavaObject) -> JavaObject:
     return expression if statement is None else statement.settle(expression, plan)
 
 
-def reads_table(rows: DataFrame, url: str) -> bool:
-    """Whether rows come, in part, out of files of the table at a URL, as far as their plan tells."""
-    return bool(reads_of(rows.sparkSession, rows._jdf.queryExecution().analyzed(), url))
-
-
-def reads_of(spark: SparkSession, plan: JavaObject, url: str) -> tuple[ScanSource | None, ...]:
+def reads_of(spark: SparkSession, plan: JavaObject, url: str) -> tuple[TableRead, ...]:
     """The scans of a table below a plan, those of subqueries included.
 
     Args:
         spark: The session.
         plan: Catalyst's, analysed.
         url: The table's root.
-
-    Returns:
-        The source of each scan; None where it is known that the table's files are read, but not which version of them.
     """
-    return tuple(found for tree in (plan, *items(plan.subqueriesAll())) for found in _reads(spark, tree, url))
+    return tuple(_reads(spark, (plan, *items(plan.subqueriesAll())), url))
 
 
-def reads_in_subqueries(spark: SparkSession, plan: JavaObject, url: str) -> bool:
-    """Whether subqueries of a plan's expressions scan a table."""
-    return any(_reads(spark, tree, url) for tree in items(plan.subqueriesAll()))
-
-
-def _reads(spark: SparkSession, plan: JavaObject, url: str) -> list[ScanSource | None]:
-    found: list[ScanSource | None] = []
+def _reads(spark: SparkSession, plans: Iterable[JavaObject], url: str) -> Iterator[TableRead]:
     root = java_of(spark).hadoop_path(url)
-    for leaf in items(plan.collectLeaves()):
+    for leaf in (leaf for plan in plans for leaf in items(plan.collectLeaves())):
         kind = str(leaf.getClass().getSimpleName())
         if kind == "LogicalRelation":
             relation = leaf.relation()
@@ -128,7 +120,6 @@ def _reads(spark: SparkSession, plan: JavaObject, url: str) -> list[ScanSource |
                 continue
             if any(path.equals(root) for path in items(relation.location().rootPaths())):
                 index = planned_files(str(relation.location().toString()))
-                found.append(None if index is None else index.source)
+                yield None if index is None else index.source
         elif kind == "DataSourceV2Relation" and (about := about_workers(leaf)) is not None and about.identity[0] == url:
-            found.append(None)
-    return found
+            yield about

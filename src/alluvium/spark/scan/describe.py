@@ -48,10 +48,17 @@ class ScanDescription:
 
 
 class About(msgspec.Struct, frozen=True):
-    """What a scan of Python workers cannot tell by its files: the source's identity, and why it is for workers."""
+    """What a scan of Python workers cannot tell by its files.
+
+    Attributes:
+        identity: The source's.
+        why: Why it is for workers.
+        is_pinned: Whether somebody has asked for just this version.
+    """
 
     identity: tuple[str, ...]
     why: str
+    is_pinned: bool = False
 
 
 def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:
