@@ -67,8 +67,41 @@ def test_nested_fields_and_casts(spark, tmp_path):
     table.update(set={"s.b.C": "id + 10", "S.a": "'5'"})
     found = {r["id"]: r["s"].asDict(recursive=True) for r in rows_of(table)}
     assert found == {1: {"a": 5, "b": {"c": "11", "d": 2}}, 2: {"a": 5, "b": {"c": "12", "d": None}}}
-    table.update("id = 1", {"s": "named_struct('x', '1', 'y', named_struct('c', 'y', 'd', 9))"})
+    table.update("id = 1", {"s": "named_struct('B', named_struct('d', 9, 'c', 'y'), 'a', '1')"})
     assert rows_of(table)[0]["s"].asDict(recursive=True) == {"a": 1, "b": {"c": "y", "d": 9}}
+
+
+def test_fields_of_structs_go_by_their_names_at_any_depth(spark, tmp_path):
+    path = str(tmp_path / "t")
+    ab = "named_struct('a', 1, 'b', 2)"
+    alluvium.write(
+        spark.sql(f"select 1L id, {ab} s, array({ab}) arr, map('k', {ab}) m, named_struct('o', {ab}) n"), path
+    )
+    table = DeltaTable.forPath(spark, path)
+    swapped = "named_struct('b', 7L, 'A', 8)"
+    given = {
+        "s": swapped,
+        "arr": f"array({swapped}, null)",
+        "m": f"map('k', {swapped})",
+        "n": f"named_struct('o', {swapped})",
+    }
+    table.update(set=given)
+    (stored,) = rows_of(table)
+    ab = {"a": 8, "b": 7}
+    assert stored.asDict(recursive=True) == {"id": 1, "s": ab, "arr": [ab, None], "m": {"k": ab}, "n": {"o": ab}}
+    table.update("id = 1", {"s": "(select named_struct('b', max(id), 'a', 3) from range(6))"})
+    assert rows_of(table)[0]["s"].asDict() == {"a": 3, "b": 5}
+    for values in [
+        {"s": "named_struct('x', 7, 'y', 8)"},
+        {"s": "named_struct('b', 9)"},
+        {"s": "named_struct('a', 1, 'b', 2, 'c', 3)"},
+        {"arr": "array(named_struct('x', 7, 'b', 8))"},
+        {"n": "named_struct('o', named_struct('b', 8))"},
+    ]:
+        with pytest.raises(InvalidRequest) as caught:
+            table.update("id = 1", values)
+        assert caught.value.code == "schema-mismatch"
+    assert table.history(1).first()["version"] == 2
 
 
 @pytest.mark.parametrize("mode", MODES)
