@@ -28,6 +28,10 @@ _TOKEN = re.compile(
 )
 
 
+# Only comments of whose end no lexer has a second opinion: no hint, none within another, no line that goes on.
+_COMMENT = re.compile(r"--[^\r\n]*(?<!\\)(?=[\r\n]|\Z)|/\*(?!\+)(?:(?!\*/|/\*).)*\*/", re.DOTALL)
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
     """One token.
@@ -98,11 +102,33 @@ def read_tokens(text: str) -> Iterator[Token]:
         if found == "raw":
             # r'\' ends where '\' goes on.
             if "\\" in match[0]:
-                raise UnreadableText("it has a raw string")
+                raise UnreadableText("it has a raw string with a backslash")
             yield Token("text", match[0][1:])
         elif found != "space":
             yield Token(found, match[0])
         position = match.end()
+
+
+def without_comments(text: str) -> str:
+    """An SQL text with a blank in place of each comment, and of the blanks around it; others are returned as they are.
+
+    Raises:
+        UnreadableText: A comment may end elsewhere for another reader, or a character begins no token.
+    """
+    kept, position = [""], 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise UnreadableText(f"character {position + 1} cannot be read")
+        if match.lastgroup == "comment":
+            match = _COMMENT.match(text, position)
+            if match is None:
+                raise UnreadableText("it has a comment whose end is not plain")
+            kept.append("")
+        else:
+            kept[-1] += match[0]
+        position = match.end()
+    return text if len(kept) == 1 else " ".join(part.strip() for part in kept if part.strip())
 
 
 def quote_name(name: str) -> str:
