@@ -21,7 +21,8 @@ _TOKEN = re.compile(
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-      | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?![\w.`'"]))
+      | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?![\w.`'"])
+               |[0-9]+\.(?:[eE][+-]?[0-9]+)?(?:[fFdD]|[bB][dD])?(?![\w.`'"]))
       | (?P<word>[^\W\d]\w*)
       | (?P<symbol><=>|>>>|->|=>|::|<=|>=|<>|!=|==|!<|!>|\|\||<<|>>|[-+*/%=<>!~&|^(),.\[\]:])""",
     re.VERBOSE | re.DOTALL,
@@ -69,8 +70,13 @@ class Token:
     def canonical(self) -> str:
         """The same token, so that it can be read in one way only.
 
-        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set.
+        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, and the dot of `1.` could be one of a
+        path.
         """
+        if self.kind == "number":
+            whole, dot, rest = self.text.partition(".")
+            # `1.` is a decimal without a fraction, as `1BD`; `1.0` would be one of another scale.
+            return self.text if not dot or not whole or rest[:1].isdigit() else whole + (rest or "BD")
         if self.kind != "text" or self.text[0] == "'":
             return self.text
         return "'" + re.sub(r"\\.|\"\"|'", _requoted, self.text[1:-1], flags=re.DOTALL) + "'"
