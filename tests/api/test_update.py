@@ -143,6 +143,26 @@ def test_bad_lists_are_refused(spark, tmp_path, values, code):
     assert caught.value.code == code
 
 
+def test_a_table_may_be_called_like_one_of_its_columns(spark, tmp_path):
+    path = str(tmp_path / "t")
+    alluvium.write(spark.sql("select 1L id, 'a' v, 1 t, named_struct('w', 'x') s"), path)
+    table = DeltaTable.forPath(spark, path)
+    table.alias("t").update("t.id = 1", {"t.v": "concat(t.v, '!')", "t.t": "t + 1", "T.s.w": "'y'"})
+    assert rows_of(table) == [(1, "a!", 2, ("y",))]
+    table.alias("s").update(set={"s.w": "'z'", "s.v": "'b'"})
+    nested = spark.sql("select 'a' v, named_struct('v', 'x') t")
+    alluvium.write(nested, str(tmp_path / "nested"))
+    both = DeltaTable.forPath(spark, str(tmp_path / "nested")).alias("t")
+    both.update(set={"t.v": "'b'", "t.t.v": "'y'"})
+    assert rows_of(both) == [("b", ("y",))], "the table's name comes first, as in delta-spark"
+    source = spark.sql("select 1L id union all select 2").alias("n")
+    merge = table.alias("t").merge(source, "t.id = n.id").whenMatchedUpdate(set={"t.t": "7"})
+    merge.whenNotMatchedInsert(values={"t.id": "n.id", "t.v": "'c'"}).execute()
+    assert sorted(rows_of(table)) == [(1, "b", 7, ("z",)), (2, "c", None, None)]
+    with pytest.raises(InvalidRequest, match=r"no column 't\.nope'"):
+        table.alias("t").update(set={"t.nope": "1"})
+
+
 def test_arguments_are_checked_as_in_delta_spark(spark, tmp_path):
     table = make(spark, str(tmp_path / "t"), {})
     with pytest.raises(ValueError, match="'set' cannot be None"):

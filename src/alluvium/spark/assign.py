@@ -128,8 +128,10 @@ def without_table(path: Path, table: Qualifier) -> Path:
 
 def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
     path = parse_column_path(name)
-    if path[0].casefold() not in {f.name.casefold() for f in schema.fields}:
-        path = without_table(path, table)
+    bare = without_table(path, table)
+    # A table may be called like one of its columns: as Spark does, the table's name is looked for first.
+    if schema.find_path(bare) is not None or schema.find(path[0]) is None:
+        path = bare
     here: DataType = schema
     exact: list[str] = []
     for part in path:
