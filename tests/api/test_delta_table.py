@@ -212,6 +212,15 @@ def test_a_constraint_is_checked_on_the_rows_that_are_there(spark, table: DeltaT
         ("zz > 1", "invalid-constraint"),
         ("a + 1", "invalid-constraint"),
         ("sum(a) > 1", "invalid-constraint"),
+        # What no later write could check.
+        ("rand() >= 0", "invalid-constraint"),
+        ("a in (select 1) or true", "invalid-constraint"),
+        ("_metadata.file_path is not null", "invalid-constraint"),
+        ("reflect('java.lang.Math', 'abs', 1) is not null", "invalid-constraint"),
+        (r"b rlike r'^\w+$'", "invalid-constraint"),
+        ("a >= 0 /*+ hint */", "invalid-constraint"),
+        ("a >= 0 /* of /* this */ */", "invalid-constraint"),
+        ("a >= 0;", "invalid-constraint"),
     ):
         with pytest.raises(InvalidRequest) as caught:
             table.addConstraint("c", condition)
@@ -230,6 +239,41 @@ def test_a_constraint_is_checked_on_the_rows_that_are_there(spark, table: DeltaT
         alluvium.write(spark.sql("select 'x' b, -1 a"), path, mode="append")
     table.dropConstraint("C")
     alluvium.write(spark.sql("select 'x' b, -1 a"), path, mode="append")
+    assert table.history(1).first()["version"] == 4
+
+
+def test_comments_of_a_constraint_are_left_out(spark, table: DeltaTable, path: str):
+    alluvium.write(spark.sql("select '-- x' b, 1 a"), path, mode="append")
+    for number, (text, kept) in enumerate(
+        [
+            ("a >= 0 -- not below", "a >= 0"),
+            ("a /* c */ >= 0", "a >= 0"),
+            ("b like '-- _' --one\nor/**/a > 5", "b like '-- _' or a > 5"),
+        ]
+    ):
+        table.addConstraint(f"c{number}", text)
+        assert alluvium.open(path).metadata.configuration[f"delta.constraints.c{number}"] == kept
+    alluvium.write(spark.sql("select 'x' b, 7 a"), path, mode="append")
+    with pytest.raises(InvalidRequest):
+        alluvium.write(spark.sql("select 'x' b, 5 a"), path, mode="append")
+
+
+def test_a_table_is_not_made_with_what_no_writer_could_compute(spark, tmp_path):
+    default = s.StructType([s.StructField("v", s.StringType(), True, {"CURRENT_DEFAULT": "uuid()"})])
+    supported = ("delta.feature.allowColumnDefaults", "supported")
+
+    def plain():
+        return DeltaTable.create(spark).addColumn("id", "long").location(str(tmp_path / "t"))
+
+    for builder, code in (
+        (plain().property("delta.constraints.c", "rand() >= 0"), "invalid-constraint"),
+        (plain().addColumns(default).property(*supported), "invalid-expression"),
+        (plain().addColumn("g", "long", generatedAlwaysAs="abs(id) /* c */"), "invalid-expression"),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            builder.execute()
+        assert caught.value.code == code
+        assert not (tmp_path / "t").exists()
 
 
 def test_protocol_and_restore(spark, table: DeltaTable, path: str):

@@ -118,6 +118,20 @@ def test_default_of_a_column_that_the_table_makes_is_what_it_makes(spark, tmp_pa
     assert caught.value.code == "numbers-given"
 
 
+def test_days_that_python_does_not_have_are_keys_as_well(spark, tmp_path):
+    path = str(tmp_path / "t")
+    far, early = "cast('+12000-01-01' as date)", "cast('-0400-01-01' as date)"
+    rows = f"select date'2020-01-01' d, 1 v union all select {far}, 2 union all select {early}, 3"
+    alluvium.write(spark.sql(rows).coalesce(1), path)
+    table = DeltaTable.forPath(spark, path).alias("t")
+    source = spark.sql(f"select {far} d, 20 v union all select {early}, 30 union all select null, 40").alias("s")
+    table.merge(source, "t.d = s.d").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert [row.v for row in table.toDF().orderBy("v").select("v").collect()] == [1, 20, 30, 40]
+    near = spark.sql("select date'2020-01-01' d, 10 v").alias("s")
+    table.merge(near, "t.d = s.d").whenMatchedUpdateAll().execute()
+    assert [row.v for row in table.toDF().orderBy("v").select("v").collect()] == [10, 20, 30, 40]
+
+
 def test_explain_asks_the_session_whether_the_schema_evolves(spark, tmp_path):
     table = small(spark, tmp_path / "t")
     merge = table.merge(spark.sql("select 1 id, 'new' added").alias("s"), "t.id = s.id").whenMatchedUpdateAll()

@@ -317,6 +317,19 @@ def test_a_source_read_from_the_table_itself(enabled, table: DeltaTable):
     assert rows(table) == [(0, -1), (1, 9), (2, 20), (3, 30), (4, 40)]
 
 
+def test_an_insert_takes_columns_of_a_source_read_from_the_table_itself(enabled, table: DeltaTable):
+    t = table.toDF()
+    new = t.where("id < 2").withColumn("id", sf.col("id") + 100).filter(t["v"] >= 0)
+    merge = table.alias("t").merge(new.alias("s"), "t.id = s.id")
+    merge = merge.whenNotMatchedInsert(new["v"] > 0, {"id": new["id"], "v": new["v"] + 1})
+    merge.whenNotMatchedBySourceUpdate(t["id"] == 4, {"v": t["v"] + 2}).execute()
+    assert rows(table) == [(0, 0), (1, 10), (2, 20), (3, 30), (4, 42), (101, 11)]
+    other = enabled.sql("select 7L id, 7L v")
+    with pytest.raises(InvalidRequest) as caught:
+        table.merge(other, t["id"] == other["id"]).whenNotMatchedInsert(values={"id": t["id"]}).execute()
+    assert caught.value.code == "invalid-expression", "a row that is inserted has none of the table"
+
+
 def test_what_is_no_condition_is_refused(enabled, table: DeltaTable):
     source = enabled.sql("select 1L i, 2L w")
     merge = table.alias("t").merge(source, "t.id = i")

@@ -67,8 +67,41 @@ def test_nested_fields_and_casts(spark, tmp_path):
     table.update(set={"s.b.C": "id + 10", "S.a": "'5'"})
     found = {r["id"]: r["s"].asDict(recursive=True) for r in rows_of(table)}
     assert found == {1: {"a": 5, "b": {"c": "11", "d": 2}}, 2: {"a": 5, "b": {"c": "12", "d": None}}}
-    table.update("id = 1", {"s": "named_struct('x', '1', 'y', named_struct('c', 'y', 'd', 9))"})
+    table.update("id = 1", {"s": "named_struct('B', named_struct('d', 9, 'c', 'y'), 'a', '1')"})
     assert rows_of(table)[0]["s"].asDict(recursive=True) == {"a": 1, "b": {"c": "y", "d": 9}}
+
+
+def test_fields_of_structs_go_by_their_names_at_any_depth(spark, tmp_path):
+    path = str(tmp_path / "t")
+    ab = "named_struct('a', 1, 'b', 2)"
+    alluvium.write(
+        spark.sql(f"select 1L id, {ab} s, array({ab}) arr, map('k', {ab}) m, named_struct('o', {ab}) n"), path
+    )
+    table = DeltaTable.forPath(spark, path)
+    swapped = "named_struct('b', 7L, 'A', 8)"
+    given = {
+        "s": swapped,
+        "arr": f"array({swapped}, null)",
+        "m": f"map('k', {swapped})",
+        "n": f"named_struct('o', {swapped})",
+    }
+    table.update(set=given)
+    (stored,) = rows_of(table)
+    ab = {"a": 8, "b": 7}
+    assert stored.asDict(recursive=True) == {"id": 1, "s": ab, "arr": [ab, None], "m": {"k": ab}, "n": {"o": ab}}
+    table.update("id = 1", {"s": "(select named_struct('b', max(id), 'a', 3) from range(6))"})
+    assert rows_of(table)[0]["s"].asDict() == {"a": 3, "b": 5}
+    for values in [
+        {"s": "named_struct('x', 7, 'y', 8)"},
+        {"s": "named_struct('b', 9)"},
+        {"s": "named_struct('a', 1, 'b', 2, 'c', 3)"},
+        {"arr": "array(named_struct('x', 7, 'b', 8))"},
+        {"n": "named_struct('o', named_struct('b', 8))"},
+    ]:
+        with pytest.raises(InvalidRequest) as caught:
+            table.update("id = 1", values)
+        assert caught.value.code == "schema-mismatch"
+    assert table.history(1).first()["version"] == 2
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -108,6 +141,26 @@ def test_bad_lists_are_refused(spark, tmp_path, values, code):
     with pytest.raises(InvalidRequest) as caught:
         table.update("id = 1", values)
     assert caught.value.code == code
+
+
+def test_a_table_may_be_called_like_one_of_its_columns(spark, tmp_path):
+    path = str(tmp_path / "t")
+    alluvium.write(spark.sql("select 1L id, 'a' v, 1 t, named_struct('w', 'x') s"), path)
+    table = DeltaTable.forPath(spark, path)
+    table.alias("t").update("t.id = 1", {"t.v": "concat(t.v, '!')", "t.t": "t + 1", "T.s.w": "'y'"})
+    assert rows_of(table) == [(1, "a!", 2, ("y",))]
+    table.alias("s").update(set={"s.w": "'z'", "s.v": "'b'"})
+    nested = spark.sql("select 'a' v, named_struct('v', 'x') t")
+    alluvium.write(nested, str(tmp_path / "nested"))
+    both = DeltaTable.forPath(spark, str(tmp_path / "nested")).alias("t")
+    both.update(set={"t.v": "'b'", "t.t.v": "'y'"})
+    assert rows_of(both) == [("b", ("y",))], "the table's name comes first, as in delta-spark"
+    source = spark.sql("select 1L id union all select 2").alias("n")
+    merge = table.alias("t").merge(source, "t.id = n.id").whenMatchedUpdate(set={"t.t": "7"})
+    merge.whenNotMatchedInsert(values={"t.id": "n.id", "t.v": "'c'"}).execute()
+    assert sorted(rows_of(table)) == [(1, "b", 7, ("z",)), (2, "c", None, None)]
+    with pytest.raises(InvalidRequest, match=r"no column 't\.nope'"):
+        table.alias("t").update(set={"t.nope": "1"})
 
 
 def test_arguments_are_checked_as_in_delta_spark(spark, tmp_path):

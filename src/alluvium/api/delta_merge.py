@@ -119,19 +119,26 @@ class DeltaMergeBuilder:
         """The merge as the session has it at this moment; columns of the table's frames are called by name."""
         request = self._request
 
-        def named(given: _Expression) -> _Expression:
-            return self._own.by_name(self._spark, given, request.name, request.source)
-
-        clauses = tuple(
-            replace(
-                clause,
-                condition=None if clause.condition is None else named(clause.condition),
-                values=None if clause.values is None else {c: named(value) for c, value in clause.values.items()},
-            )
-            for clause in request.clauses
-        )
+        condition = self._own.by_name(self._spark, request.condition, request.name, request.source)
         evolves = request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
-        return replace(request, condition=named(request.condition), clauses=clauses, evolves=evolves)
+        return replace(request, condition=condition, clauses=tuple(map(self._named, request.clauses)), evolves=evolves)
+
+    def _named(self, clause: Clause) -> Clause:
+        """The clause with columns of the table's frames called by name, where the table's columns can be meant."""
+        if clause.when is When.NOT_MATCHED:
+            # There is no row of the table: a column that comes out of one of its frames is the source's.
+            return clause
+        # Without a row of the source there is nothing that a column could be mistaken for.
+        others = self._request.source if clause.when is When.MATCHED else None
+
+        def named(given: _Expression) -> _Expression:
+            return self._own.by_name(self._spark, given, self._request.name, others)
+
+        return replace(
+            clause,
+            condition=None if clause.condition is None else named(clause.condition),
+            values=None if clause.values is None else {c: named(value) for c, value in clause.values.items()},
+        )
 
     def _with(
         self, when: When, action: Action, condition: _Expression | None, values: _Values | None

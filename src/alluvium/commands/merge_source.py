@@ -34,6 +34,8 @@ _FIXED_BYTES, _NESTED_BYTES = 8, 256
 _NESTED = (s.ArrayType, s.MapType, s.StructType, s.VariantType)
 #: Types whose smallest and greatest value skip files, and mean the same to Python.
 _ORDERED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING, t.DATE)
+_EPOCH = datetime.date(1970, 1, 1)
+_FIRST_DAY, _LAST_DAY = (datetime.date.min - _EPOCH).days, (datetime.date.max - _EPOCH).days
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,11 @@ class MergeSource:
     def _measured(self, keys: list[tuple[Field, Column]]) -> SourceFigures:
         columns = zip(outputs(self.rows), self.rows.schema.fields, strict=True)
         texts = [column for (_, column), f in columns if isinstance(f.dataType, (s.StringType, s.BinaryType))]
-        ends = [column for _, value in keys for column in (sf.min(value), sf.max(value))]
+        ends = [_to_python(f, end) for f, value in keys for end in (sf.min(value), sf.max(value))]
         lengths = [sf.sum(sf.octet_length(column)) for column in texts]
         count, *found = self.numbered.agg(sf.count(sf.lit(1)), *ends, *lengths).collect()[0]
-        ranges = zip((f for f, _ in keys), found[: len(ends) : 2], found[1 : len(ends) : 2], strict=True)
+        bounds = zip((f for f, _ in keys), found[: len(ends) : 2], found[1 : len(ends) : 2], strict=True)
+        ranges = ((f, _from_spark(f, low), _from_spark(f, high)) for f, low, high in bounds if _is_known(f, low, high))
         size = self._size(int(count)) + sum(length or 0 for length in found[len(ends) :])
         return SourceFigures(int(count), size, tuple(ranges))
 
@@ -128,6 +131,21 @@ class MergeSource:
     def release(self) -> None:
         """Frees what was kept."""
         release_rows(self.numbered)
+
+
+def _to_python(key: Field, end: Column) -> Column:
+    """The end of a key's range, so that it can be collected: dates as days, for Python has no year 0, and no 10000."""
+    return sf.unix_date(end) if key.type == t.DATE else end
+
+
+def _is_known(key: Field, low: object, high: object) -> bool:
+    """Whether Python has both ends; without them a key bounds nothing."""
+    ends = [end for end in (low, high) if isinstance(end, int)]
+    return key.type != t.DATE or all(_FIRST_DAY <= end <= _LAST_DAY for end in ends)
+
+
+def _from_spark(key: Field, end: object) -> object:
+    return _EPOCH + datetime.timedelta(days=end) if key.type == t.DATE and isinstance(end, int) else end
 
 
 def keep_source(source: DataFrame, url: str) -> MergeSource:

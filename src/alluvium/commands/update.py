@@ -77,7 +77,9 @@ class UpdateRequest:
         # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
         policy, defaults = StorePolicy.ANSI, default_values(target, rows)
         values = without_made(self.values, target, self.name, is_insert=False)
-        return assignments(values, target.schema, rows, self.name, "UPDATE", policy, defaults, by_name=False)
+        return assignments(
+            values, target.schema, rows, self.name, "UPDATE", policy, defaults, fills=False, is_update=True
+        )
 
 
 def update_rows(

@@ -22,6 +22,7 @@ from alluvium.delta.features.registry import (
     ensure_writable,
 )
 from alluvium.delta.mapping import FEATURE_NAME as COLUMN_MAPPING
+from alluvium.delta.new_expressions import ensure_computable
 from alluvium.delta.spec import Metadata, Protocol
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 
@@ -195,7 +196,7 @@ def configure(
 
     Raises:
         UnsupportedFeature: The table would use a feature that we do not write.
-        InvalidRequest: As for `required_protocol`.
+        InvalidRequest: As for `required_protocol`; as for `ensure_computable`.
     """
     for complete in CHANGE_PASSES:
         metadata = complete(metadata, current)
@@ -213,6 +214,7 @@ def configure(
     config = parse_config(protocol, metadata)
     _ensure_defaults_supported(config, current)
     ensure_writable(config)
+    ensure_computable(config, current)
     return config
 
 

@@ -21,11 +21,16 @@ _TOKEN = re.compile(
       | (?P<quoted>`(?:[^`]|``)*`)
       | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
       | (?P<text>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-      | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?![\w.`'"]))
+      | (?P<number>(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?(?:[lLsSyYfFdD]|[bB][dD])?(?![\w.`'"])
+               |[0-9]+\.(?:[eE][+-]?[0-9]+)?(?:[fFdD]|[bB][dD])?(?![\w.`'"]))
       | (?P<word>[^\W\d]\w*)
       | (?P<symbol><=>|>>>|->|=>|::|<=|>=|<>|!=|==|!<|!>|\|\||<<|>>|[-+*/%=<>!~&|^(),.\[\]:])""",
     re.VERBOSE | re.DOTALL,
 )
+
+
+# Only comments of whose end no lexer has a second opinion: no hint, none within another, no line that goes on.
+_COMMENT = re.compile(r"--[^\r\n]*(?<!\\)(?=[\r\n]|\Z)|/\*(?!\+)(?:(?!\*/|/\*).)*\*/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,13 @@ class Token:
     def canonical(self) -> str:
         """The same token, so that it can be read in one way only.
 
-        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, and `''` within a text is nothing to
-        Spark 4.0.
+        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, `''` within a text is nothing to Spark 4.0,
+        and the dot of `1.` could be one of a path.
         """
+        if self.kind == "number":
+            whole, dot, rest = self.text.partition(".")
+            # `1.` is a decimal without a fraction, as `1BD`; `1.0` would be one of another scale.
+            return self.text if not dot or not whole or rest[:1].isdigit() else whole + (rest or "BD")
         if self.kind != "text" or self.text[0] == "'":
             return self.text
         pieces = [""]
@@ -104,11 +113,33 @@ def read_tokens(text: str) -> Iterator[Token]:
         if found == "raw":
             # r'\' ends where '\' goes on.
             if "\\" in match[0]:
-                raise UnreadableText("it has a raw string")
+                raise UnreadableText("it has a raw string with a backslash")
             yield Token("text", match[0][1:])
         elif found != "space":
             yield Token(found, match[0])
         position = match.end()
+
+
+def without_comments(text: str) -> str:
+    """An SQL text with a blank in place of each comment, and of the blanks around it; others are returned as they are.
+
+    Raises:
+        UnreadableText: A comment may end elsewhere for another reader, or a character begins no token.
+    """
+    kept, position = [""], 0
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise UnreadableText(f"character {position + 1} cannot be read")
+        if match.lastgroup == "comment":
+            match = _COMMENT.match(text, position)
+            if match is None:
+                raise UnreadableText("it has a comment whose end is not plain")
+            kept.append("")
+        else:
+            kept[-1] += match[0]
+        position = match.end()
+    return text if len(kept) == 1 else " ".join(part.strip() for part in kept if part.strip())
 
 
 def quote_name(name: str) -> str:

@@ -56,8 +56,8 @@ def assignments(
     what: str,
     policy: StorePolicy,
     defaults: Mapping[str, Column] | None = None,
-    by_name: bool = True,
     fills: bool = True,
+    is_update: bool = False,
 ) -> Assignments:
     """Resolves a SET list against the rows that its values may name.
 
@@ -69,9 +69,9 @@ def assignments(
         what: For errors: `"UPDATE"`.
         policy: What becomes of values that do not fit their column.
         defaults: What the word `default` stands for, by column; null for others.
-        by_name: See `fit`. Where it is false, as in an UPDATE, values may have subqueries, and texts are trimmed and
-            padded (`within_length`); a MERGE does neither.
         fills: See `fit`.
+        is_update: Whether values may have subqueries, and texts are trimmed and padded (`within_length`), as in an
+            UPDATE; a MERGE does neither.
 
     Raises:
         InvalidRequest: `"unknown-column"`; `"assigned-twice"`; `"invalid-expression"`: a value does not resolve;
@@ -90,11 +90,11 @@ def assignments(
         shown = f"the value of {column_name!r} in {what}"
         if is_default(value, schema):
             value = (defaults or {}).get(path[0], sf.lit(None)) if len(path) == 1 else sf.lit(None)
-        resolved = resolve(rows, value, shown, subqueries=not by_name)
+        resolved = resolve(rows, value, shown, subqueries=is_update)
         found[path] = NewValue(".".join(path), resolved.column, value_type(resolved.type, shown), wanted)
-    fitted = fit(rows, list(found.values()), policy, by_name=by_name, fills=fills)
+    fitted = fit(rows, list(found.values()), policy, fills=fills)
     values = dict(zip(found, fitted, strict=True))
-    return Assignments(values if by_name else {path: _within_length(v, path, schema) for path, v in values.items()})
+    return Assignments({path: _within_length(v, path, schema) for path, v in values.items()} if is_update else values)
 
 
 def is_default(value: Column | str, schema: Struct) -> bool:
@@ -128,8 +128,10 @@ def without_table(path: Path, table: Qualifier) -> Path:
 
 def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
     path = parse_column_path(name)
-    if path[0].casefold() not in {f.name.casefold() for f in schema.fields}:
-        path = without_table(path, table)
+    bare = without_table(path, table)
+    # A table may be called like one of its columns: as Spark does, the table's name is looked for first.
+    if schema.find_path(bare) is not None or schema.find(path[0]) is None:
+        path = bare
     here: DataType = schema
     exact: list[str] = []
     for part in path:

@@ -56,7 +56,7 @@ def ensure_holds(df: DataFrame, name: str, condition: str, columns: tuple[str, .
     Raises:
         InvalidRequest: `"constraint-violated"`, with the number of rows and some of them.
     """
-    bad = df.where(f"not coalesce(({condition}), false)")
+    bad = df.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
     count = bad.count()
     if count == 0:
         return

@@ -12,7 +12,7 @@ from alluvium.schema.types import DataType
 from alluvium.spark.conversion import Misfit, Rules, conversion
 from alluvium.spark.failures import Unresolvable, analysis_problem
 from alluvium.spark.gateway import java_of
-from alluvium.spark.scan.names import plain, quote, sql_type
+from alluvium.spark.scan.names import quote
 from alluvium.spark.storing import StorePolicy, castable, select_stored
 
 
@@ -33,16 +33,13 @@ class NewValue:
     target: DataType
 
 
-def fit(
-    rows: DataFrame, values: Sequence[NewValue], policy: StorePolicy, *, by_name: bool = True, fills: bool = True
-) -> list[Column]:
-    """The values, each as one of its column's type.
+def fit(rows: DataFrame, values: Sequence[NewValue], policy: StorePolicy, *, fills: bool = True) -> list[Column]:
+    """The values, each as one of its column's type; fields of structs go by their names.
 
     Args:
         rows: Whose columns they name.
         values: What to store.
         policy: What becomes of values that do not fit.
-        by_name: Whether fields of structs go by their names; otherwise by their places, as in Spark's own casts.
         fills: Whether fields that a struct lacks are null; otherwise it is refused.
 
     Raises:
@@ -54,7 +51,7 @@ def fit(
     texts = {
         number: text
         for number, new in enumerate(values)
-        if (text := _text(new, quote(_name(number)), rules, by_name)) != quote(_name(number))
+        if (text := _text(new, quote(_name(number)), rules)) != quote(_name(number))
     }
     if texts:
         for number, column in zip(texts, _converted(rows, values, texts, policy), strict=True):
@@ -66,9 +63,7 @@ def _name(number: int) -> str:
     return f"__alluvium_value_{number}"
 
 
-def _text(new: NewValue, name: str, rules: Rules, by_name: bool) -> str:
-    if not by_name:
-        return name if plain(new.source) == plain(new.target) else f"cast({name} as {sql_type(new.target)})"
+def _text(new: NewValue, name: str, rules: Rules) -> str:
     try:
         return conversion(name, new.source, new.target, new.column, rules)
     except Misfit as misfit:

@@ -6,9 +6,8 @@ Every read of a table is a relation of its own, with column ids of its own. A ve
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -16,19 +15,28 @@ from alluvium.spark.failures import Unresolvable
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.resolve import Qualifier
 
-#: Of how many frames columns are known; the oldest are forgotten first, for a long-lived table hands out any number.
+#: Of at least so many frames columns are known, and of twice as many at most: a table hands out any number.
 _FRAMES = 128
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OwnColumns:
-    """What one table has handed out, by all of its aliases."""
+    """What one table has handed out, by all of its aliases.
 
-    _sets: deque[JavaObject] = field(default_factory=lambda: deque(maxlen=_FRAMES))
+    The columns of many frames are one set of Catalyst's, for each question to it is a round trip to the JVM.
+    """
+
+    _older: JavaObject | None = None
+    _newer: JavaObject | None = None
+    _in_newer: int = 0
 
     def remember(self, rows: DataFrame) -> None:
         """Takes the columns of a frame for the table's own. Only the columns are kept, not the frame."""
-        self._sets.append(rows._jdf.queryExecution().analyzed().outputSet())
+        handed_out = rows._jdf.queryExecution().analyzed().outputSet()
+        if self._in_newer == _FRAMES:
+            self._older, self._newer, self._in_newer = self._newer, None, 0
+        self._newer = handed_out if self._newer is None else getattr(self._newer, "$plus$plus")(handed_out)
+        self._in_newer += 1
 
     def by_name(
         self, spark: SparkSession, given: Column | str, name: Qualifier, others: DataFrame | None = None
@@ -44,10 +52,11 @@ class OwnColumns:
         Raises:
             InvalidRequest: `"invalid-expression"`: a column is the table's and the others' at once.
         """
-        if isinstance(given, str) or not self._sets:
+        sets = [known for known in (self._older, self._newer) if known is not None]
+        if isinstance(given, str) or not sets:
             return given
         found = expression = spark._jsparkSession.expression(given._jc)
-        for own in self._sets:
+        for own in sets:
             # Again, for one column may stand there as of several frames, and only equal ones go at once.
             while meant := list(_meant(found, own)):
                 if others is not None:

@@ -24,10 +24,20 @@ def check_constraints(config: TableConfig) -> tuple[Check, ...]:
         UnsupportedFeature: A constraint is more than a condition on a row (code `"unsupported-constraint"`).
     """
     found = {key: sql for key, sql in config.metadata.configuration.items() if key.startswith(PREFIX)}
-    return tuple(_check(key, found[key], config) for key in sorted(found))
+    return tuple(constraint_check(key, found[key], config) for key in sorted(found))
 
 
-def _check(key: str, sql: str, config: TableConfig) -> Check:
+def constraint_check(key: str, sql: str, config: TableConfig) -> Check:
+    """A constraint as a check on rows.
+
+    Args:
+        key: The property that holds it.
+        sql: The condition.
+        config: Of the table.
+
+    Raises:
+        UnsupportedFeature: It is more than a condition on a row (code `"unsupported-constraint"`).
+    """
     name = key[len(PREFIX) :]
     try:
         parsed = parse_row_expression(sql, config.schema, ROW | JOB)

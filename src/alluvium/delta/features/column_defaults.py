@@ -24,11 +24,15 @@ def defaults(schema: Struct) -> tuple[Derived, ...]:
     Raises:
         UnsupportedFeature: A default is not a constant expression (code `"unsupported-default"`).
     """
-    return tuple(_default(f) for f in schema.fields if KEY in f.metadata)
+    return tuple(default_of(f) for f in schema.fields if KEY in f.metadata)
 
 
-def _default(f: Field) -> Derived:
-    """ "The value of `CURRENT_DEFAULT` SHOULD be parsed as a SQL expression." """
+def default_of(f: Field) -> Derived:
+    """ "The value of `CURRENT_DEFAULT` SHOULD be parsed as a SQL expression."
+
+    Raises:
+        UnsupportedFeature: It is not a constant expression (code `"unsupported-default"`).
+    """
     sql = f.metadata[KEY]
     if not isinstance(sql, str):
         raise _refused(f.name, f"{KEY} is not text")
