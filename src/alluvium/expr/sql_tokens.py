@@ -70,8 +70,8 @@ class Token:
     def canonical(self) -> str:
         """The same token, so that it can be read in one way only.
 
-        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, `''` within a text is nothing to Spark 4.0,
-        and the dot of `1.` could be one of a path.
+        `"text"` is a name where `spark.sql.ansi.doubleQuotedIdentifiers` is set, `''` within a text is nothing to Spark
+        4.0, and the dot of `1.` could be one of a path.
         """
         if self.kind == "number":
             whole, dot, rest = self.text.partition(".")
