@@ -80,7 +80,7 @@ def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) ->
                  for k, value in enumerate(values)]  # fmt: skip
         jobs.append({"table": url, "steps": [*steps, {"read": {"out": str(tmp_path / f"{number}-all")}}]})
     paimon(tmp_path, *jobs)
-    for number, (kind, values) in enumerate(VALUES.items()):
+    for number, (kind, values) in enumerate(asked.items()):
         everything = pq.read_table(tmp_path / f"{number}-all", columns=["k"])["k"].to_pylist()
         assert sorted(everything) == sorted([-1, *range(len(values)), *range(len(values))]), kind
         for k, value in enumerate(values):
