@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sketch_tables import write_visits
 
 import alluvium
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 
 pytestmark = pytest.mark.spark
 
@@ -59,7 +59,7 @@ def test_a_damaged_sketch_names_its_column(spark: SparkSession, tmp_path: Path) 
     table.commit([{"k": 1, "v": b"no sketch"}])
     table.commit([{"k": 1, "v": b"no sketch"}])
     frame = alluvium.read(spark, str(tmp_path / "damaged"))
-    with pytest.raises(Exception, match=r"CorruptTable: column 'v': .*no HyperLogLog sketch.*table: .*/damaged"):
+    with pytest.raises(CorruptTable, match=r"column 'v': .*no HyperLogLog sketch.*table: .*/damaged"):
         frame.collect()
 
 
