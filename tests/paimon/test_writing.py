@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore
-from paimon_rows import append, open_target, stage
+from paimon_rows import append, ks, make, open_target, stage
 
 import alluvium
 from alluvium.codecs.avro_container import read_avro
@@ -31,22 +31,11 @@ from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 BUCKETS = {"bucket": "2", "bucket-key": "k"}
-FIELDS = [("k", "INT"), ("s", "STRING"), ("day", "STRING")]
-
-
-def make(url: str, *keys: str, **options: str) -> Store:
-    fields = [DataField(0, name, parse_type(kind)) for name, kind in FIELDS]
-    PaimonTable.create(url, fields, keys, options=options)
-    return open_store(url)
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
     return make(str(tmp_path / "t"), "day")
-
-
-def ks(store: Store, **at: Any) -> list[int]:
-    return sorted(alluvium.open(store.url, **at).to_arrow(columns=["k"])["k"].to_pylist())
 
 
 def document(store: Store, number: int) -> dict[str, Any]:

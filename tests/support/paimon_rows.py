@@ -14,9 +14,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from changes import changes_of
 
+import alluvium
 from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.codecs.column_bounds import ColumnBounds
 from alluvium.codecs.parquet_footer import FileFooter, read_footer
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -29,6 +32,7 @@ from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 from alluvium.spark.worker_files import stored_as
 from alluvium.spark.worker_formats import FileForm
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
@@ -124,3 +128,19 @@ def _places(table: pa.Table, plan: WritePlan) -> list[tuple[Any, ...]]:
             hashes = hash_rows(encode_rows(keys, [(c.type, c.precision) for c in plan.bucket.columns]))
             buckets = buckets_of(hashes, plan.bucket.count).to_pylist()
     return list(zip(*texts, buckets, strict=True))
+
+
+#: Columns of the tables that `make` makes.
+FIELDS = [("k", "INT"), ("s", "STRING"), ("day", "STRING")]
+
+
+def make(url: str, *keys: str, **options: str) -> Store:
+    """A new table with these keys and options; its store."""
+    fields = [DataField(0, name, parse_type(kind)) for name, kind in FIELDS]
+    PaimonTable.create(url, fields, keys, options=options)
+    return open_store(url)
+
+
+def ks(store: Store, **at: Any) -> list[int]:
+    """The values of `k`, in order."""
+    return sorted(alluvium.open(store.url, **at).to_arrow(columns=["k"])["k"].to_pylist())

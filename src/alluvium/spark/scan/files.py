@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from alluvium.errors import CorruptTable
 from alluvium.spark.gateway import Java, JavaObject
 from alluvium.storage import paths
-from alluvium.storage.elsewhere import ensure_same_side
+from alluvium.storage.elsewhere import ensure_all_same_side
 
 _FILE_TYPE = b"\x08\x02"  # FT_FILE
 _PATH, _LENGTH, _MODIFIED = b"\x12", b"\x18", b"\x38"
@@ -27,7 +27,6 @@ _BLOCKS = b"\x50\x01\x58\x80\x80\x80\x40"
 _VARINT_BYTES = 8
 #: More than any store holds in one file. Spark plans a task for every 128 MiB of what a log says.
 _MAX_SIZE = 1 << 46
-_SCHEME = r"^(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/"
 #: All of a record but its path: three varints and the tags.
 _FIXED_BYTES = len(_FILE_TYPE + _PATH + _LENGTH + _PERMISSION + _MODIFIED + _BLOCKS) + 3 * _VARINT_BYTES
 
@@ -86,7 +85,7 @@ def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
     Raises:
         CorruptTable: A table that is not on this machine names a file of this machine (`path-escapes-root`).
     """
-    _ensure_reachable(root, file_paths)
+    ensure_all_same_side(root, file_paths)
     whole = _whole(file_paths.cast(pa.large_string()))
     below = _prefixed(f"{root.rstrip('/')}/", whole)
     # Absolute paths without a scheme lie in the table's own file system, not in the session's default one.
@@ -95,12 +94,6 @@ def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
     from_root = pc.if_else(pc.starts_with(whole, "/"), _prefixed(origin, whole), below)
     addresses = pc.if_else(pc.match_substring_regex(whole, r"^[A-Za-z][A-Za-z0-9+.\-]*:/"), whole, from_root)
     return pc.replace_substring_regex(addresses, r"^file:/+", "file:///")
-
-
-def _ensure_reachable(root: str, file_paths: pa.ChunkedArray) -> None:
-    schemes = pc.struct_field(pc.extract_regex(file_paths, _SCHEME), "scheme")
-    for scheme in pc.unique(schemes).drop_null().to_pylist():
-        ensure_same_side(root, file_paths[pc.index(schemes, scheme).as_py()].as_py())
 
 
 def _ensure_possible(files: pa.Table) -> None:
