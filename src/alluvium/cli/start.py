@@ -1,0 +1,32 @@
+"""Where the command `alluvium` begins: what must be settled before the first library is loaded."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+
+class WithoutPandas(MetaPathFinder):
+    """As if pandas were not installed.
+
+    pyarrow asks of each Python value that it is given whether pandas made it, and loads pandas in order to ask: more
+    than half of the time in which a command answers. No command has anything to do with pandas.
+    """
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("the command line does without pandas", name=fullname)
+        return None
+
+
+def main() -> None:
+    """Runs the command that the process was started with, and ends the process."""
+    sys.meta_path.insert(0, WithoutPandas())
+    # The commands load pyarrow, so they are loaded behind the finder.
+    importlib.import_module("alluvium.cli.app").main()
