@@ -20,7 +20,7 @@ from alluvium.paimon.manifest import live_entries, read_entries, read_index_mani
 from alluvium.paimon.manifest_merge import ManifestWriter, merge_manifests
 from alluvium.paimon.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.names import directory
-from alluvium.paimon.options import BUCKET, MANIFEST_FORMAT
+from alluvium.paimon.options import BUCKET, BUCKET_FUNCTION, MANIFEST_FORMAT
 from alluvium.paimon.partition_bounds import partition_entries
 from alluvium.paimon.partitions import partitions_of
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -186,7 +186,7 @@ def _identity(schema: TableSchema) -> tuple[object, ...]:
 
 def _layout(schema: TableSchema) -> tuple[object, ...]:
     keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
-    return (*keys, BUCKET.get(schema.options), schema.options.get("bucket-function.type", "default"))
+    return (*keys, BUCKET.get(schema.options), BUCKET_FUNCTION.get(schema.options))
 
 
 def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:

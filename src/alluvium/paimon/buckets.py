@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.binary_row_encode import encode_rows, hash_rows
 from alluvium.expr.columnar import literal_scalar
 from alluvium.expr.tree import Column, Compare, Expression, Literal, conjuncts
+from alluvium.paimon.options import BUCKET, BUCKET_FUNCTION
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import list_schema_ids
@@ -27,9 +28,8 @@ _EXACT = (t.BOOLEAN, *t.INTEGRAL, t.STRING, t.DATE)
 
 def wanted_hash(schema: TableSchema, where: Expression) -> int | None:
     """The hash of the only bucket key for which `where` can be true; None where it leaves several."""
-    fixed = schema.options.get("bucket", "-1").strip()
-    plain = schema.options.get("bucket-function.type", "default").strip().lower() == "default"
-    if not fixed.isdecimal() or not plain or not schema.bucket_keys:
+    is_plain = BUCKET_FUNCTION.get(schema.options) == "default"
+    if BUCKET.get(schema.options) < 1 or not is_plain or not schema.bucket_keys:
         return None
     equal = dict(pair for part in conjuncts(where) if (pair := _equality(part)) is not None)
     values, types = [], []

@@ -173,6 +173,13 @@ FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
 ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
 #: 256 MB is the default of append tables, 128 MB that of others.
 TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)
+#: In front of the directories of partitions and buckets, within the table.
+DATA_FILE_DIRECTORY = Option("data-file.path-directory", "", lambda text: text.strip("/"))
+INDEX_FILE_IN_DATA_FILE_DIR = _flag("index-file-in-data-file-dir")
+#: Null and blank values in the name of a partition's directory.
+PARTITION_DEFAULT_NAME = Option("partition.default-name", "__DEFAULT_PARTITION__", str)
+#: Whether values of partitions are named as Java prints what it keeps inside (a date: its number of days).
+PARTITION_LEGACY_NAME = Option("partition.legacy-name", True, parse_boolean)
 DATA_FILE_PREFIX = Option("data-file.prefix", "data-", str)
 EXTERNAL_PATHS = Option("data-file.external-paths", "", str)
 BUCKET_FUNCTION = Option("bucket-function.type", "default", one_of("default", "mod", "hive"))

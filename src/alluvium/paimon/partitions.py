@@ -16,12 +16,12 @@ from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.paimon.casts.numbers import each
 from alluvium.paimon.java_text import float_text
+from alluvium.paimon.options import DATA_FILE_DIRECTORY, PARTITION_DEFAULT_NAME, PARTITION_LEGACY_NAME
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.schema.arrow import to_arrow
 
-DEFAULT_NAME = "__DEFAULT_PARTITION__"
 #: `PartitionPathUtils`: controls, and what Hive escapes; beyond ASCII nothing.
 #: `Character.isWhitespace`: neither blanks that do not break (U+00A0, U+2007, U+202F) nor U+0085.
 _JAVA_BLANKS = (
@@ -74,8 +74,8 @@ def _field(schema: TableSchema, name: str) -> DataField:
 
 
 def _directories(values: pa.Table, fields: list[DataField], schema: TableSchema) -> pa.Array:
-    default = schema.options.get("partition.default-name", DEFAULT_NAME)
-    legacy = schema.options.get("partition.legacy-name", "true").lower() == "true"
+    default = PARTITION_DEFAULT_NAME.get(schema.options)
+    legacy = PARTITION_LEGACY_NAME.get(schema.options)
     texts = [partition_text(values[f.name].combine_chunks(), f, legacy) for f in fields]
     lines = []
     for row in zip(*(column.to_pylist() for column in texts), strict=True):
@@ -181,7 +181,7 @@ def data_paths(entries: pa.Table, partitions: Partitions, schema: TableSchema) -
 
 def bucket_directories(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> pa.Array:
     """The directory of each entry's bucket."""
-    front = schema.options.get("data-file.path-directory", "").strip("/")
+    front = DATA_FILE_DIRECTORY.get(schema.options)
     if front and not {"", ".", ".."}.isdisjoint(front.split("/")):
         raise CorruptTable(
             f'the option data-file.path-directory leads out of the table: "{front}"', code="path-escapes-root"

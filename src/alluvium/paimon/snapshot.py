@@ -10,6 +10,7 @@ import pyarrow as pa
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.manifest import snapshot_entries
 from alluvium.paimon.names import list_branches
+from alluvium.paimon.options import SCAN_MODE
 from alluvium.paimon.schema.option_names import travelled_options
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema_log import MAIN_BRANCH, list_schema_ids, load_schema
@@ -169,7 +170,7 @@ def _ensure_batch(options: Mapping[str, str]) -> None:
             raise InvalidRequest(
                 f"{name} asks for changes, not for a state", code="changes-as-of", hint="open(url).changes(start, end)"
             )
-    mode = options.get("scan.mode", "default").strip().lower()
+    mode = SCAN_MODE.get(options)
     if mode in ("compacted-full", "from-file-creation-time", "from-creation-timestamp", "incremental"):
         raise UnsupportedFeature(f"the scan mode {mode!r}", code="unsupported-scan", features=(mode,))
 

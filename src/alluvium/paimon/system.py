@@ -19,8 +19,8 @@ from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.manifest import read_manifest_list, scan_index_manifest
 from alluvium.paimon.names import directory, list_branches, list_names
+from alluvium.paimon.options import PARTITION_DEFAULT_NAME
 from alluvium.paimon.partitions import (
-    DEFAULT_NAME,
     Partitions,
     data_paths,
     iso_text,
@@ -232,7 +232,7 @@ def _partition_texts(schema: TableSchema, partitions: Partitions, brackets: str)
     """`{a, b}`, or `a=1/b=2` where no brackets are given."""
     fields = [f for name in schema.partition_keys if (f := schema.find(name)) is not None]
     columns = [partition_text(partitions.values[f.name].combine_chunks(), f, legacy=False).to_pylist() for f in fields]
-    default = schema.options.get("partition.default-name", DEFAULT_NAME)
+    default = PARTITION_DEFAULT_NAME.get(schema.options)
     lines = []
     for row in zip(*columns, strict=True):
         if brackets:

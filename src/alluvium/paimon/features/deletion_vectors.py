@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from alluvium.codecs.roaring import highest_of, parse_bitmap
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon.manifest import scan_index_manifest
+from alluvium.paimon.options import INDEX_FILE_IN_DATA_FILE_DIR
 from alluvium.paimon.partitions import bucket_directories, partitions_of
 from alluvium.paimon.snapshot import Snapshot
 from alluvium.storage.elsewhere import locate
@@ -158,7 +159,7 @@ def _index_paths(snapshot: Snapshot, entries: pa.Table) -> pa.Array:
     names = entries["file_name"].combine_chunks()
     if pc.any(pc.match_substring_regex(names, r"/|\x00|^\.{0,2}$")).as_py():
         raise CorruptTable("a manifest names an index file by a path", code="path-escapes-root")
-    if snapshot.schema.options.get("index-file-in-data-file-dir", "false").lower() == "true":
+    if INDEX_FILE_IN_DATA_FILE_DIR.get(snapshot.schema.options):
         buckets = bucket_directories(entries, partitions_of(entries, snapshot.schema), snapshot.schema)
         inside = pc.binary_join_element_wise(buckets, names, "/")
     else:
