@@ -5,6 +5,7 @@ Specification: "Generated Columns".
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 
 from alluvium.delta.config import TableConfig
@@ -51,13 +52,13 @@ def _refused(path: tuple[str, ...], problem: str) -> UnsupportedFeature:
     )
 
 
-def derived_columns(schema: Struct, functions: frozenset[str] = ROW) -> tuple[Derived, ...]:
+def derived_columns(schema: Struct, fresh: Container[str] = ()) -> tuple[Derived, ...]:
     """The generated columns, each computed where the data lacks it, and checked where the data brings it.
 
     Args:
         schema: Of the table.
-        functions: Names of the functions that expressions may call: when a table is made, only `GENERATION`, which is
-            what the reference accepts then.
+        fresh: Names of the columns that a change brings into the table: their expressions may call only what the
+            reference accepts then (`GENERATION`), or it could not change the table any more.
 
     Raises:
         UnsupportedFeature: An expression is more than one over the row's columns that are not generated themselves.
@@ -66,7 +67,7 @@ def derived_columns(schema: Struct, functions: frozenset[str] = ROW) -> tuple[De
     derived = []
     for name, sql in texts.items():
         try:
-            parsed = parse_row_expression(sql, schema, functions)
+            parsed = parse_row_expression(sql, schema, GENERATION if name in fresh else ROW)
         except InvalidRequest as error:
             raise _refused((name,), error.message) from None
         if others := sorted(parsed.roots & texts.keys()):
@@ -82,15 +83,6 @@ def derived_columns(schema: Struct, functions: frozenset[str] = ROW) -> tuple[De
         )
         derived.append(Derived(name, sql, parsed.canonical, check=check))
     return tuple(derived)
-
-
-def ensure_creatable(schema: Struct) -> None:
-    """Raises where a table may not be made with the schema's generated columns, by the reference's rules.
-
-    Raises:
-        UnsupportedFeature: Code `"unsupported-generation"`.
-    """
-    derived_columns(schema, GENERATION)
 
 
 def is_used(config: TableConfig) -> bool:
