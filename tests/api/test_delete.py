@@ -151,3 +151,22 @@ class _Pinned:
 
     def __getattr__(self, name: str):
         return getattr(self._access, name)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_column_that_is_called_like_what_the_reader_tells_of_rows(spark, tmp_path, mode):
+    """`_metadata.row_index` is a field of the table's then, and no place in a file."""
+    path = str(tmp_path / "t")
+    rows = spark.sql("select id, named_struct('row_index', 4 - id) `_metadata` from range(5)").coalesce(1)
+    alluvium.write(rows, path, **MODES[mode], **TRACKED)
+    table = DeltaTable.forPath(spark, path)
+    for gone in (0, 3):
+        table.delete(f"id = {gone}")
+    assert ids(table) == [1, 2, 4]
+    table.update("id = 2", {"_metadata.row_index": "70L"})
+    found = {r["id"]: r for r in alluvium.open(path).to_arrow(["*", "_row_id"]).to_pylist()}
+    assert {n: (r["_metadata"]["row_index"], r["_row_id"]) for n, r in found.items()} == {
+        1: (3, 1),
+        2: (70, 2),
+        4: (0, 4),
+    }

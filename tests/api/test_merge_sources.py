@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from dml_tables import MODES, make, rows_of
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable, IdentityGenerator
@@ -168,3 +169,23 @@ def test_binary_partition_columns(spark, tmp_path, mode):
         with pytest.raises(InvalidRequest) as caught:
             alluvium.write(spark.sql(f"select 1 id, {value} b"), path, mode="append")
         assert (caught.value.code, caught.value.column) == ("unrepresentable-partition-value", "b")
+
+
+@pytest.mark.parametrize("named", ["source's alias", "no alias", "table's alias"])
+def test_a_column_of_the_source_is_not_taken_for_one_of_the_table_because_it_prints_alike(spark, tmp_path, named):
+    """`s.t.v` is the field `v` of a column `t`, and no word about the table's `t.v`: files are chosen by the condition."""
+    table = small(spark, tmp_path / "t")
+    alluvium.write(spark.sql("select 11 id, 'other' v"), str(tmp_path / "t"), mode="append")
+    source = spark.sql("select n id, named_struct('v', 'other') t from values (1), (2) as x(n)")
+    if named == "source's alias":
+        source, condition = source.alias("s"), "t.id = s.id and s.t.v = 'other'"
+        merge = table.merge(source, condition)
+    elif named == "no alias":
+        merge = table.merge(source, (sf.expr("t.id") == source["id"]) & (source["t"]["v"] == "other"))
+    else:
+        source = source.selectExpr("id as key", "t.v as v").alias("t")
+        merge = table.merge(source, (sf.expr("t.id") == source["key"]) & (source["v"] == "other"))
+    key = "key" if named == "table's alias" else "id"
+    merge = merge.whenMatchedUpdate(set={"v": sf.lit("met")})
+    merge.whenNotMatchedInsert(values={"id": source[key], "v": sf.lit("new")}).execute()
+    assert rows_of(table) == [(1, "met"), (2, "new"), (11, "other")]

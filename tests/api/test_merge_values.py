@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from dml_tables import MODES, make, rows_of
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructField, StructType, TimestampType
 
 import alluvium
 from alluvium import DeltaTable, IdentityGenerator
@@ -183,3 +187,39 @@ def test_fields_that_a_source_lacks_keep_their_values_where_the_schema_evolves(s
     merge.whenNotMatchedInsertAll().execute()
     found = {r["id"]: r["s"] and r["s"].asDict(recursive=True) for r in table.toDF().collect()}
     assert found == {1: {"a": 1, "b": {"c": 20, "d": 3}, "e": 5}, 2: None}
+
+
+def test_the_feed_tells_the_values_that_the_table_has(spark, tmp_path):
+    """Rows of one merge, in the table and in the feed: where a value is another each time, it is computed once."""
+    said = sf.udf(lambda: str(uuid.uuid4()), "string").asNondeterministic()
+    path = str(tmp_path / "t")
+    table = create(spark, path, {**FEED, **MODES["mask"]}, ("id", "int"), ("v", "string"))
+    alluvium.write(spark.sql("select 1 id, 'old' v"), path, mode="append")
+    source = spark.sql("select * from values (1), (2), (3) as s(id)").alias("s")
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate(set={"v": said()})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "v": said()}).execute()
+    told = alluvium.open(path).changes(2, where="_change_type in ('insert', 'update_postimage')")
+    assert sorted(zip(*told.select(["id", "v"]).to_pydict().values(), strict=True)) == rows_of(table)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_one_merge_has_one_time(spark, tmp_path, mode):
+    """Defaults and expressions of the statement, in rows that change and in new ones, in the table and in its feed."""
+    path = str(tmp_path / "t")
+    when = StructField("w", TimestampType(), True, {"CURRENT_DEFAULT": "current_timestamp()"})
+    builder = DeltaTable.create(spark).location(path).addColumn("id", "int").addColumns(StructType([when]))
+    for key, value in {**FEED, **MODES[mode], "delta.feature.allowColumnDefaults": "supported"}.items():
+        builder = builder.property(key, value)
+    table = builder.execute().alias("t")
+    alluvium.write(
+        spark.sql("select 1 id, timestamp'2020-01-01' w union all select 2, null").coalesce(1), path, mode="append"
+    )
+    source = spark.sql("select * from values (1), (2), (3), (4) as s(id)").alias("s")
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate("s.id = 1", {"w": "default"})
+    merge = merge.whenMatchedUpdate(set={"w": "current_timestamp()"})
+    merge = merge.whenNotMatchedInsert("s.id = 3", {"id": "s.id"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "w": "now()"}).execute()
+    told = alluvium.open(path).changes(2, where="_change_type in ('insert', 'update_postimage')")
+    rows = alluvium.open(path).to_arrow()
+    assert len({*rows["w"].to_pylist(), *told["w"].to_pylist()}) == 1
+    assert (rows.num_rows, told.num_rows, told["w"].null_count) == (4, 4, 0)

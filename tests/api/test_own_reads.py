@@ -19,6 +19,7 @@ from alluvium.errors import CommitConflict
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 SERIALIZABLE: dict[str, str] = {}
+ZONE = "spark.sql.session.timeZone"
 WEAKER = {"delta.isolationLevel": "WriteSerializable"}
 
 
@@ -385,3 +386,20 @@ def test_a_constraint_is_not_added_beside_an_append(spark, tmp_path, meanwhile):
         DeltaTable.forPath(spark, path).addConstraint("few", "id < 50")
     assert caught.value.code == "concurrent-append"
     alluvium.write(batch(spark, 102), path, mode="append")
+
+
+def test_what_was_read_is_said_in_the_zone_in_which_it_was_asked_for(spark, tmp_path, meanwhile):
+    path, zone = str(tmp_path / "t"), spark.conf.get(ZONE)
+    rows = "select cast(id as timestamp) t, id from values (0L), (90000L) as x(id)"
+    alluvium.write(spark.sql(rows), path)
+    known = alluvium.read(spark, path).where("cast(t as date) = date'1970-01-02'").select("id")
+    # One hour before the day ends in UTC, which is the next day in Tokyo.
+    late = spark.sql("select cast(169200 as timestamp) t, 7L id")
+    fresh = spark.sql("select cast(0 as timestamp) t, 8L id").join(known.where("id = 7"), "id", "left_anti")
+    meanwhile(lambda: alluvium.write(late, path, mode="append"))
+    spark.conf.set(ZONE, "Asia/Tokyo")
+    try:
+        with pytest.raises(CommitConflict):
+            alluvium.write(fresh.select("t", "id"), path, mode="append")
+    finally:
+        spark.conf.set(ZONE, zone)

@@ -135,3 +135,16 @@ def test_files_are_written_anew_when_a_feature_goes(spark, tmp_path):
         next(Path(path, "_delta_log").glob("*4.json")).read_text().splitlines()[0]
     )["commitInfo"]["tags"]  # fmt: skip
     assert tags["delta.rowTracking.preserved"] == "true" and not last(path, "cdc")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_stay_take_new_fields_of_structs(spark, tmp_path, mode):
+    """As in delta-spark 4.4; with the fields in another order, too."""
+    path = str(tmp_path / "t")
+    old = "select 1 id, named_struct('a', 1, 'b', 'x') s, array(named_struct('c', 1)) l union all select 2, null, null"
+    alluvium.write(spark.sql(old).coalesce(1), path, **MODES[mode])
+    new = "select 2 id, named_struct('n', 7, 'b', 'y', 'a', 5) s, array(named_struct('d', 2, 'c', 3)) l"
+    alluvium.write(spark.sql(new), path, mode="overwrite", replaceWhere="id = 2", mergeSchema="true")
+    found = {row["id"]: row for row in alluvium.open(path).to_arrow().to_pylist()}
+    assert found[1] == {"id": 1, "s": {"a": 1, "b": "x", "n": None}, "l": [{"c": 1, "d": None}]}
+    assert found[2] == {"id": 2, "s": {"a": 5, "b": "y", "n": 7}, "l": [{"c": 3, "d": 2}]}

@@ -319,3 +319,14 @@ def test_a_data_file_that_is_damaged(spark, url: str) -> None:
             act()
         assert caught.value.code == "damaged-file"
         assert str(caught.value.path).startswith("file:/")
+
+
+def test_fields_of_array_elements_are_not_the_columns_of_their_names(spark, tmp_path):
+    """Files are left out by what Spark prints of a filter: `items.price is null`, beside a column `price`."""
+    path = str(tmp_path / "t")
+    rows = "select 1 id, 5 price, null items union all select 2, null, array(named_struct('price', 7))"
+    alluvium.write(spark.sql(rows).repartition(2, "id"), path)
+    alluvium.write(spark.sql("select 3 id, 5 price, null items").coalesce(1), path, mode="append")
+    found = alluvium.read(spark, path)
+    for condition, ids in {"items.price is null": [1, 3], "items.price is not null": [2]}.items():
+        assert sorted(row["id"] for row in found.where(condition).collect()) == ids

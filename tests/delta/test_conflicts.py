@@ -157,6 +157,14 @@ def test_the_same_file_is_not_removed_twice(data_change: bool):
     assert "concurrent-delete-delete" not in rules(contest(removed(make_files(FILE_A)), ours, ONLY_A))
 
 
+@pytest.mark.parametrize("data_change", [True, False])
+def test_a_file_that_goes_does_not_come_back_by_being_committed_again(data_change: bool):
+    ours = added(FILE_B, data_change=False)
+    found = conflicts(contest(removed(LIVE, data_change), ours))
+    assert [(c.rule, c.paths) for c in found] == [("concurrent-delete-delete", ("b1",))]
+    assert rules(contest(removed(make_files(FILE_A), data_change), ours)) == []
+
+
 @pytest.mark.parametrize(("app_id", "expected"), [("mine", ["concurrent-transaction"]), ("other", [])])
 def test_a_transaction_identifier_that_both_move(app_id: str, expected: list[str]):
     winner = Actions(txns=(Txn(app_id=app_id, version=1),))

@@ -196,6 +196,16 @@ def test_names_with_several_readings() -> None:
     assert format_sql(parse_predicate("n.s = s", schema)) == "(n.s = s)"
 
 
+@pytest.mark.parametrize("text", ["(list.`a` IS NULL)", "(list.`a b` IS NULL)", "(m.`a` = 1)", "(t.list.`a` IS NULL)"])
+def test_a_field_of_an_arrays_elements_is_no_column_of_its_name(text: str) -> None:
+    """So Catalyst prints `GetArrayStructFields`; a column's qualifier stands before it as the array does."""
+    inner = Struct((Field("a", t.INTEGER), Field("a b", t.INTEGER)))
+    fields = (*inner.fields, Field("list", t.Array(inner)), Field("m", t.Map(t.STRING, t.INTEGER)))
+    assert isinstance(parse_engine_filter(text, Struct(fields)), Unknown)
+    assert format_sql(parse_engine_filter("(list.a = 1)", Struct(inner.fields))) == "(a = 1)"
+    assert format_sql(parse_engine_filter("(list.`a b` = 1)", Struct(inner.fields))) == "(`a b` = 1)"
+
+
 @pytest.mark.parametrize(
     "text",
     [" AND ".join(["i = 1"] * 100_000), "(" * 10_000 + "b" + ")" * 10_000, "(" * 10_000 + "i" + ")" * 10_000 + " = 1",

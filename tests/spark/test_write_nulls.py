@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import alluvium
+from alluvium import DeltaTable
 
 pytestmark = pytest.mark.spark
 
@@ -17,6 +18,24 @@ def test_texts_that_share_the_directory_of_null_are_null(spark, tmp_path: Path) 
     alluvium.write(spark.createDataFrame(rows, "p string, i int").coalesce(1), str(tmp_path / "t"), partition_by="p")
     found = {row["i"]: row["p"] for row in alluvium.open(str(tmp_path / "t")).to_arrow().to_pylist()}
     assert found == {1: None, 2: None, 3: None, 4: "x"}
+
+
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize("kind", ["not null", "p is not null", "p <> 'x'"])
+def test_a_text_that_comes_back_as_null_is_null_to_constraints(spark, tmp_path: Path, kind: str, text: str) -> None:
+    """As in delta-spark 4.4, which refuses such rows, too."""
+    path, never_null = str(tmp_path / "t"), kind == "not null"
+    table = DeltaTable.create(spark).location(path).addColumn("p", "string", nullable=not never_null)
+    table = table.addColumn("i", "int").partitionedBy("p").execute()
+    if not never_null:
+        table.addConstraint("c", kind)
+    with pytest.raises(alluvium.errors.InvalidRequest) as caught:
+        alluvium.write(spark.createDataFrame([(text, 1)], "p string, i int"), path, mode="append")
+    assert caught.value.code in ("constraint-violated", "not-null-violated")
+    alluvium.write(spark.createDataFrame([("y", 1)], "p string, i int"), path, mode="append")
+    with pytest.raises(alluvium.errors.InvalidRequest):
+        table.update(set={"p": f"'{text}'"})
+    assert [tuple(r) for r in table.toDF().collect()] == [("y", 1)]
 
 
 def test_columns_of_nulls_alone_are_left_out_of_the_files(spark, tmp_path: Path) -> None:

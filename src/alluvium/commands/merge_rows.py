@@ -94,11 +94,17 @@ class MergeRows:
             met = own.where(sf.col(MATCHED))
             parts.append(own.drop(NUMBER))
             kept.append(own)
+        # Rows that met are kept already; those to insert are where they are counted and written, or numbered.
+        keeps_all = purpose is Purpose.ROWS and (self.only_inserts or bool(self.numbered))
         if self._about(When.NOT_MATCHED):
-            parts.append(self._inserts(scope, met))
+            inserts = self._inserts(scope, met)
+            # Of a recorded merge they go into the table and into its feed, which must tell the same values.
+            if purpose is Purpose.ROWS and is_recorded(self.target) and not keeps_all:
+                inserts = keep_rows(inserts)
+                kept.append(inserts)
+            parts.append(inserts)
         rows = reduce(DataFrame.union, parts)
-        # Rows that met are kept already; numbers are made once.
-        if purpose is Purpose.ROWS and (self.only_inserts or self.numbered):
+        if keeps_all:
             rows = kept_pass(rows, candidates, numbered=bool(self.numbered))
             kept.append(rows)
         return FirstPass(rows, partial(self._whole_files, met), tuple(kept))

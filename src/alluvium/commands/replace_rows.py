@@ -26,12 +26,14 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
+from alluvium.spark.assign import null_of
 from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
+from alluvium.spark.fit import NewValue, fit
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.native import read_native
-from alluvium.spark.types import to_spark
+from alluvium.spark.storing import StorePolicy
 from alluvium.spark.write import write_files
 from alluvium.storage.locating import locating
 
@@ -88,11 +90,13 @@ class _Deletion:
     def _rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
         rows = read_native(self.spark, candidates)
-        there = {name.casefold() for name in rows.columns}
-        columns = []
-        for f in self.target.schema.fields:
-            known = sf.col(quote(f.name)) if f.name.casefold() in there else sf.lit(None)
-            columns.append(known.cast(to_spark(f.type)).alias(f.name))
+        known = {f.name.casefold(): f for f in candidates.snapshot.config.schema.fields}
+        fields = self.target.schema.fields
+        there = [(f, known[f.name.casefold()]) for f in fields if f.name.casefold() in known]
+        had = [NewValue(f.name, sf.col(quote(own.name)), own.type, f.type) for f, own in there]
+        # Types only grow: every value fits.
+        values = dict(zip((f.name for f, _ in there), fit(rows, had, StorePolicy.ANSI), strict=True))
+        columns = [values.get(f.name, null_of(f.type)).alias(f.name) for f in fields]
         places = [sf.col(quote(name)) for name in candidates.columns.names]
         goes = sf.expr(f"({self.overwrites.sql})")
         kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))

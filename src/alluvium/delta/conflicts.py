@@ -137,14 +137,18 @@ def concurrent_delete_read(contest: Contest) -> Conflict | None:
 
 
 def concurrent_delete_delete(contest: Contest) -> Conflict | None:
-    """Both remove the same file: its rows would be replaced twice."""
-    ours, theirs = contest.draft.actions.removed, contest.winner.actions.removed
-    if ours.num_rows == 0 or theirs.num_rows == 0:
+    """The winner removed a file that we remove, whose rows would be replaced twice; or one that we commit again (with
+    row ids, say), whose rows would come back beside those that took their place. Whether it changed data is no matter.
+    """
+    actions, theirs = contest.draft.actions, contest.winner.actions.removed
+    if theirs.num_rows == 0 or not (actions.removed.num_rows or actions.added.num_rows):
         return None
-    paths = ours.column("path").filter(pc.is_in(_files(ours), value_set=_files(theirs)))
+    ours = pa.concat_arrays([side.column("path").combine_chunks() for side in (actions.removed, actions.added)])
+    paths = pc.unique(ours.filter(pc.is_in(canonical_paths(ours), value_set=_files(theirs))))
     if len(paths) == 0:
         return None
-    return contest.conflict("concurrent-delete-delete", f"it removed {len(paths)} files that we remove", paths)
+    message = f"it removed {len(paths)} files that we remove, or commit again"
+    return contest.conflict("concurrent-delete-delete", message, pa.chunked_array([paths]))
 
 
 def concurrent_transaction(contest: Contest) -> Conflict | None:

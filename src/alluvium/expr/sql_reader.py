@@ -305,9 +305,9 @@ class _Reader:
         parts = _identifiers(node)
         names = tuple(str(p.this) for p in parts)
         readings = [p for p in map(self._resolve, _suffixes(names, self.binder.engine)) if p is not None]
-        if len(readings) > 1:
+        if self.binder.engine and len(names) > 1:
             readings = [p for p in readings if len(p.path) > _quoted_fields(parts)]
-        if len(readings) == 1:
+        if len(readings) == 1 and not self._may_be_within(parts, readings[0]):
             return readings[0]
         if readings or self.binder.engine:
             raise NotUnderstood(f"the name {'.'.join(names)}")
@@ -324,6 +324,15 @@ class _Reader:
             column=".".join(names),
             hint=suggest(missing, known.names),
         )
+
+    def _may_be_within(self, parts: tuple[exp.Identifier, ...], found: tree.Column) -> bool:
+        """Whether what stands before a column in an engine's text may be another column, and no qualifier: the field of
+        an array's elements prints as `` items.`unit price` ``, behind what is no struct.
+        """
+        before = len(parts) - len(found.path) - 1
+        # An attribute has no quotes that it does not need, and a field has them always.
+        is_quoted = bool(parts[-1].args.get("quoted"))
+        return before >= 0 and is_quoted and self.schema.find(str(parts[before].this)) is not None
 
     def _padded_column(self, node: exp.Expression) -> tree.Column:
         """The column of `static_invoke(CharVarcharCodegenUtils.readSidePadding(c, 5))`: so Spark reads char(5)."""

@@ -13,6 +13,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.filters import calls_users
 from alluvium.spark.readings import reading_zone
 from alluvium.spark.resolve import condition_tree, named_rows, resolve_condition
 from alluvium.spark.scan.names import nullable_schema, plain, quote
@@ -153,5 +154,12 @@ def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> st
             code="invalid-condition",
             hint="name the table's columns: sf.col('id') == 1",
         ) from None
+    if calls_users(plan.condition()):
+        # As text it would mean the function that the session has under that name.
+        raise InvalidRequest(
+            "the condition calls a function of yours, which no text can name",
+            code="invalid-condition",
+            hint="compute a column by it first, or say the condition in functions of Spark",
+        )
     text = str(plan.condition().sql())
     return None if text.casefold() == "true" else text

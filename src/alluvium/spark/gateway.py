@@ -59,6 +59,7 @@ class Java:
     subquery_alias: JavaObject
     alias_identifier: JavaObject
     unresolved_attribute: JavaObject
+    bound_reference: JavaObject
     compute_current_time: JavaObject
     folding_rules: tuple[JavaObject, ...]
 
@@ -135,6 +136,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         subquery_alias=catalyst.plans.logical.SubqueryAlias,
         alias_identifier=catalyst.AliasIdentifier,
         unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
+        bound_reference=catalyst.expressions.BoundReference,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,
         folding_rules=(
             catalyst.optimizer.NullPropagation,

@@ -179,7 +179,13 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, name: Q
         wrapped = Struct((Field(part, wrapped),))
     plan = _folded(rows, condition.plan)
     folded = settled(plan.expressions().head().child(), plan)
-    parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped)
+    columns = folded.references().toSeq()
+    named = [columns.apply(n) for n in range(columns.size())]
+    own = rows._jdf.queryExecution().analyzed().outputSet()
+    if any(_prints_as_own(a, name) for a in named if not own.contains(a)):
+        parsed: Expression = tree.Unknown(str(folded.sql()))
+    else:
+        parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped)
     chars = char_paths(schema)
     pads = not chars or pads_when_reading(rows.sparkSession)
     paths = {
@@ -187,8 +193,18 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, name: Q
         for path, f in fields_within(schema)
         if pads or path not in chars
     }
-    named = (folded.references().toSeq().apply(n) for n in range(folded.references().size()))
     return tree.naming(to_logical(parsed, paths), frozenset((str(a.name()),) for a in named))
+
+
+def _prints_as_own(foreign: JavaObject, table: Qualifier) -> bool:
+    """Whether a column of other rows may be read as one of the table's, where the condition stands as text: the field
+    `s.t.id` of a column `t` ends as the table's column `t.id` does.
+    """
+    qualifier, wanted = foreign.qualifier(), tuple(part.casefold() for part in table)
+    parts = (*(str(qualifier.apply(n)) for n in range(qualifier.size())), str(foreign.name()))
+    folded = tuple(part.casefold() for part in parts)
+    ends = (folded[start:] for start in range(len(folded)))
+    return any(end[: len(wanted)] == wanted[: len(end)] for end in ends)
 
 
 def equal_keys(condition: Resolved, rows: DataFrame) -> Iterator[tuple[str, Column]]:

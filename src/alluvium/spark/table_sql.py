@@ -24,6 +24,7 @@ from alluvium.spark.clone import PrivateSession
 from alluvium.spark.expression_classes import KNOWN, PACKAGE
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.spark.session import is_connect
+from alluvium.spark.statement import settled
 
 _SETTINGS = {
     # ${env:X} stays what it is.
@@ -68,7 +69,7 @@ def table_columns(rows: DataFrame, texts: Sequence[str]) -> list[Column]:
     for position, text in enumerate(texts):
         expression = found.apply(position)
         ensure_known(expression, text)
-        columns.append(Column(java.expression_utils.column(expression)))
+        columns.append(Column(java.expression_utils.column(settled(expression, plan))))
     return columns
 
 

@@ -99,9 +99,9 @@ def write_files(
 
 
 def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
-    rows = with_checks(rows, plan.checks)
+    # Checks are about what will be there: a text that comes back as null is null to them.
+    rows = with_checks(rows if plan.is_staged else _with_one_null(rows, plan), plan.checks)
     stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
-    rows = rows if plan.is_staged else _with_one_null(rows, plan)
     rows = _as_stored(_without_nulls(rows, plan.schema), stored)
     directories = [plan.stored_name(name) for name in plan.partition_by]
     if plan.materialize_partitions:

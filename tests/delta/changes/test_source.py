@@ -6,6 +6,7 @@ Specification: "Add CDC File", "Change Data Files", "Reader Requirements for Add
 from __future__ import annotations
 
 import datetime as dt
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -154,6 +155,23 @@ def test_one_file_with_another_vector_in_each_version(table: ChangeTable) -> Non
     table.commit(table.remove("a.parquet", deletionVector=two))
     expected = [(0, "v0", "delete", 1), (1, "v1", "delete", 2), (2, "v2", "delete", 3)]
     assert changed(alluvium.open(table.url).changes(1)) == expected
+
+
+@pytest.mark.parametrize("says", [{"tightBounds": True}, {}], ids=["tight", "silent"])
+@pytest.mark.parametrize("remembers", [True, False], ids=["remove with statistics", "remove without"])
+def test_bounds_of_the_rows_that_are_left_say_nothing_of_those_that_went(
+    table: ChangeTable, says: dict[str, bool], remembers: bool
+) -> None:
+    """ "`tightBounds`: Whether per-column statistics are currently tight or wide": then they are of live rows alone."""
+
+    def stats(last: int, **more: bool) -> dict[str, str]:
+        bounds = {"minValues": {"id": 0}, "maxValues": {"id": last}, "nullCount": {"id": 0}}
+        return {"stats": json.dumps({"numRecords": 10, **bounds, **more})}
+
+    table.commit(VECTORS, metadata(), table.add("a.parquet", range(10), **stats(9)))
+    gone = table.remove("a.parquet", **(stats(9) if remembers else {}))
+    table.commit(gone, table.add("a.parquet", deletionVector=vector([9]), **stats(8, **says)))
+    assert changed(alluvium.open(table.url).changes(1, where="id = 9")) == [(9, "v9", "delete", 1)]
 
 
 def test_vectors_are_read_only_for_files_that_are_opened(table: ChangeTable) -> None:

@@ -167,10 +167,22 @@ def _same_files(before: pa.Table, after: pa.Table) -> list[FileGroup]:
     changed = pc.fill_null(pc.invert(_equal(old, new)), True)
     had, has = (pc.and_(changed, has_vector(vectors)) for vectors in (old, new))
     # What they have in common is best known from the `add`: a remove need not repeat size and partition values.
+    told = _with_stats_of_both(before, after)
     return [
-        FileGroup("masked", DELETE, after.filter(has), new.filter(has), old.filter(has), keeps_listed=True),
+        FileGroup("masked", DELETE, told.filter(has), new.filter(has), old.filter(has), keeps_listed=True),
         FileGroup("unmasked", INSERT, after.filter(had), old.filter(had), new.filter(had), keeps_listed=True),
     ]
+
+
+def _with_stats_of_both(before: pa.Table, after: pa.Table) -> pa.Table:
+    """Files that stayed, with statistics that hold for the rows that went, too.
+
+    "`tightBounds`: Whether per-column statistics are currently tight or wide": unless they are called wide, those of
+    the `add` may be of the rows that are left alone. Those of the `remove` are of the rows before; it need not say.
+    """
+    is_wide = pc.match_substring_regex(_whole(after["stats"]), r'"tightBounds"\s*:\s*false')
+    stats = pc.if_else(pc.fill_null(is_wide, False), _whole(after["stats"]), _whole(before["stats"]))
+    return after.set_column(after.schema.get_field_index("stats"), CHANGED_FILES.field("stats"), stats)
 
 
 def _equal(old: pa.StructArray, new: pa.StructArray) -> pa.Array:

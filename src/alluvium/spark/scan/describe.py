@@ -76,7 +76,7 @@ def filters_of_scans(df: DataFrame) -> tuple[tuple[ScanSource, Expression | None
     return tuple((index.source, index.predicate(filters)) for index, filters in filter(None, map(_scan, nodes)))
 
 
-def _scan(node: JavaObject) -> tuple[PlannedFiles, tuple[str, ...]] | None:
+def _scan(node: JavaObject) -> tuple[PlannedFiles, list[JavaObject]] | None:
     if node.getClass().getName() != _SCAN:
         return None
     index: PlannedFiles | None = planned_files(str(node.relation().location().toString()))
@@ -84,14 +84,15 @@ def _scan(node: JavaObject) -> tuple[PlannedFiles, tuple[str, ...]] | None:
         return None
     handed_over = (*items(node.partitionFilters()), *items(node.dataFilters()))
     # What leaves out deleted rows is no filter of the user's.
-    return index, tuple(str(f.sql()) for f in handed_over if index.internal_columns.isdisjoint(columns_of(f)))
+    return index, [f for f in handed_over if index.internal_columns.isdisjoint(columns_of(f))]
 
 
 def _describe(node: JavaObject) -> Iterator[ScanDescription]:
     scan = _scan(node)
     if scan is not None:
-        index, filters = scan
-        plan = index.plan(filters)
+        index, handed_over = scan
+        filters = tuple(str(f.sql()) for f in handed_over)
+        plan = index.plan(handed_over)
         # The other parts are scans of their own.
         own = replace(plan, parts=tuple(part for part in plan.parts if part.key in index.part_keys))
         yield describe_plan(own, About(index.identity, NATIVE), "native", filters)

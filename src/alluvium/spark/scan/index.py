@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from alluvium.expr.parse import parse_engine_filter
-from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, in_zone, walk
+from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import BOOLEAN, Field, Struct
@@ -116,15 +115,16 @@ class PlannedFiles:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
 
-    def plan(self, filters: tuple[str, ...]) -> ScanPlan:
-        """The source's plan for filters as Catalyst prints them."""
+    def plan(self, filters: list[JavaObject]) -> ScanPlan:
+        """The source's plan for filters of Catalyst."""
         return self._source.plan_scan(self.predicate(filters) or self._everything)
 
-    def predicate(self, filters: tuple[str, ...]) -> Expression | None:
-        """What filters as Catalyst prints them say of the table's columns, as far as it is understood."""
-        zone = str(self._java.sql_conf.get().sessionLocalTimeZone())
-        parsed = [to_logical(parse_engine_filter(text, self._schema, zone), self._logical) for text in filters]
-        return conjunction(tuple(in_zone(p, zone) for p in parsed))
+    def predicate(self, filters: list[JavaObject]) -> Expression | None:
+        """What filters of Catalyst say of the table's columns, as far as it is understood; None: there are none."""
+        return conjunction(tuple(self._parsed(filters)))
+
+    def _parsed(self, filters: list[JavaObject]) -> list[Expression]:
+        return [to_logical(parse_condition(self._java, f, self._schema), self._logical) for f in filters]
 
     @property
     def _everything(self) -> Expression | None:
@@ -210,7 +210,7 @@ class PlannedFiles:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
-        parsed = [to_logical(parse_condition(self._java, f, self._schema), self._logical) for f in filters]
+        parsed = self._parsed(filters)
         answer = self._plan(partition_filters, parsed)
         # Two functions of a user may print alike: only filters that we understand are known by their text.
         if not any(isinstance(node, Unknown) for f in parsed[: len(partition_filters)] for node in walk(f)):

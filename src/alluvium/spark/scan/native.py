@@ -23,7 +23,7 @@ from alluvium.spark.scan.masks import apply_masks
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
 from alluvium.spark.scan.names import constant_schema, data_schema, nullable_schema, quote, select_list
-from alluvium.spark.scan.numbering import asks_for_numbers, number_rows, one_file_a_task
+from alluvium.spark.scan.numbering import asks_for_numbers, number_rows, one_file_a_task, record_number
 from alluvium.spark.scan.readable import ensure_constants, ensure_readable, read_alike
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.session import ensure_native, java_schema
@@ -32,6 +32,8 @@ from alluvium.spark.types import to_spark
 #: A relation's options reach the readers on top of the session's settings, which stay as they are.
 _BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
 _SPLIT = "spark.sql.files.maxPartitionBytes"
+#: What Spark's reader tells of a row beside its columns.
+_METADATA = "_metadata"
 #: The reader of batches, whatever the session prefers.
 _BATCHES = {
     "spark.sql.parquet.enableVectorizedReader": "true",
@@ -141,7 +143,10 @@ def _read_parts(
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
     row_index = None
     if counting is not None:
-        frame, part, row_index = number_rows(frame, part)
+        frame, part, row_index = number_rows(frame, part, record_number())
+    elif asks_for_numbers(parts) and _METADATA in {name.casefold() for name in frame.columns}:
+        # A column of the table that is called like the reader's own, which no text can name then.
+        frame, part, row_index = number_rows(frame, part, frame.metadataColumn(_METADATA)["row_index"])
     if deleted_rows is not None:
         frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked, row_index)
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)

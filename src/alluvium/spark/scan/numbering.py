@@ -91,18 +91,19 @@ def asks_for_numbers(parts: Iterable[ScanPart]) -> bool:
     )
 
 
-def number_rows(frame: DataFrame, part: ScanPart) -> tuple[DataFrame, ScanPart, Column]:
-    """Rows of a relation whose tasks read one whole file each, numbered.
+def number_rows(frame: DataFrame, part: ScanPart, number: Column) -> tuple[DataFrame, ScanPart, Column]:
+    """Rows of a relation with their places in their files as a column of their own.
 
     Args:
         frame: The relation itself.
         part: What to make of it.
+        number: The place of a row: `record_number` where each task reads one whole file, or what Spark's reader says.
 
     Returns:
         The relation with the numbers, the part with its positions taken from there, and the numbers.
     """
     name = unused_name("__row_index", frame.columns)
-    numbered = frame.withColumn(name, record_number())
+    numbered = frame.withColumn(name, number)
     output = tuple(replace(c, value=_positioned(c.value, Physical((name,), t.LONG))) for c in part.output)
     return numbered, replace(part, output=output), sf.col(quote(name))
 
