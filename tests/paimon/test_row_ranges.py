@@ -1,0 +1,74 @@
+"""Tables with data evolution: rows that are gone, and ranges of several branches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from evolved_tables import Evolved
+
+import alluvium
+from alluvium.paimon.schema import DataField, parse_type
+
+COLUMNS = pa.schema([("id", pa.int32()), ("a", pa.string()), ("b", pa.string())])
+VECTORS = {"deletion-vectors.enabled": "true"}
+
+
+def rows_of(path: Path, *columns: str, **options: str) -> list[dict[str, Any]]:
+    found = alluvium.open(str(path), options=options).to_arrow(columns=list(columns) or None)
+    return sorted(found.to_pylist(), key=str)
+
+
+def test_rows_are_gone_from_all_files_of_their_range(tmp_path: Path) -> None:
+    """Java, `DataEvolutionSplitRead`: a range's vector is kept for its oldest file, and every reader drops its rows."""
+    table = Evolved(tmp_path / "t", COLUMNS, **VECTORS)
+    table.add({"id": [9], "a": ["alone"], "b": ["z"]}, 0)
+    first = table.add({"id": [0, 1, 2, 3], "a": list("abcd"), "b": list("wxyz")}, 1)
+    table.add({"a": list("ABCD")}, 1)
+    table.delete(first, [1, 3])
+    table.add({"b": list("WXYZ")}, 1)
+    rest = [{"id": 0, "a": "A", "b": "W"}, {"id": 2, "a": "C", "b": "Y"}, {"id": 9, "a": "alone", "b": "z"}]
+    assert rows_of(tmp_path / "t") == rest
+    # Whether the file that the vector is kept for is read, or not.
+    assert rows_of(tmp_path / "t", "b") == [{"b": "W"}, {"b": "Y"}, {"b": "z"}]
+    assert rows_of(tmp_path / "t", "_ROW_ID") == [{"_ROW_ID": 0}, {"_ROW_ID": 1}, {"_ROW_ID": 3}]
+
+
+def test_rows_are_gone_from_files_of_large_values_that_begin_elsewhere(tmp_path: Path) -> None:
+    fields = [DataField(0, "id", parse_type("INT")), DataField(1, "image", parse_type("BLOB"))]
+    table = Evolved(tmp_path / "t", fields, **VECTORS)
+    first = table.add({"id": [0, 1, 2, 3, 4]}, 10)
+    table.add_blobs("image", [b"0", b"1"], 10)
+    table.add_blobs("image", [b"2", None, b"4"], 12)
+    table.delete(first, [0, 2])
+    rest = [{"id": 1, "image": b"1"}, {"id": 3, "image": None}, {"id": 4, "image": b"4"}]
+    assert rows_of(tmp_path / "t") == rest
+
+
+def test_ranges_of_a_fallback_branch_are_others(tmp_path: Path) -> None:
+    fields = pa.schema([("p", pa.string()), ("id", pa.int32()), ("a", pa.string())])
+    table = Evolved(tmp_path / "t", fields, ("p",))
+    table.add({"id": [0, 1], "a": ["a", "b"]}, 0, p="x")
+    table.add({"a": ["A", "B"]}, 0, p="x")
+    branch = Evolved(tmp_path / "t", fields, branch="b")
+    branch.add({"id": [10, 11], "a": ["c", "d"]}, 0, p="y")
+    branch.add({"a": ["C", "D"]}, 0, p="y")
+    assert rows_of(tmp_path / "t", **{"scan.fallback-branch": "b"}) == [
+        {"p": "x", "id": 0, "a": "A"},
+        {"p": "x", "id": 1, "a": "B"},
+        {"p": "y", "id": 10, "a": "C"},
+        {"p": "y", "id": 11, "a": "D"},
+    ]
+
+
+def test_large_values_of_a_column_whose_name_begins_with_an_underscore(tmp_path: Path) -> None:
+    fields = [DataField(0, "id", parse_type("INT")), DataField(1, "_image", parse_type("BLOB"))]
+    table = Evolved(tmp_path / "t", fields)
+    table.add({"id": [0, 1]}, 0)
+    table.add_blobs("_image", [b"0", None], 0)
+    assert rows_of(tmp_path / "t") == [{"id": 0, "_image": b"0"}, {"id": 1, "_image": None}]
+    assert rows_of(tmp_path / "t", "_ROW_ID", "_image") == [
+        {"_ROW_ID": 0, "_image": b"0"},
+        {"_ROW_ID": 1, "_image": None},
+    ]
