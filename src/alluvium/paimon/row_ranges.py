@@ -20,7 +20,7 @@ from alluvium.plan.scan import KeyMerge, MaskSource, SortColumn
 
 #: "files with overlapping row-id ranges are zipped by row id; each column comes from the newest file".
 PATCHES = KeyMerge(GROUP, (ROW_ID,), (SortColumn(SEQUENCE),), None, "patch")
-#: Files of single columns, of large values or vectors: they hold parts of a range, and no list of deleted rows is theirs.
+#: Files of single columns, of large values or vectors: they hold parts of a range; no list of deleted rows is theirs.
 _APART = r"\.(blob|video)$|\.vector\."
 
 
