@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
 from evolved_tables import Evolved
 
 import alluvium
-from alluvium.paimon.schema import DataField, parse_type
+from alluvium.errors import InvalidRequest
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 
 COLUMNS = pa.schema([("id", pa.int32()), ("a", pa.string()), ("b", pa.string())])
 VECTORS = {"deletion-vectors.enabled": "true"}
@@ -60,6 +63,27 @@ def test_ranges_of_a_fallback_branch_are_others(tmp_path: Path) -> None:
         {"p": "y", "id": 10, "a": "C"},
         {"p": "y", "id": 11, "a": "D"},
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        SchemaChange.add_column("x", "INT"),
+        SchemaChange.drop_column("a"),
+        SchemaChange.rename_column("a", "x"),
+        SchemaChange.update_column_type("id", "BIGINT"),
+    ],
+)
+def test_a_fallback_branch_of_other_columns_is_refused(tmp_path: Path, change: SchemaChange) -> None:
+    """Java, `FallbackReadFileStoreTable.validateSchema`."""
+    fields = pa.schema([("p", pa.string()), ("id", pa.int32()), ("a", pa.string())])
+    Evolved(tmp_path / "t", fields, ("p",)).add({"id": [1], "a": ["a"]}, 0, p="x")
+    Evolved(tmp_path / "t", fields, branch="b").add({"id": [2], "a": ["b"]}, 0, p="y")
+    table = PaimonTable.forPath(str(tmp_path / "t"))
+    table.alter([change])
+    with pytest.raises(InvalidRequest) as caught:
+        rows_of(tmp_path / "t", **{"scan.fallback-branch": "b"})
+    assert (caught.value.code, caught.value.column in ("x", "a", "id")) == ("fallback-schema", True)
 
 
 def test_large_values_of_a_column_whose_name_begins_with_an_underscore(tmp_path: Path) -> None:
