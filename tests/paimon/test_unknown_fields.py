@@ -241,3 +241,21 @@ def test_orc_manifests_with_more_are_not_written_anew(store: Store) -> None:
     assert scan_manifest(store, "m")["file_name"].to_pylist() == ["x"]
     with pytest.raises(UnsupportedFeature):
         read_manifest(store, "m")
+
+
+@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("count", [1, 40])
+def test_manifests_of_another_version_are_not_read(store: Store, version: int, count: int) -> None:
+    """Java, `ManifestEntrySerializer.convertFrom`: "Unsupported version"."""
+    for k in range(count):
+        append(open_target(store, **{"manifest.merge-min-count": "1000"}), [{"k": k, "day": "a"}])
+    path = delta_manifest(store, count)
+    for other in (path, f"manifest/{_list(store, count, 'delta')}"):
+        data = store.get(other)
+        schema, records = read_avro(data, other)
+        store.put(other, format_avro(schema, [{**record, "_VERSION": version} for record in records]))
+        with pytest.raises(UnsupportedFeature) as caught:
+            alluvium.open(store.url).to_arrow()
+        assert caught.value.code == "manifest-version"
+        store.put(other, data)
+    assert alluvium.open(store.url).to_arrow().num_rows == count
