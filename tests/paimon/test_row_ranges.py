@@ -10,7 +10,7 @@ import pytest
 from evolved_tables import Evolved
 
 import alluvium
-from alluvium.errors import InvalidRequest
+from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 
@@ -96,3 +96,12 @@ def test_large_values_of_a_column_whose_name_begins_with_an_underscore(tmp_path:
         {"_ROW_ID": 0, "_image": b"0"},
         {"_ROW_ID": 1, "_image": None},
     ]
+
+
+def test_a_vector_that_begins_before_its_file(tmp_path: Path) -> None:
+    table = Evolved(tmp_path / "t", COLUMNS, **VECTORS)
+    name = table.add({"id": [0], "a": ["a"], "b": ["b"]}, 0)
+    table.delete(name, [0], offset=-5)
+    with pytest.raises(CorruptTable) as caught:
+        rows_of(tmp_path / "t")
+    assert caught.value.code == "damaged-deletion-vector"

@@ -73,7 +73,7 @@ class Evolved:
         file.write_bytes(blob_file(values))
         return self._commit(file, [column], len(values), first_row_id, {})
 
-    def delete(self, file_name: str, rows: Iterable[int]) -> None:
+    def delete(self, file_name: str, rows: Iterable[int], offset: int = 1) -> None:
         """A snapshot with a deletion vector of a file."""
         body = struct.pack(">i", _VECTOR_MAGIC) + BitMap(rows).serialize()
         data = b"\x01" + struct.pack(">i", len(body)) + body + struct.pack(">I", zlib.crc32(body))
@@ -84,7 +84,7 @@ class Evolved:
         self._index.append({
             "kind": 0, "partition": entry["partition"], "bucket": 0, "index_type": "DELETION_VECTORS",
             "file_name": name, "file_size": len(data), "row_count": 1,
-            "ranges": [{"f0": file_name, "f1": 1, "f2": len(body), "_CARDINALITY": None}],
+            "ranges": [{"f0": file_name, "f1": offset, "f2": len(body), "_CARDINALITY": None}],
         })  # fmt: skip
         self._publish()
 
