@@ -16,7 +16,7 @@ from plain_writer import commit_rows, open_target
 
 from alluvium.cli import app
 from alluvium.cli.app import main
-from alluvium.cli.escapes import json_printable, printable
+from alluvium.cli.escapes import json_printable, may_be_formula, printable
 from alluvium.schema.types import STRING, Field, Struct
 from alluvium.storage.open import open_store
 
@@ -117,3 +117,11 @@ def test_a_defect_is_no_finding(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         app.main(["doctor", "x"])
     assert caught.value.code == app.DEFECT
     assert not acts(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("text", "may"),
+    [("=1", True), ("@a", True), ("+1+cmd|' /C calc'!A0", True), ("-2+3", True), ("-1.5E-7", False), ("+3", False)],
+)
+def test_what_a_spreadsheet_may_run(text: str, may: bool) -> None:
+    assert may_be_formula(text) is may

@@ -15,6 +15,7 @@ from alluvium.codecs.roaring import (
     positions_of,
     size_of_bits,
     subtract,
+    window,
 )
 from alluvium.errors import CorruptTable
 
@@ -174,6 +175,14 @@ def test_the_highest_number_is_known_beforehand(numbers: set[int]) -> None:
         assert parse_bitmap(data).highest == highest_of(data) == highest
         if highest < 1 << 20:
             assert size_of_bits(highest) == len(bits_of(data))
+
+
+@given(st.sets(st.integers(0, 300) | st.integers(0, 1 << 40)), st.integers(-400, 400), st.integers(0, 400))
+@settings(deadline=None, max_examples=50)
+def test_a_window_begins_at_zero(numbers: set[int], first: int, count: int) -> None:
+    found = window(BitMap64(numbers).serialize(), first, count)
+    expected = {n - first for n in numbers if first <= n < first + count}
+    assert (set() if found is None else set(positions_of(found))) == expected
 
 
 def test_bits_of_what_cannot_be_row_numbers() -> None:

@@ -216,3 +216,24 @@ def test_errors_of_a_table_without_snapshots_name_no_version(tmp_path: Path) -> 
     with pytest.raises(Exception, match="statistics") as caught:
         stage(open_target(put, **{"metadata.stats-mode": "most"}), [{"k": 1}])
     assert getattr(caught.value, "version", None) == 1
+
+
+def test_offsets_of_a_log_stay(tmp_path: Path) -> None:
+    """Java, `FileStoreCommitImpl`: what the snapshot before tells of a log beside the table, the next one tells, too."""
+    store = make(tmp_path)
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    put_document(store, 1, logOffsets={"0": 7, "1": 9})
+    append(open_target(store), [{"k": 2, "day": "a"}])
+    assert document(store, 2)["logOffsets"] == {"0": 7, "1": 9}
+
+
+def test_files_beside_snapshots_that_are_called_almost_like_them(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    data = store.get("snapshot/snapshot-1")
+    for name in ("\u0663", "02", "9" * 20, str(1 << 63), "2.tmp", "-1", "+3", "1_0"):
+        store.put(f"snapshot/snapshot-{name}", data)
+    assert ks(store) == [1]
+    append(open_target(store), [{"k": 2, "day": "a"}])
+    assert ks(store) == [1, 2]
+    assert document(store, 2)["id"] == 2

@@ -320,3 +320,14 @@ def test_travel_takes_the_options_of_today(tmp_path: Path) -> None:
     altered.alter([C.rename_column("s", "t")])
     assert load_snapshot(store, At(snapshot_id=1)).schema.options["sequence.field"] == "s"
     assert load_snapshot(store).schema.options["sequence.field"] == "t"
+
+
+def test_keys_that_are_not_a_number_are_one_key(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("k", pa.float64(), False), ("v", pa.string())])
+    table = HandWritten(tmp_path / "t", schema, ["k"])
+    nan = float("nan")
+    table.commit([{"k": nan, "v": "a"}, {"k": 1.0, "v": "a"}])
+    table.commit([{"k": nan, "v": "b"}])
+    table.commit([{"k": nan, "v": "c"}, {"k": 2.0, "v": "c"}])
+    rows = alluvium.open(str(tmp_path / "t")).to_arrow().to_pylist()
+    assert sorted((str(row["k"]), row["v"]) for row in rows) == [("1.0", "a"), ("2.0", "c"), ("nan", "c")]

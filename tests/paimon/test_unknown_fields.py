@@ -105,6 +105,43 @@ def test_merged_manifests_are_whole(store: Store) -> None:
         assert now["_RANGE"] == was.get("_RANGE")
 
 
+STATS = {"_MIN_VALUES": b"a", "_MAX_VALUES": b"b", "_NULL_COUNTS": [1, None]}
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        ((["_FILE", "_X"], "record__FILE__KEY_STATS", STATS),),
+        ((["_FILE", "_X"], {"type": "array", "items": "record__FILE__KEY_STATS"}, [STATS]),),
+        ((["_RANGE"], RANGE, {"a": 1, "b": b"x"}), (["_RANGE_2"], "record__X", {"a": 2, "b": b"y"})),
+        ((["_ENUM"], {"type": "enum", "name": "E", "symbols": ["A", "B"]}, "B"), (["_ENUM_2"], "E", "A")),
+    ],
+)
+def test_types_that_are_called_by_their_names(store: Store, added: Any) -> None:
+    """A type stands written out once in a schema, perhaps where we know it; unknown fields stand alone."""
+    for k in range(6):
+        append(open_target(store), [{"k": k, "day": "a"}])
+        extend(store, delta_manifest(store, k + 1), *added)
+    append(open_target(store), [{"k": 6, "day": "a"}], Replace())
+    *deleted, _ = entries_of(store, 7)
+    assert [entry["_KIND"] for entry in deleted] == [1] * 6
+    for (*front, name), _, value in added:
+        found = deleted
+        for step in front:
+            found = [one[step] for one in found]
+        assert [one[name] for one in found] == [value] * 6
+
+
+def test_fields_of_two_writers_whose_types_have_one_name(store: Store) -> None:
+    other = {**RANGE, "fields": [{"name": "c", "type": "string"}]}
+    for n, (name, kind, value) in enumerate((("_A", RANGE, {"a": 1, "b": b"x"}), ("_B", other, {"c": "y"}))):
+        append(open_target(store), [{"k": n, "day": "a"}])
+        extend(store, delta_manifest(store, n + 1), ([name], kind, value))
+    append(open_target(store), [{"k": 3, "day": "a"}], Replace())
+    first, second, _ = entries_of(store, 3)
+    assert (first["_A"], first["_B"], second["_A"], second["_B"]) == ({"a": 1, "b": b"x"}, None, None, {"c": "y"})
+
+
 def test_lists_of_manifests_are_whole(store: Store) -> None:
     append(open_target(store), [{"k": 1, "day": "a"}])
     extend(store, f"manifest/{_list(store, 1, 'delta')}", (["_ROWS"], "long", 7))
@@ -204,3 +241,21 @@ def test_orc_manifests_with_more_are_not_written_anew(store: Store) -> None:
     assert scan_manifest(store, "m")["file_name"].to_pylist() == ["x"]
     with pytest.raises(UnsupportedFeature):
         read_manifest(store, "m")
+
+
+@pytest.mark.parametrize("version", [1, 3])
+@pytest.mark.parametrize("count", [1, 40])
+def test_manifests_of_another_version_are_not_read(store: Store, version: int, count: int) -> None:
+    """Java, `ManifestEntrySerializer.convertFrom`: "Unsupported version"."""
+    for k in range(count):
+        append(open_target(store, **{"manifest.merge-min-count": "1000"}), [{"k": k, "day": "a"}])
+    path = delta_manifest(store, count)
+    for other in (path, f"manifest/{_list(store, count, 'delta')}"):
+        data = store.get(other)
+        schema, records = read_avro(data, other)
+        store.put(other, format_avro(schema, [{**record, "_VERSION": version} for record in records]))
+        with pytest.raises(UnsupportedFeature) as caught:
+            alluvium.open(store.url).to_arrow()
+        assert caught.value.code == "manifest-version"
+        store.put(other, data)
+    assert alluvium.open(store.url).to_arrow().num_rows == count

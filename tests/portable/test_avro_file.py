@@ -9,7 +9,9 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from alluvium.portable.avro_file import open_avro
+from alluvium.codecs.avro_container import format_avro
+from alluvium.errors import CorruptTable
+from alluvium.portable.avro_file import AvroFile, open_avro
 
 PAIR = {
     "type": "record",
@@ -50,3 +52,50 @@ def test_a_record_that_is_no_pair_is_no_entry(fields: int) -> None:
     row = {f["name"]: 7 for f in named}
     items = {"type": "record", "name": "wide", "fields": named}
     assert column({"type": "array", "logicalType": "map", "items": items}, [[row]]).to_pylist() == [[row]]
+
+
+POINT = {"type": "record", "name": "point", "namespace": "n", "fields": [{"name": "x", "type": "int"}]}
+
+
+def opened(schema: Any, *rows: Any) -> AvroFile:
+    out = io.BytesIO()
+    fastavro.writer(out, fastavro.parse_schema(schema), rows)
+    return open_avro("f.avro", pa.BufferReader(out.getvalue()))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("n.point", {"x": 2}),
+        ({"type": "array", "items": ["null", "n.point"]}, [{"x": 2}, None]),
+        ({"type": "map", "values": "n.point"}, [("k", {"x": 2})]),
+        ({"type": "record", "name": "n.outer", "fields": [{"name": "p", "type": "point"}]}, {"p": {"x": 2}}),
+    ],
+)
+def test_types_that_are_called_by_their_names(kind: Any, value: Any) -> None:
+    """ "A schema [...] by name": whoever writes one type twice need not write it out twice."""
+    schema = {"type": "record", "name": "row", "fields": [{"name": "a", "type": POINT}, {"name": "b", "type": kind}]}
+    file = opened(
+        schema, {"a": {"x": 1}, "b": dict(value) if isinstance(kind, dict) and kind["type"] == "map" else value}
+    )
+    ((_, columns),) = file.batches(file.names(["a", "b"]), 100)
+    assert (columns["a"].to_pylist(), columns["b"].to_pylist()) == ([{"x": 1}], [value])
+
+
+@pytest.mark.parametrize("schema", ["string", {"type": "array", "items": "int"}])
+def test_values_that_are_no_rows(schema: Any) -> None:
+    with pytest.raises(CorruptTable) as raised:
+        opened(schema, "a" if schema == "string" else [1])
+    assert raised.value.code == "damaged-file"
+
+
+@pytest.mark.parametrize("more", [{}, {"precision": 99}, {"precision": "x"}, {"precision": 9, "scale": 10**9}])
+def test_decimals_that_are_none(more: Any) -> None:
+    kind = {"type": "bytes", "logicalType": "decimal", **more}
+    schema = {"type": "record", "name": "row", "fields": [{"name": "c", "type": kind}]}
+    # As fastavro would write it, if it looked at no logical type.
+    data = format_avro(schema, [{"c": b"\x01"}], "null")
+    file = open_avro("f.avro", pa.BufferReader(data))
+    with pytest.raises(CorruptTable) as raised:
+        list(file.batches(file.names(["c"]), 100))
+    assert raised.value.code == "damaged-file"

@@ -90,3 +90,15 @@ def test_placeholders_are_another_matter() -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         rows(blob([None], [-2]))
     assert caught.value.path == "f.blob"
+
+
+@pytest.mark.parametrize("lengths", [[1 << 62], [1 << 40], [1 << 61] * 20, [17, 1 << 36]])
+def test_an_index_that_tells_of_more_bytes_than_there_are(lengths: list[int]) -> None:
+    with pytest.raises(CorruptTable) as raised:
+        rows(blob([b"a"], lengths))
+    assert raised.value.code == "damaged-file"
+
+
+def test_any_name_is_the_column_but_for_those_of_rows() -> None:
+    file = open_blob("f.blob", pa.BufferReader(blob([b"a"])))
+    assert file.names(["_image", "_ROW_ID", "_SEQUENCE_NUMBER"]) == {"_image": "_image"}

@@ -53,4 +53,12 @@ def json_printable(text: str) -> str:
 
 def may_be_formula(text: str) -> bool:
     """Whether a spreadsheet that opens a CSV file may take the cell for a formula, and run it."""
-    return text[:1] in ("=", "@", "\t", "\r")
+    return text[:1] in ("=", "@", "\t", "\r") or (text[:1] in ("+", "-") and not _is_number(text))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

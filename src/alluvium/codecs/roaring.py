@@ -127,6 +127,23 @@ def subtract(left: bytes, right: bytes) -> bytes | None:
     return difference.serialize() if difference else None
 
 
+def window(data: bytes, first: int, count: int) -> bytes | None:
+    """The numbers from `first` on, at most `count` of them, each less by `first`; None for none.
+
+    Args:
+        data: A bitmap in the portable 64-bit format, as is the result.
+        first: May be negative: the numbers are greater then.
+        count: So many numbers can be in the result: 0 and those behind.
+
+    Raises:
+        CorruptTable: `"damaged-bitmap"`.
+    """
+    room = BitMap64()
+    room.add_range(0, count)
+    found = _deserialized(data).shift(-first) & room
+    return found.serialize() if found else None
+
+
 def unite_32(older: bytes, newer: bytes) -> bytes:
     """The union of two bitmaps of 32-bit numbers, in the portable format.
 

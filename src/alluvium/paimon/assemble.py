@@ -76,6 +76,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         commit_kind="APPEND" if draft.replaced is None else "OVERWRITE",
         # Time travel looks for a time among snapshots in the order of their ids.
         time_millis=max(int(time.time() * 1000), before.time_millis if before is not None else 0),
+        # "latestSnapshot.logOffsets()": where readers of a log beside the table go on from.
+        log_offsets=None if before is None else before.log_offsets,
         total_record_count=_total(base) + delta,
         delta_record_count=delta,
         watermark=None if before is None else before.watermark,

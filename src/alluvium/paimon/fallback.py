@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import zip_longest
 
 import pyarrow as pa
 
-from alluvium.errors import NotFound
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.expr.tree import Expression
 from alluvium.paimon.options import FALLBACK_BRANCH
 from alluvium.paimon.scan_parts import plan_selection
@@ -22,6 +23,7 @@ def with_fallback(plan: ScanPlan, snapshot: Snapshot, where: Expression | None) 
     other = fallback_state(snapshot)
     if other is None:
         return plan
+    _ensure_alike(snapshot, other)
     other = replace(other, schema=replace(other.schema, options={**other.schema.options, FALLBACK_BRANCH.key: ""}))
     visible = visible_entries(other)
     own = set(_partition_rows(visible_entries(snapshot)).to_pylist())
@@ -32,6 +34,30 @@ def with_fallback(plan: ScanPlan, snapshot: Snapshot, where: Expression | None) 
     extra = plan_selection(other, narrowed(other, in_sections(other, visible.filter(missing), behind), where))
     renamed = tuple(replace(part, key=f"{other.branch}/{part.key}") for part in extra.parts)
     return replace(plan, parts=(*plan.parts, *renamed))
+
+
+def _ensure_alike(snapshot: Snapshot, other: Snapshot) -> None:
+    """Specification: "the two row types must be equal (nullability aside)"; rows are read by their own branch's.
+
+    Raises:
+        InvalidRequest: They are not (`"fallback-schema"`).
+    """
+    own, theirs = (_columns_of(state) for state in (snapshot, other))
+    if own == theirs:
+        return
+    odd = next((a or b for a, b in zip_longest(own, theirs) if a != b), ("", ""))
+    raise InvalidRequest(
+        f"the columns of the fallback branch {other.branch!r} are others than those of {snapshot.branch!r}",
+        code="fallback-schema",
+        url=snapshot.store.url,
+        column=odd[0],
+        hint=f"alter one of them, or leave the option {FALLBACK_BRANCH.key} out",
+    )
+
+
+def _columns_of(state: Snapshot) -> list[tuple[str, str]]:
+    """Names and types, without what may be null."""
+    return [(f.name, str(f.type.with_nullable(True)).replace(" NOT NULL", "")) for f in state.schema.fields]
 
 
 def fallback_state(snapshot: Snapshot) -> Snapshot | None:

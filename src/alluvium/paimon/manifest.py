@@ -63,6 +63,9 @@ _ENTRY_PATHS = {
     "key_stats_nulls": ("_FILE", "_KEY_STATS", "_NULL_COUNTS"),
 }
 _INDEX_PATHS = {"ranges": ("_DELETIONS_VECTORS_RANGES",)}
+#: Of the form of records: that of manifests and their lists, and that of index manifests. Java reads no other.
+_VERSION, _INDEX_VERSION = 2, 1
+_VERSION_PATH = ("_VERSION",)
 
 
 def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ...]) -> tuple[str, ...]:
@@ -95,7 +98,7 @@ def scan_index_manifest(store: Store, name: str) -> pa.Table:
 
 
 def _index_files(store: Store, name: str, wanted: pa.Schema) -> pa.Table:
-    entries = _read(store, name, wanted, lambda column: _path(column, _INDEX_PATHS, ()))
+    entries = _read(store, name, wanted, lambda column: _path(column, _INDEX_PATHS, ()), _INDEX_VERSION)
     return entries.filter(pc.equal(entries["kind"], 0))
 
 
@@ -146,11 +149,12 @@ def _together(
         known = pa.schema([f for f in wanted if f.name not in _OTHERS])
         paths = [_entry_path(f.name) for f in known]
         try:
-            found = read_columns(parse_schema(schema), blocks, paths)
+            found = read_columns(parse_schema(schema), blocks, [*paths, _VERSION_PATH])
+            _ensure_version(found[_VERSION_PATH], _VERSION, held[0][0])
             yield _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
             return
-        except (Unreadable, pa.ArrowException, ValueError, KeyError):
-            # The reader of single records says which of the files is damaged, and how.
+        except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError):
+            # The reader of single records says which of the files it is, and what is wrong.
             log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
     for place, data, _ in held:
         yield _parsed(data, place, wanted, _entry_path)
@@ -212,9 +216,11 @@ def snapshot_entries(store: Store, document: SnapshotDocument) -> pa.Table:
     return live_entries(entries)
 
 
-def _read(store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
+def _read(
+    store: Store, name: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int = _VERSION
+) -> pa.Table:
     place = f"manifest/{name}"
-    return _parsed(_load(store, place), place, schema, path_of)
+    return _parsed(_load(store, place), place, schema, path_of, version)
 
 
 def _load(store: Store, place: str) -> bytes:
@@ -229,11 +235,15 @@ def _load(store: Store, place: str) -> bytes:
         ) from None
 
 
-def _parsed(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
+def _parsed(
+    data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int = _VERSION
+) -> pa.Table:
     if data[:3] == _ORC_MAGIC:
-        return _from_orc(data, place, schema, path_of)
+        return _from_orc(data, place, schema, path_of, version)
     if data[:4] == MAGIC:
         own, records = read_avro(data, place)
+        (versions,) = _columns(records, [_VERSION_PATH])
+        _ensure_version(_array(versions, pa.int64(), place), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
         paths = [path_of(f.name) for f in known]
         kind = None
@@ -242,6 +252,24 @@ def _parsed(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str],
             kind = others_type(own, paths)
         return _with_others(_typed(_columns(records, paths), known, place), schema, records, kind)
     raise CorruptTable("it is neither an Avro nor an ORC file", code="damaged-manifest", path=place)
+
+
+def _ensure_version(versions: pa.Array | None, version: int, place: str) -> None:
+    """What a later version says by the same names may mean something else.
+
+    Raises:
+        UnsupportedFeature: Records of another version (`"manifest-version"`).
+    """
+    others = pa.array([], pa.int64()) if versions is None else pc.unique(versions).drop_null()
+    others = others.filter(pc.not_equal(others, version))
+    if len(others):
+        raise UnsupportedFeature(
+            f"a manifest has records of version {others[0]}: {version} is known",
+            code="manifest-version",
+            path=place,
+            features=("manifest-version",),
+            hint="read the table with the engine that wrote it, or with a newer version of this library",
+        )
 
 
 def _columns(records: list[object], paths: Sequence[tuple[str, ...]]) -> list[list[object]]:
@@ -264,15 +292,23 @@ def _members(values: list[object], name: str) -> list[object]:
 
 
 def _typed(columns: Sequence[list[object]], schema: pa.Schema, place: str) -> pa.Table:
+    arrays = [_array(values, f.type, place) for values, f in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _array(values: list[object], kind: pa.DataType, place: str) -> pa.Array:
     try:
-        return pa.Table.from_arrays([pa.array(v, f.type) for v, f in zip(columns, schema, strict=True)], schema=schema)
+        return pa.array(values, kind)
     except (pa.ArrowException, OverflowError, TypeError) as error:
         raise CorruptTable(f"its records are malformed: {error}", code="damaged-manifest", path=place) from None
 
 
-def _from_orc(data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]]) -> pa.Table:
+def _from_orc(
+    data: bytes, place: str, schema: pa.Schema, path_of: Callable[[str], tuple[str, ...]], version: int
+) -> pa.Table:
     try:
         table = orc.ORCFile(pa.BufferReader(data)).read()
+        _ensure_version(_member(table, _VERSION_PATH, pa.int64()), version, place)
         known = pa.schema([f for f in schema if f.name not in _OTHERS])
         arrays = [_member(table, path_of(f.name), f.type) for f in known]
         if len(known) < len(schema):

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
-from alluvium.paimon.features.deletion_vectors import VectorMasks, vector_masks
+from alluvium.paimon.features.deletion_vectors import vector_masks
 from alluvium.paimon.merge import FILE_ORDER, GROUP, KIND, ROW_ID, SEQUENCE, key_merge
 from alluvium.paimon.options import tracks_rows
 from alluvium.paimon.partitions import data_paths
-from alluvium.paimon.row_ranges import PATCHES, patched_columns, row_ranges
+from alluvium.paimon.row_ranges import PATCHES, RangeMasks, anchors_of, patched_columns, row_ranges
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.sections import Sections
 from alluvium.paimon.selection import Selection, is_data_evolution
@@ -27,6 +27,7 @@ from alluvium.plan.scan import (
     FileConstant,
     KeyMerge,
     Literal,
+    MaskSource,
     OutputColumn,
     Physical,
     RowPosition,
@@ -73,7 +74,7 @@ def plan_selection(snapshot: Snapshot, selection: Selection) -> ScanPlan:
     return plan_files(snapshot, selection, merge, vector_masks(snapshot))
 
 
-def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None, masks: VectorMasks | None) -> ScanPlan:
+def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None, masks: MaskSource | None) -> ScanPlan:
     """The plan of some files.
 
     Args:
@@ -88,8 +89,9 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
     """
     schema = snapshot.schema
     if is_data_evolution(snapshot) and selection.entries.num_rows:
-        ranges = row_ranges(selection.entries, selection.partitions)
+        ranges = row_ranges(selection.entries, selection.partitions, selection.first)
         selection, merge = replace(selection, sections=Sections.of(ranges)), PATCHES
+        masks = None if masks is None else RangeMasks(masks, anchors_of(selection.entries, ranges))
     files = _scan_files(snapshot, selection)
     parts = []
     for kind, rows in _alike(selection):

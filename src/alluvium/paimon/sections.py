@@ -161,4 +161,10 @@ def _ranks(entries: pa.Table, schema: TableSchema) -> tuple[npt.NDArray[np.int64
     ranks = np.empty(len(both), np.int64)
     ranks[order.to_numpy()] = np.cumsum(differs)
     count = entries.num_rows
-    return ranks[:count], ranks[count:]
+    low, high = ranks[:count].copy(), ranks[count:].copy()
+    # Writers differ on where NaN stands among keys: such a range may be any.
+    for column in (c for c in columns if pa.types.is_floating(c.type)):
+        is_nan = np.asarray(pc.fill_null(pc.is_nan(column), False).to_numpy(zero_copy_only=False), bool)
+        anywhere = is_nan[:count] | is_nan[count:]
+        low[anywhere], high[anywhere] = 0, 2 * count
+    return low, high

@@ -34,6 +34,7 @@ class Selection:
         entries: Schema `SCANNED_ENTRIES`.
         partitions: Theirs.
         sections: The section of each file in which its rows merge; None: rows are independent.
+        first: The number that the first section has, or will have where it is not known yet which there are.
         by_partition: How many files were left out by their partition, and
         by_statistics: by their statistics.
     """
@@ -41,6 +42,7 @@ class Selection:
     entries: pa.Table
     partitions: Partitions
     sections: Sections | None = None
+    first: int = 0
     by_partition: int = 0
     by_statistics: int = 0
 
@@ -104,7 +106,7 @@ def in_sections(snapshot: Snapshot, entries: pa.Table, first: int = 0) -> Select
         first: The number of the first section.
     """
     sections = _numbered(snapshot, entries, first) if merges_on_read(snapshot) else None
-    return replace(unmerged(snapshot, entries), sections=sections)
+    return replace(unmerged(snapshot, entries), sections=sections, first=first)
 
 
 def _numbered(snapshot: Snapshot, entries: pa.Table, first: int = 0) -> Sections:

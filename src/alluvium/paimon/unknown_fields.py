@@ -9,8 +9,9 @@ the entry it belongs.
 from __future__ import annotations
 
 import copy
+import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,8 @@ Path = tuple[str, ...]
 _Node = dict[str, Any]
 #: What every record begins with; we write our own.
 _VERSION: Path = ("_VERSION",)
+#: Types that have names, by which later ones may call them.
+_NAMED = ("record", "error", "enum", "fixed")
 
 
 def others_type(schema: Any, known: Sequence[Path]) -> str | None:
@@ -31,8 +34,9 @@ def others_type(schema: Any, known: Sequence[Path]) -> str | None:
         schema: Of the records, with its logical types.
         known: Paths of the fields that have columns.
     """
+    named = dict(_definitions(schema))
     found = [
-        {"name": f"f{number}", "path": list(path), "type": kind}
+        {"name": f"f{number}", "path": list(path), "type": _alone(kind, named, "_".join(path), itertools.count())}
         for number, (path, kind) in enumerate(_unknown(_record_of(schema), (), set(known) | {_VERSION}))
     ]
     return json.dumps({"type": "record", "name": "others", "fields": found}) if found else None
@@ -49,6 +53,41 @@ def _unknown(record: _Node, prefix: Path, known: set[Path]) -> list[tuple[Path, 
         else:
             found.append((path, field["type"]))
     return found
+
+
+def _definitions(node: Any) -> Iterator[tuple[str, _Node]]:
+    """Types that have names, under what others call them by."""
+    if isinstance(node, list):
+        for branch in node:
+            yield from _definitions(branch)
+    elif isinstance(node, dict):
+        if node.get("type") in _NAMED:
+            yield node["name"].rpartition(".")[2], node
+        for member in node.get("fields", ()):
+            yield from _definitions(member["type"])
+        for key in ("type", "items", "values"):
+            yield from _definitions(node.get(key))
+
+
+def _alone(kind: Any, named: Mapping[str, _Node], name: str, numbers: Iterator[int]) -> Any:
+    """A type that can stand anywhere: what it calls by a name is written out, and all names are made of its place."""
+    if isinstance(kind, list):
+        return [_alone(branch, named, name, numbers) for branch in kind]
+    if isinstance(kind, str):
+        called = named.get(kind.rpartition(".")[2])
+        return kind if called is None else _alone(called, named, name, numbers)
+    made = {key: value for key, value in kind.items() if key not in ("namespace", "aliases")}
+    if kind["type"] in _NAMED:
+        made["name"] = f"others_{name}_{next(numbers)}"
+        if "fields" in kind:
+            made["fields"] = [{**f, "type": _alone(f["type"], named, name, numbers)} for f in kind["fields"]]
+        return made
+    for key in ("items", "values"):
+        if key in kind:
+            made[key] = _alone(kind[key], named, name, numbers)
+    if kind["type"] not in ("array", "map"):
+        made["type"] = _alone(kind["type"], named, name, numbers)
+    return made
 
 
 def ensure_members_known(schema: Any, known: Mapping[Path, pa.DataType]) -> None:

@@ -30,6 +30,12 @@ _LOGICAL = {
 }
 
 
+#: What is raised at values and logical types that are none.
+_FOREIGN = (
+    pa.ArrowException, ValueError, OverflowError, TypeError, AttributeError, KeyError, decimal.DecimalException,
+)  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class AvroFile:
     """A decoded Avro file; implements `data_file.RowFile`.
@@ -68,7 +74,7 @@ class AvroFile:
     def _array(self, values: list[Any], kind: Any) -> pa.Array:
         try:
             return pa.array(_values(values, kind), _arrow(kind))
-        except (pa.ArrowException, OverflowError, TypeError, AttributeError) as error:
+        except _FOREIGN as error:
             raise damaged(self.path, error) from None
 
 
@@ -80,7 +86,35 @@ def open_avro(path: str, source: pa.NativeFile) -> AvroFile:
     """
     with source:
         schema, records = read_avro(source.read(), path)
-    return AvroFile(path, schema, records)
+    if not isinstance(schema, dict) or schema.get("type") != "record":
+        raise damaged(path, "its values are no rows")
+    return AvroFile(path, _written_out(schema, {}, ""), records)
+
+
+def _written_out(kind: Any, named: dict[str, Any], namespace: str) -> Any:
+    """A schema without calls by name: each type stands wherever it is used. That none holds itself is known."""
+    if isinstance(kind, list):
+        return [_written_out(part, named, namespace) for part in kind]
+    if isinstance(kind, str):
+        return kind if kind in _PRIMITIVES else named.get(_full_name(kind, namespace), named.get(kind, kind))
+    if not isinstance(kind["type"], str):
+        return _written_out(kind["type"], named, namespace)
+    made = dict(kind)
+    if kind["type"] in ("record", "error", "enum", "fixed"):
+        full = _full_name(kind["name"], kind.get("namespace", namespace))
+        named[full] = made
+        if "fields" in kind:
+            inner = full.rpartition(".")[0]
+            made["fields"] = [{**f, "type": _written_out(f["type"], named, inner)} for f in kind["fields"]]
+        return made
+    for key in ("type", "items", "values"):
+        if key in kind and kind[key] not in ("array", "map"):
+            made[key] = _written_out(kind[key], named, namespace)
+    return made
+
+
+def _full_name(name: str, namespace: str) -> str:
+    return f"{namespace}.{name}" if namespace and "." not in name else name
 
 
 def _plain(kind: Any) -> Any:

@@ -20,6 +20,8 @@ from alluvium.storage.varint import read_signed
 _MAGIC = (1_481_511_375).to_bytes(4, "little")
 _FOOTER, _HEAD, _TAIL = 5, 4, 12
 _VERSION = 1
+#: Columns that files of other formats may have beside the table's own.
+_OF_ROWS = frozenset({"_ROW_ID", "_SEQUENCE_NUMBER", "_VALUE_KIND"})
 #: What readers of one batch may hold in memory.
 _BATCH_BYTES = 64 << 20
 
@@ -47,8 +49,8 @@ class BlobFile:
         return len(self.lengths)
 
     def names(self, wanted: Sequence[str], ids: Mapping[str, int] | None = None) -> dict[str, str]:
-        """The one column has no name of its own: it is the one that is wanted and is no row id."""
-        return {name: name for name in wanted if not name.startswith("_")}
+        """The one column has no name of its own: it is the one that is wanted and is none of those of rows."""
+        return {name: name for name in wanted if name not in _OF_ROWS}
 
     def batches(self, columns: dict[str, str], batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
         """Rows in order: how many, and the column under the name wanted."""
@@ -99,6 +101,9 @@ def open_blob(path: str, source: pa.NativeFile) -> BlobFile:
     lengths = _lengths(source.read(count), path)
     if any(length < -1 for length in lengths):
         raise UnsupportedFeature("placeholders in files of large values", code="unsupported-file-type", path=path)
+    if sum(max(length, 0) for length in lengths) > size - _FOOTER - count:
+        # Before anything is read: room is made for as many bytes as are asked for.
+        raise damaged(path, "its index tells of more bytes than there are")
     return BlobFile(path, source, lengths)
 
 

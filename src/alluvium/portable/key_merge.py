@@ -88,9 +88,11 @@ def one_array(values: pa.ChunkedArray) -> pa.Array:
 
 
 def differs(values: pa.Array) -> Flags:
-    """Of each value but the first, whether it is another than the one before it; null is equal to null."""
+    """Of each value but the first, whether it is another than the one before it; null is equal to null, NaN to NaN."""
     here, before = values.slice(1), values.slice(0, max(len(values) - 1, 0))
     unequal = pc.not_equal(here, before)
+    if pa.types.is_floating(values.type):
+        unequal = pc.and_not(unequal, pc.and_(pc.is_nan(here), pc.is_nan(before)))
     nulls = pc.xor(here.is_null(), before.is_null())
     both = pc.or_(pc.fill_null(unequal, False), nulls)
     return np.asarray(both.to_numpy(zero_copy_only=False), bool)

@@ -114,6 +114,8 @@ class VectorMasks:
         return masked
 
     def _load(self, index: str, offset: int, length: int) -> bytes:
+        if offset < 0:
+            raise _damaged(f"a vector begins at byte {offset}", index)
         store, name = self.snapshot.store, index
         if is_absolute(index):
             store, name = locate(store, self.snapshot.open_store, resolve(store.url, index))
