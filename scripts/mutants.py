@@ -115,7 +115,8 @@ class Copy:
                 os.dup2(sink, stream)
             os.chdir(ROOT)
             sys.dont_write_bytecode = True
-            sys.path.insert(0, str(self._folder / "src"))
+            # The project's root as well, which `python -m` puts there: processes of tests find their modules by it.
+            sys.path[:0] = [str(self._folder / "src"), str(ROOT)]
             os.environ["PYTHONPATH"] = str(self._folder / "src")
             # Examples that break a changed source are none for the real one.
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")
@@ -142,7 +143,7 @@ def wait_for(child: int, seconds: float) -> int | None:
 # --- who calls what --------------------------------------------------------------------------------------------------
 
 #: Written at the top of each module of the copy; the set is one for the process.
-_NOTE = "import sys as _sys; _reached = _sys.__dict__.setdefault('_alluvium_reached', set())"
+_NOTE = "import sys as _sys; _was_called = _sys.__dict__.setdefault('_alluvium_reached', set())"
 
 
 def with_notes(path: str, source: str) -> bytes:
@@ -154,7 +155,7 @@ def with_notes(path: str, source: str) -> bytes:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[1] if ast.get_docstring(node) is not None and len(node.body) > 1 else node.body[0]
             number = min([first.lineno, *(d.lineno for d in getattr(first, "decorator_list", []))])
-            starts[number].append((first.col_offset, f"_reached.add('{path}:{node.lineno}')"))
+            starts[number].append((first.col_offset, f"_was_called.add('{path}:{node.lineno}')"))
     body = [node for node in tree.body if not (isinstance(node, ast.ImportFrom) and node.module == "__future__")]
     rest = body[1:] if ast.get_docstring(tree) is not None else body
     if not rest:

@@ -70,7 +70,9 @@ def test_earth_is_cast_to_nothing() -> None:
         assert not any(can_cast(place, parse_type(kind)) for kind in (text, *TYPES.values()))
 
 
-@pytest.mark.parametrize(("source", "target"), [("DATE", "VARCHAR(9)"), ("TIMESTAMP(3)", "VARCHAR(99)"), ("TIME(0)", "CHAR(8)")])
+@pytest.mark.parametrize(
+    ("source", "target"), [("DATE", "VARCHAR(9)"), ("TIMESTAMP(3)", "VARCHAR(99)"), ("TIME(0)", "CHAR(8)")]
+)
 def test_times_become_texts_of_any_length_only(source: str, target: str) -> None:
     assert may_cast(parse_type(source), parse_type(target), True)
     assert not can_cast(parse_type(source), parse_type(target))
