@@ -153,7 +153,7 @@ def is_told(call: ast.Call) -> bool:
 
 #: What is said to people, to type checkers, or about how a class is made.
 SILENT_CALLS = frozenset({"field", "cast", "TypeVar", "getLogger"})
-SILENT_KEYWORDS = frozenset({"hint", "message", "repr", "durable"})
+SILENT_KEYWORDS = frozenset({"hint", "message", "repr", "durable", "strict", "use_threads"})
 
 
 def left_out(tree: ast.AST, errors: frozenset[str]) -> set[int]:
