@@ -243,8 +243,8 @@ def asked(noting: Copy, test: str, place: Path) -> dict[str, Any]:
 # --- judgement -------------------------------------------------------------------------------------------------------
 
 
-def judged_by(change: Change, callers: Callers) -> tuple[list[str], list[str]]:
-    """The files that mirror the module, and the others: of the room first, the quick ones first."""
+def judged_by(change: Change, callers: Callers) -> list[list[str]]:
+    """The files that mirror the module, and the others: of the room first, the quick ones first; a few, then more."""
     stem = Path(change.path).stem
     reaching = callers.files.get(f"{change.path}:{change.function}", []) if change.function else list(callers.seconds)
     room = f"tests/{change.room}/"
@@ -254,7 +254,13 @@ def judged_by(change: Change, callers: Callers) -> tuple[list[str], list[str]]:
         reaching = [f for f in reaching if f.startswith(room) or name in (ROOT / f).read_text()]
     ordered = sorted(reaching, key=lambda f: (not f.startswith(room), callers.seconds[f]))
     mirrored = [f for f in ordered if f.startswith(room) and Path(f).stem in (f"test_{stem}", f"test_{stem}s")]
-    return mirrored, [f for f in ordered if f not in mirrored]
+    groups, others = [mirrored], [f for f in ordered if f not in mirrored]
+    while others:
+        # To collect them all takes longer than most changes live.
+        count = 3 * len(groups)
+        groups.append(others[:count])
+        others = others[count:]
+    return [group for group in groups if group]
 
 
 def judge(change: Change, place: Copy, callers: Callers) -> str:
@@ -264,8 +270,6 @@ def judge(change: Change, place: Copy, callers: Callers) -> str:
     try:
         found = "UNREACHED"
         for files in judged_by(change, callers):
-            if not files:
-                continue
             usual = sum(callers.seconds[file] for file in files)
             code, _ = place.run(files, SECONDS + 4 * usual)
             if code is None:

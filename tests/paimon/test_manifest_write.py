@@ -267,6 +267,7 @@ def stored_manifests(store: LocalStore, sizes: list[int]) -> pa.Table:
         ([400, 400, 200], 30, [3]),
         ([400, 400, 200, 10, 10], 30, [3, 1, 1]),
         ([400, 400, 200, 10, 10], 2, [3, 2]),
+        ([400, 400, 200, 400, 400, 200, 10], 30, [3, 3, 1]),
         # Half of the target is enough to stand alone, and what stands before it is merged.
         ([499, 10], 30, [1, 1]),
         ([500, 10, 10], 2, [1, 2]),
