@@ -174,13 +174,15 @@ def left_out(tree: ast.AST, errors: frozenset[str]) -> set[int]:
         elif isinstance(node, (ast.JoinedStr, ast.Assert)):
             # Python 3.11 does not say where the parts of an f-string stand.
             silent.append(node)
-        elif isinstance(node, (ast.Expr, ast.If)) and is_silent(node):
+        elif isinstance(node, (ast.Expr, ast.If, ast.Assign)) and is_silent(node):
             silent.append(node)
     return {id(inner) for node in silent if node is not None for inner in ast.walk(node)}
 
 
-def is_silent(node: ast.Expr | ast.If) -> bool:
-    """Whether it is a docstring, or for type checkers alone."""
+def is_silent(node: ast.Expr | ast.If | ast.Assign) -> bool:
+    """Whether it is a docstring, a list of exported names, or for type checkers alone."""
+    if isinstance(node, ast.Assign):
+        return ast.unparse(node.targets[0]) == "__all__"
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant)
     return ast.unparse(node.test) == "TYPE_CHECKING"

@@ -17,7 +17,9 @@ from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Decimal, Field, Struct
 
-SCHEMA = Struct((Field("i", t.INTEGER), Field("l", t.LONG), Field("e", Decimal(9, 2)), Field("day", t.DATE), Field("s", t.STRING)))
+SCHEMA = Struct(
+    (Field("i", t.INTEGER), Field("l", t.LONG), Field("e", Decimal(9, 2)), Field("day", t.DATE), Field("s", t.STRING))
+)
 ENDS = [(1, 3), (4, 6), (7, 9)]
 
 

@@ -15,11 +15,16 @@ def conditions(*kinds: object, file_format: str = "orc") -> dict[str, str]:
     fields = number_fields(DataField(0, f"c{n}", parse_type(kind)) for n, kind in enumerate(kinds))
     schema = TableSchema.create(fields, options={"file.format": file_format})
     checks = list(times_of_orc(schema))
-    assert all(check.code == "not-in-orc" and check.columns == (check.name.removesuffix(" in ORC"),) for check in checks)
+    assert all(
+        check.code == "not-in-orc" and check.columns == (check.name.removesuffix(" in ORC"),) for check in checks
+    )
     return {check.columns[0]: check.sql for check in checks}
 
 
-@pytest.mark.parametrize(("kind", "ends"), [("TIMESTAMP(3)", NTZ), ("TIMESTAMP_LTZ(3)", LTZ), ("TIMESTAMP(0)", NTZ), ("TIMESTAMP_LTZ(0)", LTZ)])
+@pytest.mark.parametrize(
+    ("kind", "ends"),
+    [("TIMESTAMP(3)", NTZ), ("TIMESTAMP_LTZ(3)", LTZ), ("TIMESTAMP(0)", NTZ), ("TIMESTAMP_LTZ(0)", LTZ)],
+)
 def test_milliseconds_need_ends_only(kind: str, ends: str) -> None:
     assert conditions(kind) == {"c0": f"(`c0` is null or (`c0` {ends}))"}
 
@@ -37,7 +42,10 @@ def test_finer_ones_before_1970_are_whole_milliseconds(kind: str, ends: str, epo
 
 
 def test_every_depth() -> None:
-    row = {"type": "ROW", "fields": [{"id": 0, "name": "a b", "type": "TIMESTAMP(3)"}, {"id": 1, "name": "x", "type": "INT"}]}
+    row = {
+        "type": "ROW",
+        "fields": [{"id": 0, "name": "a b", "type": "TIMESTAMP(3)"}, {"id": 1, "name": "x", "type": "INT"}],
+    }
     time = f"(e0 is null or (e0 {NTZ}))"
     found = conditions(
         row, {"type": "ARRAY", "element": "TIMESTAMP(3)"}, {"type": "MAP", "key": "TIMESTAMP(3)", "value": "INT"},
