@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -131,3 +132,24 @@ def test_no_damage_gets_through_as_another_error() -> None:
         except CorruptTable:
             outcomes[False] += 1
     assert min(outcomes.values()) > 100
+
+
+def test_nodes_of_every_kind_are_those_of_java() -> None:
+    """`Roaring64Bitmap` of RoaringBitmap 1.x wrote these: nodes of 4, 16, 48 and 256 children, each from the fewest of
+    its kind to the most, at the end of a key and in its middle. Our trees are the same, byte for byte; of the containers
+    behind them Java counts places that it has kept free, and numbers them in the order in which they came.
+    """
+    java = json.loads((Path(__file__).parent / "java_nodes.json").read_text())
+    assert {"last 4", "last 5", "last 16", "last 17", "last 48", "last 49"} <= java.keys()
+    for name, (numbers, data) in java.items():
+        assert numbers_of(bytes.fromhex(data)) == set(numbers), name
+        ours = bitmap(set(numbers))
+        # Behind the tree: counts, a container of 8 bytes for each number, and the last 16.
+        tree = without_indexes(ours[: -(9 + 8 * len(numbers) + 16)])
+        assert without_indexes(bytes.fromhex(data)).startswith(tree), name
+        assert len(tree) >= 10 * len(numbers)
+
+
+def without_indexes(tree: bytes) -> bytes:
+    """Leaves without the numbers of their containers."""
+    return re.sub(rb"(\x04\0\0\0.{6}).{8}", rb"\1", tree, flags=re.DOTALL)

@@ -40,6 +40,18 @@ def documents(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
         yield entry, (path.parent / entry["file"]).read_bytes()
 
 
+def test_the_corpus_has_files_for_each_rule() -> None:
+    """The tests below leave files out, and none of them may be about nothing."""
+    if PAIMON is None:
+        pytest.skip("no corpus: set ALLUVIUM_CONFORMANCE")
+    met = [(entry, data) for param in cases("schema") for entry, data in documents(param.values[0])]
+    known = [(entry["expected"], data) for entry, data in met if entry["expected"] is not None]
+    assert len(known) > 20
+    assert len(met) > len(known)
+    assert sum(b'"version" : 3,' in data for _, data in known) > 10
+    assert sum(expected["version"] == 3 for expected, _ in known) > 10
+
+
 @pytest.mark.parametrize("path", cases("schema"))
 def test_schema_files(path: Path) -> None:
     for entry, data in documents(path):

@@ -9,6 +9,7 @@ import pytest
 from plain_writer import commit_rows, open_target
 
 import alluvium
+from alluvium.api.open import storage_for
 from alluvium.delta.alter import apply_change
 from alluvium.delta.evolve import Change, set_properties
 from alluvium.delta.evolve_columns import NewColumn, add_columns
@@ -157,7 +158,7 @@ def test_replacing_a_table_removes_its_files(store: MemoryStore):
 
 def test_alter_is_the_same_without_spark(tmp_path):
     from_path = str(tmp_path / "t")
-    commit_rows(open_target(alluvium.api.open.storage_for(from_path, None, None)), [1])  # type: ignore[attr-defined]
+    commit_rows(open_target(storage_for(from_path, None, None)), [1])
     change = alluvium.alter(from_path)
     change.add_columns({"c": "int", "d": "struct<x:int>"}, position="after id")
     change.add_columns({"d.y": "string"}, position="first")
@@ -182,7 +183,7 @@ def test_alter_is_the_same_without_spark(tmp_path):
 
 @pytest.mark.parametrize("position", ["last", "after", "before x", ("x",), "first x"])
 def test_places_that_are_none(tmp_path, position):
-    commit_rows(open_target(alluvium.api.open.storage_for(str(tmp_path / "t"), None, None)), [1])  # type: ignore[attr-defined]
+    commit_rows(open_target(storage_for(str(tmp_path / "t"), None, None)), [1])
     with pytest.raises(InvalidRequest) as caught:
         alluvium.alter(str(tmp_path / "t")).add_columns({"c": "int"}, position=position)
     assert caught.value.code == "invalid-position"

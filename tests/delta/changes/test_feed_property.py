@@ -103,3 +103,20 @@ def test_damaged_commits_are_read_or_refused(flips: list[tuple[int, int]], cut: 
         parse_changes(bytes(data[cut:]), "p", 0)
     except CorruptTable as error:
         assert error.version == 0
+
+
+def test_each_byte_of_a_commit_counts_or_not() -> None:
+    """Each byte in turn is a brace: most commits are refused then, some are read, and none ends in another error."""
+    outcomes = []
+    for position in range(len(_COMMIT)):
+        data = bytearray(_COMMIT)
+        data[position] = ord("{")
+        try:
+            parse_changes(bytes(data), "p", 0)
+            outcomes.append(True)
+        except CorruptTable as error:
+            assert error.version == 0
+            outcomes.append(False)
+    assert outcomes.count(False) > 100
+    assert outcomes.count(True) > 100
+    assert parse_changes(_COMMIT, "p", 0) is not None

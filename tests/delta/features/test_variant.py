@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from delta_values import make_config
 
-import alluvium
 from alluvium.api.alter import new_columns
+from alluvium.api.schema_view import Schema
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
 from alluvium.delta.create import NewTable, table_config
 from alluvium.delta.evolve import add_feature
@@ -90,7 +90,7 @@ def test_arrow_has_the_two_binaries() -> None:
     """readers "must use the correct physical schema (struct-of-binary, with fields `value` and `metadata`)", and may
     "[Alternate] Expose the raw physical struct-of-binary"
     """
-    arrow = alluvium.api.schema_view.Schema(SCHEMA).to_arrow().field("v").type
+    arrow = Schema(SCHEMA).to_arrow().field("v").type
     assert {f.name: f.type for f in arrow} == {"metadata": pa.binary(), "value": pa.binary()}
 
 

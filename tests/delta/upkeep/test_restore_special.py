@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,20 @@ def test_files_outside_of_the_table(tmp_path: Path) -> None:
     with pytest.raises(NotFound) as caught:
         table.back_to(then)
     assert caught.value.path is not None and caught.value.path.endswith("else where/b.parquet")
+
+
+def test_domains_of_the_old_version_come_back_but_row_ids_go_on(tmp_path: Path) -> None:
+    """The old version had no mark yet, and one domain that is the same today: neither is said anew."""
+    table = Table(tmp_path, TRACKING)
+    same = DomainMetadata(domain="same", configuration="s", removed=False)
+    gone = DomainMetadata(domain="newer", configuration="n", removed=False)
+    then = table.commit(table.add("a"), same)
+    mark = DomainMetadata(domain="delta.rowTracking", configuration='{"rowIdHighWaterMark":17}', removed=False)
+    table.commit(mark, gone)
+    table.back_to(then)
+    domains = load_snapshot(table.store).state.domains
+    assert {name: d.configuration for name, d in domains.items()} == {
+        "delta.rowTracking": '{"rowIdHighWaterMark":17}', "same": "s",
+    }  # fmt: skip
+    said = [json.loads(line) for line in table.store.get(commit_path(table.versions)).splitlines()]
+    assert [a["domainMetadata"]["domain"] for a in said if "domainMetadata" in a] == ["newer"]

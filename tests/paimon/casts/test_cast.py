@@ -48,6 +48,31 @@ def test_casts_of_java(vector) -> None:
             assert json_of(cast(values, source, target, "UTC")[0], target) == expected, given
 
 
+@pytest.mark.parametrize(
+    ("value", "target", "expected"),
+    [
+        (1.25, "DECIMAL(5, 1)", "1.3"), (-1.25, "DECIMAL(5, 1)", "-1.3"), (1e5, "DECIMAL(5, 0)", None),
+        (99999.4, "DECIMAL(5, 0)", "99999"), (0.1, "DECIMAL(38, 37)", "0.1" + "0" * 36),
+        (float("inf"), "DECIMAL(5, 1)", InvalidRequest), (float("-inf"), "DECIMAL(5, 1)", InvalidRequest),
+        (float("nan"), "DECIMAL(5, 1)", InvalidRequest), (float("nan"), "INT", 0), (1e300, "INT", 2**31 - 1),
+        (-1e300, "BIGINT", -(2**63)), (2.0**63, "BIGINT", 2**63 - 1), (-(2.0**63), "BIGINT", -(2**63)),
+        (300.7, "TINYINT", 44), (-1.9, "INT", -1), (2.0**31, "INT", 2**31 - 1), (float("-inf"), "SMALLINT", 0),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_beyond_a_type(value: float, target: str, expected: object) -> None:
+    """Java: NaN is 0, what is too large is the largest, narrow types cut the bits of an int, decimals become null."""
+    source, kind = parse_column_type("DOUBLE"), parse_column_type(target)
+    values = pa.array([value, None], pa.float64())
+    if expected is InvalidRequest:
+        with pytest.raises(InvalidRequest) as caught:
+            cast(values, source, kind, "UTC")
+        assert caught.value.code == "invalid-cast"
+        return
+    found = cast(values, source, kind, "UTC").to_pylist()
+    assert found[1] is None
+    assert (str(found[0]) if isinstance(expected, str) else found[0]) == expected
+
+
 def test_no_executor_is_refused() -> None:
     """ "DATE/TIME/TIMESTAMP to CHAR(n) ... have no executor and are refused" in part; FLOAT to BOOLEAN in all."""
     for source, target in (("FLOAT", "BOOLEAN"), ("DATE", "INT"), ("BOOLEAN", "DATE"), ("BYTES", "INT")):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from decimal import Decimal, InvalidOperation
 
@@ -71,7 +70,7 @@ def _is_decimal(text: str) -> bool:
         value = Decimal(text)
     except InvalidOperation:
         return False
-    return math.isfinite(value)
+    return value.is_finite()
 
 
 def _month_and_day(text: str) -> tuple[int, int, int]:
