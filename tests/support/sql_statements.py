@@ -176,4 +176,18 @@ REFUSED_BY_SPARK = [
 ]  # fmt: skip
 
 #: No statements at all; Spark's to refuse.
-NOTHING = ["", " ", ";", "--", "/* open", "VACUUMT t", "`VACUUM` t", "'VACUUM' t", "(VACUUM t)", "1", "?", "ＶＡＣＵＵＭ t", "vacuum_t x"]
+NOTHING = [
+    "",
+    " ",
+    ";",
+    "--",
+    "/* open",
+    "VACUUMT t",
+    "`VACUUM` t",
+    "'VACUUM' t",
+    "(VACUUM t)",
+    "1",
+    "?",
+    "ＶＡＣＵＵＭ t",
+    "vacuum_t x",
+]

@@ -208,9 +208,8 @@ class Cursor:
         found, open_brackets = [], list[int]()
         for index in range(self.at, self.stop()):
             text = self._tokens[index].text
-            if text in _CLOSING:
-                if not open_brackets or _BRACKETS[self._tokens[open_brackets.pop()].text] != text:
-                    raise self.refused("this bracket closes none", token=self._tokens[index])
+            if text in _CLOSING and not (open_brackets and _BRACKETS[self._tokens[open_brackets.pop()].text] == text):
+                raise self.refused("this bracket closes none", token=self._tokens[index])
             if not open_brackets:
                 found.append(index)
             if text in _BRACKETS:

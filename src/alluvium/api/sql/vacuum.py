@@ -99,7 +99,9 @@ def _read_hours(cursor: Cursor) -> float | Parameter:
     parameter = cursor.parameter()
     if parameter is not None:
         return parameter
-    negative = cursor.take("-")
+    negative = cursor.sees("-")
+    if negative:
+        cursor.advance()
     token = cursor.peek()
     if token.kind not in (TokenKind.INTEGER, TokenKind.NUMBER):
         cursor.fail("a number of hours")
