@@ -162,7 +162,7 @@ QUERIES = [
     "CREATE VIEW v AS SELECT * FROM t", "CREATE OR REPLACE TEMP VIEW optimize AS SELECT 1", "DROP VIEW v",
     "ALTER VIEW v AS SELECT 1", "CREATE DATABASE d", "CACHE TABLE t", "REFRESH TABLE t", "DESCRIBE FUNCTION f",
     "DESCRIBE QUERY SELECT 1", "DESCRIBE SELECT 1", "DESCRIBE DATABASE d", "EXECUTE IMMEDIATE 'VACUUM t'",
-    "BEGIN SELECT 1; END", "DECLARE x = 1", "SELECT * FROM t -- VACUUM", "SELECT 1;", "MAP a USING 'cat' FROM t",
+    "BEGIN SELECT 1; END", "DECLARE x = 1", "SELECT * FROM t -- VACUUM", "SELECT 1;", "-- a \\\nVACUUM t\nSELECT 1", "MAP a USING 'cat' FROM t",
     "SELECT * FROM t ORDER BY optimize", "select(1)", "WITH a AS (SELECT 1), b AS (SELECT 2) (SELECT * FROM a) UNION ALL SELECT * FROM b",
 ]  # fmt: skip
 
@@ -174,6 +174,9 @@ REFUSED_BY_SPARK = [
     "ALTER TABLE t ADD CONSTRAINT c CHECK a > 0", "ALTER TABLE t ADD CONSTRAINT c CHECK (a > 0",
     "ALTER TABLE t ALTER COLUMN SYNC",
 ]  # fmt: skip
+
+#: Statements to delta-spark's lexer, and comments with nothing behind them to Spark's: Spark's to refuse.
+COMMENTS = ["/* a /* b */ VACUUM t", "-- a \\\nVACUUM t"]
 
 #: No statements at all; Spark's to refuse.
 NOTHING = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from pyspark.errors import AnalysisException, ParseException
 from sql_statements import DELTA_STATEMENTS, EXTENSIONS, NARROWINGS, REFUSED
@@ -184,6 +186,17 @@ def test_an_error_is_ours_and_sparks():
     assert (error.getCondition(), error.getSqlState()) == ("PARSE_SYNTAX_ERROR", "42601")
     assert error.getMessage().startswith("[PARSE_SYNTAX_ERROR] Syntax error at or near end of input")
     assert error.getMessageParameters()["hint"] == error.hint
+
+
+def test_an_error_crosses_processes():
+    error = refused("VACUUM t x")
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.position, copy.expected, copy.getCondition()) == (
+        str(error),
+        9,
+        error.expected,
+        "PARSE_SYNTAX_ERROR",
+    )
 
 
 HINTS = {

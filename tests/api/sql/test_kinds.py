@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sql_statements import (
+    COMMENTS,
     DELTA_STATEMENTS,
     EXTENSIONS,
     NARROWINGS,
@@ -33,7 +34,7 @@ def test_what_spark_parses_for_us(text):
     assert parse_statement(text) is None
 
 
-@pytest.mark.parametrize("text", [*QUERIES, *NOTHING])
+@pytest.mark.parametrize("text", [*QUERIES, *COMMENTS, *NOTHING])
 def test_queries_go_to_spark_untouched(text):
     assert kind_of(text) is Kind.QUERY
     assert parse_statement(text) is None

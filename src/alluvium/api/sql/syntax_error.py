@@ -26,7 +26,14 @@ class SqlSyntaxError(InvalidRequest, ParseException):
     default_code = "sql-syntax"
 
     def __init__(
-        self, message: str, *, statement: str, line: int, position: int, expected: Sequence[str] = (), **where: object
+        self,
+        message: str,
+        *,
+        statement: str = "",
+        line: int = 1,
+        position: int = 0,
+        expected: Sequence[str] = (),
+        **where: object,
     ) -> None:
         super().__init__(message, **where)  # type: ignore[arg-type]
         self.statement = statement
