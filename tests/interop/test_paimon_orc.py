@@ -123,7 +123,9 @@ def test_java_agrees_with_what_spark_writes(spark, tmp_path: Path) -> None:
         # Java writes what it has read of ours, once for each commit.
         reads = [{"read": {"out": str(tmp_path / f"{name}{n}"), "options": {"scan.mode": "incremental", "incremental-between": f"{n},{n + 1}"}}}
                  for n in range(2)]  # fmt: skip
-        jobs.append({"table": ours, "steps": [*reads, {"read": {"out": str(tmp_path / f"{name}.java"), "buckets": True}}]})
+        jobs.append(
+            {"table": ours, "steps": [*reads, {"read": {"out": str(tmp_path / f"{name}.java"), "buckets": True}}]}
+        )
         jobs.append({"table": theirs, "steps": [
             *({"write": {"parquet": str(tmp_path / f"{name}{n}")}} for n in range(2)),
             {"read": {"out": str(tmp_path / f"{name}.twin"), "buckets": True}},
