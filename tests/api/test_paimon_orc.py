@@ -114,7 +114,8 @@ def test_the_order_of_rows_is_no_part_of_statistics(spark, url: str) -> None:
         df = spark.createDataFrame([(number, value) for value in values], "k int, d double").coalesce(1)
         alluvium.write(df, url, mode="append", format="paimon")
     table = alluvium.open(url)
-    assert table.files(where="d = 1e2").num_rows == 2
+    # Files that others wrote may have NaN beside an upper bound: only the lower one skips.
+    assert table.files(where="d < -1e0").num_rows == 2
     assert table.files(where="d = 0e0").num_rows == 4
     assert table.to_arrow(where="d = 0e0").num_rows == 4
 
