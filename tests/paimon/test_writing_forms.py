@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from paimon_rows import append, ks, make, open_target, stage
 import alluvium
 from alluvium.codecs.binary_row import decode_rows
 from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.file_stats import value_stats
 from alluvium.paimon.schema import DataField, TableSchema, parse_type
@@ -184,3 +185,79 @@ def test_options_for_parquet_are_those_of_its_layout(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedFeature) as caught:
             target.plan_write(None, ())
         assert caught.value.code == "encrypted-files"
+
+
+def row_of(kind: str) -> dict[str, Any]:
+    """Deep within other types."""
+    within = {"type": "MAP", "key": "INT", "value": {"type": "ARRAY", "element": kind}}
+    return {"type": "ROW", "fields": [{"id": 7, "name": "a", "type": within}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "who"),
+    [
+        ("INT", {}, "spark"), ("TIME(3)", {}, "spark"), ("CHAR(3)", {}, "spark"), ("BINARY(4)", {}, "spark"),
+        ({"type": "MULTISET", "element": "STRING"}, {}, "spark"), (row_of("DECIMAL(38, 10)"), {}, "spark"),
+        ("DATE", {}, "spark where"), (row_of("DATE"), {}, "spark where"),
+        ({"type": "MULTISET", "element": "DATE"}, {}, "spark where"),
+        ({"type": "MAP", "key": "DATE", "value": "INT"}, {}, "spark where"),
+        ("TIMESTAMP(6)", {}, "workers"), ("TIMESTAMP(6) WITH LOCAL TIME ZONE", {}, "workers"),
+        (row_of("TIMESTAMP(3)"), {}, "workers"), ({"type": "MAP", "key": "TIMESTAMP(6)", "value": "INT"}, {}, "workers"),
+        ("INT", {"file.compression": "lz4"}, "workers"), ("INT", {"file.compression": "ZLIB"}, "spark"),
+        ("INT", {"orc.compress": "SNAPPY"}, "spark"), ("INT", {"file.format": "avro"}, "workers"),
+    ],
+)  # fmt: skip
+def test_who_writes_orc(tmp_path: Path, kind: Any, options: dict[str, str], who: str) -> None:
+    url = str(tmp_path / "t")
+    fields = [DataField(0, "k", parse_type("INT")), DataField(1, "x", parse_type(kind))]
+    PaimonTable.create(url, fields, options={"file.format": "orc", **options})
+    plan = open_target(open_store(url)).plan_write(None, ())
+    assert plan.files is not None
+    found = plan.spark_writes_where
+    assert who == ("workers" if found is None else "spark where" if found else "spark")
+    for check in found or ():
+        assert "1582-10-15" in check.sql and check.columns == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "expected"),
+    [
+        ({}, (), {"compression": "zstd", "orc.compression.zstd.level": "1"}),
+        ({"file.compression": "GZIP", "file.compression.zstd-level": "7"}, (),
+         {"compression": "zlib", "orc.compression.zstd.level": "7"}),
+        ({"orc.compress": "ZLIB", "file.compression": "snappy"}, (), {"compression": "zlib"}),
+        ({"orc.compress": "ZLIB"}, (("compression", "none"),), {"compression": "none"}),
+        ({"file.block-size": "2 mb"}, (), {"orc.stripe.size": str(2 << 20)}),
+        ({"file.block-size": "2 mb", "orc.stripe.size": "77"}, (), {"orc.stripe.size": "77"}),
+        ({"orc.bloom.filter.columns": "k", "orc.compression.zstd.level": "3"}, (),
+         {"orc.bloom.filter.columns": "k", "orc.compression.zstd.level": "3"}),
+        # Classes that the writer would load, and days of another calendar than Paimon's.
+        ({"orc.memory.pool": "x.Y", "orc.proleptic.gregorian": "true", "parquet.block.size": "1"}, (),
+         {"orc.proleptic.gregorian": "false", "orc.memory.pool": None, "parquet.block.size": None}),
+    ],
+)  # fmt: skip
+def test_what_the_writer_of_orc_is_told(
+    tmp_path: Path, options: dict[str, str], given: tuple[tuple[str, str], ...], expected: dict[str, str | None]
+) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32())]), options={"file.format": "orc", **options})
+    told = dict(open_target(open_store(url)).plan_write(None, given).options)
+    assert {name: told.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_codecs_that_nobody_here_writes(tmp_path: Path, form: str) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32())]), options={"file.format": form, "file.compression": "lzo"})
+    with pytest.raises(InvalidRequest) as caught:
+        open_target(open_store(url)).plan_write(None, ())
+    assert caught.value.code == "invalid-table-option" and "zstd" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["orc.encrypt", "orc.mask", "orc.key.provider"])
+def test_files_are_not_left_unencrypted(tmp_path: Path, name: str) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, pa.schema([("k", pa.int32())]), options={"file.format": "orc", name: "pii:k"})
+    with pytest.raises(UnsupportedFeature) as caught:
+        open_target(open_store(url)).plan_write(None, ())
+    assert caught.value.code == "encrypted-files"

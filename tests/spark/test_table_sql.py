@@ -231,6 +231,36 @@ def test_a_value_that_is_too_large_is_an_error_of_ours(spark, tmp_path: Path) ->
     assert not list(Path(table).rglob("*.parquet"))
 
 
+@pytest.mark.parametrize("kind", ["delta.generationExpression", "CURRENT_DEFAULT"])
+def test_so_is_one_of_a_column_that_the_table_computes(spark, tmp_path: Path, kind: str) -> None:
+    text = "length(repeat('a', shiftleft(1, 30) + (shiftleft(1, 30) - 10)))"
+    table = make_table(tmp_path / "t", Struct((Field("a", INTEGER), Field("grown", INTEGER, True, {kind: text}))))
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(spark.sql("select 1 as a"), table, mode="append")
+    assert caught.value.code == "out-of-memory"
+    assert "grown" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "length(regexp_replace(b, '(', ''))",
+        "length(cast(to_date(b, 'yyyy-MM-dd') as string))",
+        "length(cast(parse_json(concat('{', b)) as string))",
+        "length(decode(encode(b, 'nope'), 'nope'))",
+        "length(url_decode('%zz'))",
+        "to_number(b, '999')",
+    ],
+)
+def test_what_fails_on_a_value_is_an_error_of_ours(spark, tmp_path: Path, text: str) -> None:
+    """Parsers say so in the classes of SQL's data exceptions."""
+    made: dict[str, JsonValue] = {"delta.generationExpression": text}
+    table = make_table(tmp_path / "t", Struct((Field("b", STRING), Field("g", INTEGER, True, made))))
+    with pytest.raises(InvalidRequest) as caught:
+        alluvium.write(spark.sql("select concat('x', id) as b from range(1)"), table, mode="append")
+    assert caught.value.code == "invalid-data"
+
+
 _SOUP = [
     "a",
     "b",

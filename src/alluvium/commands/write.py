@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
+from alluvium.codecs.orc_footer import read_orc_footer
 from alluvium.codecs.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
 from alluvium.commit.clear import clear
@@ -45,7 +46,7 @@ class WriteRequest:
         operation: Provenance; its metrics are filled in by the target.
         read: What the rows depend on, beside what they replace.
         txn: An application's id and version; a version already seen makes the write a no-op.
-        options: For Spark's Parquet writer.
+        options: For Spark's own writer.
         assignment: Which types of the rows may go into which types of the table.
         data_change: False: the rows are those that they replace, only rearranged.
         rebalance: Whether to move rows between tasks for few files of the right size; None: as the table wants it.
@@ -195,8 +196,9 @@ def _is_hidden(name: str) -> bool:
 
 
 def _footer(store: Store, found: ObjectInfo, plan: WritePlan) -> FileFooter:
+    read = read_orc_footer if plan.file_format == "orc" else read_footer
     try:
-        return read_footer(store.open_input(found.path), plan.stats_columns)
+        return read(store.open_input(found.path), plan.stats_columns)
     except AlluviumError as error:
         error.path = error.path or found.path
         raise

@@ -170,6 +170,8 @@ NUM_SORTED_RUN_COMPACTION_TRIGGER = Option("num-sorted-run.compaction-trigger", 
 #: None: one more than the trigger.
 NUM_LEVELS: Option[int | None] = Option("num-levels", None, int)
 FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
+#: None: each format has its own.
+FILE_BLOCK_SIZE: Option[int | None] = Option("file.block-size", None, parse_size)
 ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
 #: 256 MB is the default of append tables, 128 MB that of others.
 TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)

@@ -13,6 +13,13 @@ from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.not_null import quote, required_inside
+from alluvium.paimon.file_forms import (
+    FORMATS,
+    spark_writes_where,
+    types_within,
+    writer_options,
+    written_by_workers,
+)
 from alluvium.paimon.file_stats import stats_columns, value_stats
 from alluvium.paimon.manifest_write import EMPTY_ROW
 from alluvium.paimon.options import (
@@ -21,11 +28,9 @@ from alluvium.paimon.options import (
     DATA_FILE_PREFIX,
     DYNAMIC_BUCKET,
     EXTERNAL_PATHS,
-    FILE_COMPRESSION,
     FILE_FORMAT,
     MANIFEST_FORMAT,
     TARGET_FILE_SIZE,
-    ZSTD_LEVEL,
 )
 from alluvium.paimon.orc_times import times_of_orc
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
@@ -41,38 +46,8 @@ from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 
 #: Where a job leaves its files before the commit moves them; no name of a partition begins so.
 STAGING = "_staging"
-_FORMATS = ("parquet", "orc", "avro")
 #: "0 append, 1 compact"
 _APPENDED = 0
-#: What a table may tell Parquet's writer, without the column that may stand behind it.
-_LAYOUT = frozenset(
-    {
-        "parquet.block.size",
-        "parquet.block.row.count.limit",
-        "parquet.bloom.filter.adaptive.enabled",
-        "parquet.bloom.filter.candidates.number",
-        "parquet.bloom.filter.enabled",
-        "parquet.bloom.filter.expected.ndv",
-        "parquet.bloom.filter.fpp",
-        "parquet.bloom.filter.max.bytes",
-        "parquet.column.index.truncate.length",
-        "parquet.compression.codec.zstd.level",
-        "parquet.compression.codec.zstd.workers",
-        "parquet.dictionary.page.size",
-        "parquet.enable.dictionary",
-        "parquet.page.row.count.limit",
-        "parquet.page.size",
-        "parquet.page.size.check.estimate",
-        "parquet.page.size.row.check.max",
-        "parquet.page.size.row.check.min",
-        "parquet.page.write-checksum.enabled",
-        "parquet.statistics.truncate.length",
-        "parquet.writer.version",
-    }
-)
-_ENCRYPTION = ("parquet.crypto.", "parquet.encryption.")
-#: Precisions of timestamps whose files have microseconds.
-_MICROS = (4, 5, 6)
 #: What Spark has no type for. Times of the day are milliseconds.
 _BROUGHT_AS: Mapping[t.DataType, t.DataType] = {
     t.TIME: t.INTEGER,
@@ -96,7 +71,7 @@ def ensure_writable(schema: TableSchema) -> None:
             hint="write it with Paimon's own engine, or write to an append table: one without a primary key",
         )
     file_format = FILE_FORMAT.get(schema.options)
-    if file_format not in _FORMATS:
+    if file_format not in FORMATS:
         raise UnsupportedFeature(
             f"data files of format {file_format} are not written",
             code="unsupported-file-format",
@@ -131,22 +106,8 @@ def _ensure_type(data_type: DataType, column: str, others: Sequence[str]) -> Non
             column=column,
             features=(str(data_type),),
         )
-    for inner in _within(data_type):
+    for inner in types_within(data_type):
         _ensure_type(inner, column, others)
-
-
-def _within(data_type: DataType) -> tuple[DataType, ...]:
-    inner = (data_type.element, data_type.key, data_type.value, *(f.type for f in data_type.fields))
-    return tuple(one for one in inner if one is not None)
-
-
-def _has_form_in_spark(data_type: DataType) -> bool:
-    """Whether Spark's own Parquet writer writes the type as Paimon's readers expect it: fractions of seconds are
-    microseconds there, and there is no time of the day.
-    """
-    root = data_type.root
-    other = root == "TIME_WITHOUT_TIME_ZONE" or (root.startswith("TIMESTAMP") and data_type.precision not in _MICROS)
-    return not other and all(map(_has_form_in_spark, _within(data_type)))
 
 
 def written_schema(schema: TableSchema) -> Struct:
@@ -173,15 +134,17 @@ def plan_write(
         schema: The table's, its options with those of the call on top.
         root: Its URL.
         checks: Conditions of the request itself, beside NOT NULL.
-        options: For the engine's Parquet writer.
+        options: For the engine's writer.
 
     Raises:
-        UnsupportedFeature: As of `ensure_writable`.
+        InvalidRequest: As of `writer_options`.
+        UnsupportedFeature: As of `ensure_writable` and `writer_options`.
     """
     ensure_writable(schema)
     logical = written_schema(schema)
     file_format = FILE_FORMAT.get(schema.options)
-    native = file_format == "parquet" and all(_has_form_in_spark(f.type) for f in schema.fields)
+    made = writer_options(schema, options)
+    by_workers = written_by_workers(schema, made)
     bucketing = bucketing_of(schema)
     return WritePlan(
         root=root,
@@ -191,10 +154,11 @@ def plan_write(
         checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema)),
         derived=_defaults(schema),
         stored=_with_ids(schema.fields),
-        files=None if native else _file_columns(schema),
+        files=_file_columns(schema) if by_workers or file_format != "parquet" else None,
+        spark_writes_where=None if by_workers else spark_writes_where(schema),
         stats_columns=stats_columns(schema),
         file_format=file_format,
-        options=_writer_options(schema, options),
+        options=tuple(made.items()),
         # "Partition columns: present in files normally"
         materialize_partitions=True,
         # A bucket's rows come together, or each task would leave a file in every bucket.
@@ -203,28 +167,6 @@ def plan_write(
         bucket=bucketing,
         is_staged=True,
     )
-
-
-def _writer_options(schema: TableSchema, given: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
-    """What Parquet's writer is told: of the table's options those that say how files are laid out.
-
-    Others name classes that the writer would load; one that asks for encryption cannot be left out unsaid.
-    """
-    own = {}
-    for name, value in schema.options.items():
-        if name.startswith(_ENCRYPTION):
-            raise UnsupportedFeature(
-                f"the table's option {name} asks for encrypted files",
-                code="encrypted-files",
-                features=("encryption",),
-                hint="write with the engine that has the keys, or remove the option",
-            )
-        # "parquet.enable.dictionary#column"
-        if name.partition("#")[0] in _LAYOUT:
-            own[name] = value
-    own["compression"] = FILE_COMPRESSION.get(schema.options)
-    own["parquet.compression.codec.zstd.level"] = str(ZSTD_LEVEL.get(schema.options))
-    return tuple({**own, **dict(given)}.items())
 
 
 def bucketing_of(schema: TableSchema) -> Bucketing | None:

@@ -134,14 +134,17 @@ class WritePlan:
             `WRITTEN_FILES` has as text is a number of days for dates and of microseconds since 1970 UTC for timestamps.
         checks: Conditions on every row, evaluated in the job itself.
         derived: Columns that are computed where the data does not bring them.
+        computed: Names of the columns that are computed in the rows already, by the table's own expressions.
         numbered: Columns of numbers that the job makes up where the data does not bring them.
         stored: `schema` as the files have it, of the same shape: other names, numbers (`plan.scan.FIELD_ID`); None:
             as it is. Partition directories go by these names, too.
-        files: The columns of the files as Arrow has them, field ids in their metadata, where they are of types that
-            Spark's own writer has no form for; None: `stored` says all. Values are as `schema` has them.
+        files: The columns of the files as Arrow has them, field ids in their metadata, where Spark's own writer has no
+            form for their types, or not for all rows; None: `stored` says all. Values are as `schema` has them.
+        spark_writes_where: Beside `files`: what must hold of every row for Spark's own writer to write them; where it
+            does not hold of one, workers write them all. None: Spark's own writer has no form for them.
         stats_columns: Leaves to take statistics of, by their paths in the files.
-        file_format: `"parquet"`; with `files` also `"orc"` or `"avro"`, whose footers tell no statistics: the writer
-            counts.
+        file_format: `"parquet"`, `"orc"`, or with `files` `"avro"`. Of ORC and Avro that workers write they count the
+            statistics themselves.
         options: The writer's options (compression, rows per file, ...).
     """
 
@@ -151,9 +154,11 @@ class WritePlan:
     partition_by: tuple[str, ...] = ()
     checks: tuple[Check, ...] = ()
     derived: tuple[Derived, ...] = ()
+    computed: tuple[str, ...] = ()
     numbered: tuple[Numbered, ...] = ()
     stored: Struct | None = None
     files: pa.Schema | None = None
+    spark_writes_where: tuple[Check, ...] | None = None
     stats_columns: tuple[FooterColumn, ...] = ()
     file_format: str = "parquet"
     options: tuple[tuple[str, str], ...] = ()

@@ -73,11 +73,14 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
     rows = _with_values(rows, schema, [d for d in derived if not d.is_constant])
     missing = {d.column for d in derived}
     checks = tuple(d.check for d in plan.derived if d.check is not None and d.column not in missing)
-    return CompleteRows(
-        rows,
-        replace(plan, checks=plan.checks + checks + length_checks(schema), derived=(), numbered=()),
-        tuple(n.column for n in numbered),
+    completed = replace(
+        plan,
+        checks=plan.checks + checks + length_checks(schema),
+        derived=(),
+        computed=tuple(d.column for d in derived if d.table_sql is not None),
+        numbered=(),
     )
+    return CompleteRows(rows, completed, tuple(n.column for n in numbered))
 
 
 def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str], assignment: Assignment) -> None:

@@ -5,6 +5,7 @@ It takes longer than Spark's writer, and this package must be installed where th
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import pickle
 import uuid
@@ -20,8 +21,10 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.column_bounds import ColumnBounds
 from alluvium.codecs.parquet_footer import FileFooter, FooterColumn
 from alluvium.codecs.partition_path import format_partition_path
+from alluvium.errors import InvalidRequest
 from alluvium.plan.write import WritePlan
 from alluvium.spark.scan.names import quote
+from alluvium.spark.worker_errors import carrying_errors
 from alluvium.spark.worker_formats import FileForm, FileWriter
 from alluvium.storage.store import Store
 
@@ -67,6 +70,13 @@ class _Writer:
     open_store: OpenStore
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with carrying_errors():
+            written = self._written(batches)
+        paths, footers = [path for path, _ in written], [footer for _, footer in written]
+        yield pa.record_batch({"path": pa.array(paths, pa.string()), "footer": pa.array(footers, pa.binary())})
+
+    def _written(self, batches: Iterator[pa.RecordBatch]) -> list[tuple[str, bytes | None]]:
+        """The files of a task: their paths and footers."""
         store = self.open_store()
         written: list[tuple[str, bytes | None]] = []
         current: _File | None = None
@@ -79,13 +89,12 @@ class _Writer:
                 current.add(piece)
         if current is not None:
             written.append(current.close(store))
-        paths, footers = [path for path, _ in written], [footer for _, footer in written]
-        yield pa.record_batch({"path": pa.array(paths, pa.string()), "footer": pa.array(footers, pa.binary())})
+        return written
 
     def _pieces(self, batch: pa.RecordBatch) -> Iterator[tuple[tuple[str | None, ...], pa.Table]]:
         """Runs of rows of one directory."""
         table, schema = pa.Table.from_batches([batch]), self.form.schema
-        stored = pa.table([stored_as(table[f.name].combine_chunks(), f.type) for f in schema], schema=schema)
+        stored = pa.table([self._stored(table, f) for f in schema], schema=schema)
         if not self.directories:
             yield (), stored
             return
@@ -95,12 +104,17 @@ class _Writer:
             if end > begin:
                 yield tuple(column[begin].as_py() for column in texts), stored.slice(begin, end - begin)
 
+    def _stored(self, rows: pa.Table, column: pa.Field) -> pa.Array:
+        with _told(self.form.format, column.name):
+            return stored_as(rows[column.name].combine_chunks(), column.type)
+
     def _open(self, place: tuple[str | None, ...]) -> _File:
         folder = format_partition_path(self.directories, place)
         name = f"{uuid.uuid4()}.{self.form.format}"
         path = f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"
         bounds = None if self.form.tells_statistics else ColumnBounds(self.stats_columns)
-        return _File(place, path, self.form.open(), bounds)
+        with _told(self.form.format):
+            return _File(place, path, self.form, self.form.open(), bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +123,43 @@ class _File:
 
     place: tuple[str | None, ...]
     path: str
+    form: FileForm
     writer: FileWriter
     bounds: ColumnBounds | None
 
     def add(self, rows: pa.Table) -> None:
-        self.writer.add(rows)
+        with _told(self.form.format):
+            self.writer.add(rows)
         if self.bounds is not None:
             self.bounds.add(rows)
 
     def close(self, store: Store) -> tuple[str, bytes | None]:
         """Puts the file; its path, and its footer, pickled, where the file has none."""
-        store.put(self.path, self.writer.finish())
+        with _told(self.form.format):
+            content = self.writer.finish()
+        store.put(self.path, content)
         return self.path, None if self.bounds is None else pickle.dumps(self.bounds.footer())
+
+
+@contextlib.contextmanager
+def _told(file_format: str, column: str | None = None) -> Iterator[None]:
+    """What a library has against the rows, as an error of ours."""
+    try:
+        yield
+    except MemoryError as error:
+        raise InvalidRequest(
+            f"a Python worker lacks memory for a file of format {file_format}, which it holds until it is whole",
+            code="out-of-memory",
+            column=column,
+            hint="nothing was written; give the workers more memory, or the table a smaller target-file-size",
+        ) from error
+    except (pa.ArrowException, ValueError, TypeError, OverflowError, OSError) as error:
+        raise InvalidRequest(
+            f"the rows cannot be stored in a file of format {file_format}: {error}",
+            code="invalid-data",
+            column=column,
+            hint="nothing was written; write values that the type of the table holds",
+        ) from error
 
 
 def _changes(columns: Sequence[pa.Array]) -> list[int]:

@@ -1,7 +1,8 @@
-"""Write plans on Spark: its own Parquet writer, with settings that the format needs and the session never sees."""
+"""Write plans on Spark: its own writers, with settings that the format needs and the session never sees."""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import Bucketing, WritePlan
 from alluvium.schema.types import (
     BINARY,
@@ -38,6 +39,7 @@ from alluvium.spark.scan.names import quote, unused_name
 from alluvium.spark.scan.sql_text import sql_column
 from alluvium.spark.session import ensure_native, is_connect
 from alluvium.spark.types import to_spark
+from alluvium.spark.worker_errors import carried_error
 from alluvium.spark.worker_files import OpenStore, write_in_workers
 
 _SETTINGS: Mapping[str, str] = {
@@ -49,6 +51,7 @@ _SETTINGS: Mapping[str, str] = {
     "spark.sql.parquet.fieldId.write.enabled": "true",
     # Typed columns in the place of variants are for readers who know that they may be there.
     "spark.sql.variant.writeShredding.enabled": "false",
+    "spark.sql.orc.impl": "native",
 }
 _OPTIONS: Mapping[str, str] = {
     # Timestamps in directory names are in UTC, whatever the session's zone; expressions keep that zone.
@@ -57,6 +60,8 @@ _OPTIONS: Mapping[str, str] = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FIELD_ID = "parquet.field.id"
+#: The formats that Spark has a writer for.
+_OF_SPARK = ("parquet", "orc")
 #: What stands before the values in the directories of a staged job, so that no value is empty.
 STAGED_MARK = "v"
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
@@ -83,12 +88,30 @@ def write_files(
             five of them; `"invalid-constraint"`: Spark cannot evaluate a check; `"numbers-exhausted"`;
             `"invalid-data"`: Spark refuses the data or fails on a value; `"no-jvm"`.
         UnsupportedFeature: The plan has columns to derive, or files of a format that nobody here writes.
+        AlluviumError: What a Python worker fails on.
     """
     if not is_connect(spark):
         ensure_native(spark)
         failures.install()
-    if plan.derived or plan.numbered or (plan.file_format != "parquet" and plan.files is None):
-        raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), and only Parquet by itself")
+    if plan.derived or plan.numbered or (plan.file_format not in _OF_SPARK and plan.files is None):
+        raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), Parquet and ORC by itself")
+    if plan.spark_writes_where is not None:
+        # Nothing counts of what a job that failed may have left.
+        with contextlib.suppress(_OtherFormError):
+            return _written(df, natively(plan), open_store)
+    return _written(df, plan, open_store)
+
+
+class _OtherFormError(Exception):
+    """Spark's own writer has no form for one of the rows."""
+
+
+def natively(plan: WritePlan) -> WritePlan:
+    """The plan for Spark's own writer; its job fails where that has no form for a row."""
+    return replace(plan, files=None, checks=(*(plan.spark_writes_where or ()), *plan.checks))
+
+
+def _written(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
     try:
         with with_settings(df, {**_SETTINGS, **_rebalance_settings(plan)}) as rows:
             return _write(rows, plan, open_store)
@@ -96,6 +119,10 @@ def write_files(
         raise _invalid(error, plan.root) from error
     except (PySparkException, Py4JJavaError) as error:
         raise _translated(error, plan, df) from error
+    except AlluviumError as error:
+        # Workers do not know the table's address.
+        error.url = error.url or plan.root
+        raise
 
 
 def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
@@ -117,7 +144,7 @@ def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
     writer = rows.write.mode("error").options(**{**_OPTIONS, **marked, **dict(plan.options)})
     if directories:
         writer = writer.partitionBy(*directories)
-    writer.parquet(f"{plan.root.rstrip('/')}/{plan.directory}")
+    writer.format(plan.file_format).save(f"{plan.root.rstrip('/')}/{plan.directory}")
     return None
 
 
@@ -274,16 +301,44 @@ def _translated(error: Exception, plan: WritePlan, df: DataFrame) -> Exception:
     for text in texts:
         if (found := find_violation(text, plan.checks)) is not None:
             check, row = found
+            if plan.files is None and check in (plan.spark_writes_where or ()):
+                return _OtherFormError()
             return violation(check, examples(df, check, row), plan.root)
+    if (carried := next(filter(None, map(carried_error, texts)), None)) is not None:
+        carried.url = carried.url or plan.root
+        return carried
+    if plan.files is not None and (lost := _lost_worker(texts, plan.root)) is not None:
+        return lost
     of_table = [check.name for check in plan.checks if check.table_sql is not None]
-    if of_table and any("java.lang.OutOfMemoryError" in text for text in texts):
+    if (of_table or plan.computed) and any("java.lang.OutOfMemoryError" in text for text in texts):
+        made = {"constraints": ", ".join(of_table), "computed columns": ", ".join(plan.computed)}
+        shown = " and ".join(f"{what} ({names})" for what, names in made.items() if names)
         return InvalidRequest(
-            f"Spark ran out of memory, perhaps for the values that the table's constraints make: {', '.join(of_table)}",
+            f"Spark ran out of memory, perhaps for the values that the table makes itself: {shown}",
             code="out-of-memory",
             url=plan.root,
-            hint="nothing was written; look at the constraints, or give Spark more memory",
+            hint="nothing was written; look at the table's expressions, or give Spark more memory",
         )
     return data_error(error, plan.root)
+
+
+def _lost_worker(texts: Sequence[str], url: str) -> InvalidRequest | None:
+    """What the caller is told where a Python worker of ours could say nothing itself."""
+    if any("No module named 'alluvium'" in text for text in texts):
+        return InvalidRequest(
+            "Alluvium is not installed where Spark's Python workers run, and the table's files are written there",
+            code="no-alluvium-on-workers",
+            url=url,
+            hint='install it there, or give the table\'s option "file.format" = "parquet"',
+        )
+    if any("Python worker exited unexpectedly" in text for text in texts):
+        return InvalidRequest(
+            "a Python worker ended while it wrote, perhaps for want of memory: it holds a file until it is whole",
+            code="out-of-memory",
+            url=url,
+            hint="nothing was written; give the workers more memory, or the table a smaller target-file-size",
+        )
+    return None
 
 
 def data_error(error: Exception, url: str) -> Exception:
@@ -304,12 +359,14 @@ def data_error(error: Exception, url: str) -> Exception:
 
 
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
+#: The class of SQL's data exceptions.
+_DATA_EXCEPTION = "SQLSTATE: 22"
 _DATA_ERRORS = ("CAST_", "ARITHMETIC_", "NUMERIC_", "DIVIDE_BY_ZERO", "INVALID_ARRAY", "USER_RAISED", "DATETIME")
 
 
 def _is_data_error(text: str) -> bool:
     match = _CONDITION.search(text)
-    return match is not None and match[1].startswith(_DATA_ERRORS)
+    return match is not None and (match[1].startswith(_DATA_ERRORS) or _DATA_EXCEPTION in text)
 
 
 def _invalid(error: PySparkException, url: str) -> InvalidRequest:
