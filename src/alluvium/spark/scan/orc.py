@@ -9,14 +9,15 @@ change without a word stays with the Python workers, and so does what it has no 
 - Dates before the Gregorian calendar: it takes all days for days of the hybrid calendar (`RebaseDateTime`), whatever
   the writer meant.
 - Positions: there is no `_metadata.row_index`.
-- Names: it takes a file whose names all begin with `_col` for one of Hive without names, and goes by places; and it
-  fails over names that differ in case alone.
+- Names: it takes a file whose names all begin with `_col` for one of Hive without names, and goes by places; it fails
+  over names that differ in case alone; and of a name with a backtick it knows what stands before it.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from alluvium.plan.scan import RowPosition, ScanPart
 from alluvium.schema import types as t
@@ -54,20 +55,24 @@ def _problems(part: ScanPart) -> Iterator[str]:
         yield "files that hold timestamps with a time zone"
     if part.held.names and all(name.startswith(_HIVE) for name in part.held.names):
         yield f"files all of whose columns are named {_HIVE}..."
-    if not _are_apart_without_case(part.held) or not _are_apart_without_case(part.read_schema):
+    structs = list(chain(_structs(part.held), _structs(part.read_schema)))
+    if any("`" in name for struct in structs for name in struct.names):
+        yield "columns that have a backtick in their names"
+    if any(len({name.lower() for name in struct.names}) < len(struct.names) for struct in structs):
         yield "columns whose names differ in case alone"
     if holds(part.read_schema, t.DATE) and (part.earliest_date is None or part.earliest_date < _GREGORIAN):
         since = "that may be" if part.earliest_date is None else "that are"
         yield f"dates {since} before {_GREGORIAN}"
 
 
-def _are_apart_without_case(kind: DataType) -> bool:
-    """Whether the fields of every struct in a type have names that differ in more than case."""
-    if isinstance(kind, Array):
-        return _are_apart_without_case(kind.element)
-    if isinstance(kind, Map):
-        return _are_apart_without_case(kind.key) and _are_apart_without_case(kind.value)
-    if not isinstance(kind, Struct):
-        return True
-    names = {name.lower() for name in kind.names}
-    return len(names) == len(kind.names) and all(_are_apart_without_case(f.type) for f in kind.fields)
+def _structs(kind: DataType) -> Iterator[Struct]:
+    """A type and what is in it, as far as it has names."""
+    if isinstance(kind, Struct):
+        yield kind
+        for f in kind.fields:
+            yield from _structs(f.type)
+    elif isinstance(kind, Array):
+        yield from _structs(kind.element)
+    elif isinstance(kind, Map):
+        yield from _structs(kind.key)
+        yield from _structs(kind.value)
