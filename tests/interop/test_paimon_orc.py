@@ -17,7 +17,7 @@ from reference_engine import NEEDS_PAIMON, paimon
 import alluvium
 from alluvium.paimon.schema import SchemaChange
 
-pytestmark = [NEEDS_PAIMON, pytest.mark.spark]
+pytestmark = NEEDS_PAIMON
 
 TYPES: dict[str, Any] = {
     "b": "BOOLEAN", "i1": "TINYINT", "i2": "SMALLINT", "i4": "INT", "i8": "BIGINT", "f4": "FLOAT", "f8": "DOUBLE",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.paimon.evolution import file_columns
 from alluvium.paimon.merge import KIND, SEQUENCE
 from alluvium.paimon.partitions import Partitions
@@ -53,7 +53,11 @@ def earliest_date(
     for column in output:
         if not isinstance(column.value, Physical) or not holds(column.value.type, t.DATE):
             continue
-        low, nulls = statistics.lower((column.name,)), statistics.null_count((column.name,))
+        try:
+            low, nulls = statistics.lower((column.name,)), statistics.null_count((column.name,))
+        except CorruptTable:
+            # They are asked for caution's sake: readers that need none go on without.
+            return None
         if low is None or nulls is None:
             # A date within something: nobody keeps statistics of these.
             return None

@@ -61,7 +61,9 @@ def test_values_of_all_types(spark: SparkSession, everything: str, settings: Map
     df = alluvium.read(session, everything)
     assert lanes(df) == {"native"}
     assert_same(df, everything)
-    for condition in (*CONDITIONS, *(f"{name} is null" for name in VALUES), "p = 'a'", "p is null and i4 is not null"):
+    is_asked_all = not settings or "spark.sql.orc.filterPushdown" in settings
+    asked = (*CONDITIONS, *(f"{name} is null" for name in VALUES)) if is_asked_all else CONDITIONS[::6]
+    for condition in (*asked, "p = 'a'", "p is null and i4 is not null"):
         assert_same(df, everything, condition, ["k", "p"])
     assert df.count() == df.selectExpr("max(k) m").first().m * 2 + 2 == 8
     assert df.select("p").where("p is null").count() == 4
