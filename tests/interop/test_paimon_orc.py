@@ -43,8 +43,7 @@ CHANGES = [
 LATER = [{"k": 5, "n": 7, "i4": "text", "v": 8, "i1": 300, "i2": 2**40, "f4": 0.1, "more": ROW}, {"k": 2, "c": "new"}]
 
 
-@pytest.mark.parametrize("codec", ["zstd", "snappy", "lz4", "zlib"])
-@pytest.mark.parametrize("keys", [[], ["k"]], ids=["append", "keys"])
+@pytest.mark.parametrize(("codec", "keys"), [("zstd", []), ("snappy", ["k"]), ("lz4", ["k"]), ("zlib", [])])
 def test_rows_of_java(tmp_path: Path, spark, codec: str, keys: list[str]) -> None:
     options = {"file.format": "orc", "file.compression": codec, "bucket": "1", "write-only": "true"}
     options |= {} if keys else {"bucket-key": "k"}
