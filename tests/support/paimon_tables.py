@@ -11,6 +11,7 @@ from typing import Any
 import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import orc
 
 from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.paimon import PaimonTable
@@ -110,12 +111,14 @@ class HandWritten:
             hidden["_SEQUENCE_NUMBER"] = pa.array(sequences, pa.int64())
             hidden["_VALUE_KIND"] = pa.array([KINDS[kind] for kind in kinds], pa.int8())
         self._sequence += len(rows)
-        name = f"data-{self._id}-0.parquet"
+        form = self.schema.options.get("file.format", "parquet")
+        name = f"data-{self._id}-0.{form}"
         partition = {key: columns[key][:1] for key in self.schema.partition_keys}
         place = "/".join([*(f"{key}={value[0].as_py()}" for key, value in partition.items()), "bucket-0"])
         file = self.path / place / name
         file.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(pa.table({**hidden, **columns}), file)
+        written = pa.table({**hidden, **columns})
+        orc.write_table(written, str(file)) if form == "orc" else pq.write_table(written, file)
         low, high = self._bounds({name: columns[name] for name in keys})
         flat = {name: values for name, values in columns.items() if not pa.types.is_nested(values.type)}
         stats = dict(zip(("_MIN_VALUES", "_MAX_VALUES"), self._bounds(flat), strict=True))

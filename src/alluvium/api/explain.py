@@ -27,7 +27,7 @@ class Explanation:
     """How a read will be carried out.
 
     Attributes:
-        lane: `"native"` or `"connect"` (Spark's own Parquet reader, of this process or of a Connect server),
+        lane: `"native"` or `"connect"` (Spark's own readers, of this process or of a Connect server),
             `"python"` (our reader in Spark's Python workers), `"portable"` (without Spark).
         why: Why this lane.
         url: The table.

@@ -33,7 +33,7 @@ from alluvium.schema.types import Array, Map, Struct
 from alluvium.spark.scan.names import nullable_schema, quote, quote_text
 from alluvium.spark.scan.native import unreadable
 from alluvium.spark.scan.sql_text import sql_column
-from alluvium.spark.session import LaneChoice
+from alluvium.spark.session import LaneChoice, naming_readers
 from alluvium.spark.types import to_spark
 from alluvium.storage.locating import locating
 
@@ -103,9 +103,13 @@ def read_rows(
     plan = request.source.plan_scan(None)
     predicate = parse_predicate(where, plan.schema, request.time_zone) if isinstance(where, str) else None
     names = None if columns is None else resolve_columns(columns, plan.schema.names)
-    if choice.lane == "python" or unreadable(plan) is not None:
-        return read_by_workers(spark, request, names, where, predicate)
-    return narrowed(read_source(spark, request.source, choice), where, names)
+    if choice.lane != "python":
+        problem = unreadable(plan)
+        if problem is None:
+            choice = naming_readers(choice, {part.file_format for part in plan.parts})
+            return narrowed(read_source(spark, request.source, choice), where, names)
+        request = replace(request, why=f"{problem}; Python workers read instead")
+    return read_by_workers(spark, request, names, where, predicate)
 
 
 def narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.evolution import file_columns, output_column, read_schema
 from alluvium.paimon.features.deletion_vectors import vector_masks
+from alluvium.paimon.file_contents import earliest_date, held_columns
 from alluvium.paimon.merge import FILE_ORDER, GROUP, KIND, ROW_ID, SEQUENCE, key_merge
 from alluvium.paimon.options import tracks_rows
 from alluvium.paimon.partitions import data_paths
@@ -102,7 +103,8 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         output += _hidden_columns(snapshot, merged_by)
         key = f"{snapshot.branch}.{kind.key}"
         taken = files.take(pa.array(rows))
-        parts.append(ScanPart(key, taken, kind.file_format, read_schema(output), tuple(output), merged_by, masks))
+        part = ScanPart(key, taken, kind.file_format, read_schema(output), tuple(output), merged_by, masks)
+        parts.append(_with_contents(part, snapshot, selection, kind, rows))
     if not parts:
         output = [output_column(f, {}, ()) for f in schema.fields] + _hidden_columns(snapshot, None)
         parts.append(ScanPart(f"{snapshot.branch}.none", files, "parquet", read_schema(output), tuple(output)))
@@ -113,6 +115,18 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
         schema.partition_keys,
         (("partition", selection.by_partition), ("statistics", selection.by_statistics)),
     )
+
+
+def _with_contents(
+    part: ScanPart, snapshot: Snapshot, selection: Selection, kind: _Kind, rows: npt.NDArray[np.int64]
+) -> ScanPart:
+    """The part of the files at some places of a selection, with what manifests and schemas tell of what is in them."""
+    held = held_columns(snapshot.schema_of(kind.schema_id), kind.written)
+    if kind.file_format != "orc":
+        # The readers of the other formats need not ask.
+        return replace(part, held=held)
+    entries = selection.entries.take(pa.array(rows))
+    return replace(part, held=held, earliest_date=earliest_date(snapshot, entries, selection.partitions, part.output))
 
 
 def _hidden_columns(snapshot: Snapshot, merge: KeyMerge | None) -> list[OutputColumn]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from typing import Protocol, TypeAlias
 
 import pyarrow as pa
@@ -212,6 +213,8 @@ class ScanPart:
             calling it returns rows that are gone.
         is_complete: False: the files are so many that they are named only in the answer to a predicate.
         keeps_masked: Turns the masks round: only the rows that they list are read, and none of a file without one.
+        held: The columns that the files hold, read or not, by the schema they were written with; None: not known.
+        earliest_date: What is known to come before no date that is read from the files, at any depth; None: nothing is.
     """
 
     key: str
@@ -223,6 +226,8 @@ class ScanPart:
     masks: MaskSource | None = None
     keeps_masked: bool = False
     is_complete: bool = True
+    held: Struct | None = None
+    earliest_date: date | None = None
 
     @property
     def is_masked(self) -> bool:

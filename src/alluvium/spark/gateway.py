@@ -44,6 +44,7 @@ class Java:
     partition_directory: JavaObject
     empty_row: JavaObject
     parquet_format: JavaObject
+    orc_format: JavaObject
     hadoop_relation: JavaObject
     dataset: JavaObject
     sql_conf: JavaObject
@@ -121,6 +122,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         partition_directory=sources.PartitionDirectory,
         empty_row=catalyst.InternalRow.empty(),
         parquet_format=sources.parquet.ParquetFileFormat,
+        orc_format=sources.orc.OrcFileFormat,
         hadoop_relation=sources.HadoopFsRelation,
         dataset=sql.classic.Dataset,
         sql_conf=sql.internal.SQLConf,

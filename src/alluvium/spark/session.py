@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
@@ -13,12 +13,12 @@ from alluvium.errors import InvalidRequest, suggest
 from alluvium.spark.gateway import JavaObject, java_of
 from alluvium.storage.hadoop import HadoopAccess
 
-#: `native`: Spark's Parquet reader, its planner asks us for files. `connect`: Spark's Parquet reader on a server, by
-#: public calls alone. `python`: our reader in Python workers.
+#: `native`: Spark's own readers, its planner asks us for files. `connect`: Spark's own readers on a server, by public
+#: calls alone. `python`: our reader in Python workers.
 Lane = Literal["native", "connect", "python"]
 LANES: tuple[Lane, ...] = ("native", "connect", "python")
-#: Why a classic session takes its lane, which is the only one that it never needs to think about.
-NATIVE = "a classic session: Spark's own Parquet reader on the files that the log names"
+#: The formats of data files that Spark's own readers know, as they are named.
+_READERS = {"parquet": "Parquet", "orc": "ORC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,26 @@ class LaneChoice:
 
     lane: Lane
     why: str
+
+
+def why_native(formats: Iterable[str] = ("parquet",)) -> str:
+    """Why a classic session takes its lane, which is the only one that it never needs to think about."""
+    return f"a classic session: Spark's own {_readers(formats)} reader on the files that the log names"
+
+
+def _why_connect(formats: Iterable[str] = ("parquet",)) -> str:
+    return f"a Connect session: the server's own {_readers(formats)} reader on the files that the log names"
+
+
+def _readers(formats: Iterable[str]) -> str:
+    wanted = set(formats)
+    return " and ".join(name for kind, name in _READERS.items() if kind in wanted)
+
+
+def naming_readers(choice: LaneChoice, formats: Iterable[str]) -> LaneChoice:
+    """The choice of a lane of Spark's own readers, once it is known which files they will read."""
+    why = {"native": why_native, "connect": _why_connect}
+    return replace(choice, why=why[choice.lane](formats)) if choice.lane in why else choice
 
 
 def capabilities(spark: SparkSession) -> Capabilities:
@@ -89,11 +109,11 @@ def choose_lane(
         )
     if own == "native":
         ensure_native(spark)
-        return LaneChoice("native", NATIVE)
+        return LaneChoice("native", why_native())
     problem = None if asked is not None else unreachable()
     if problem is not None:
         return LaneChoice("python", f"the server's own reader cannot read the files ({problem}): Python workers do")
-    return LaneChoice("connect", "a Connect session: the server's own Parquet reader on the files that the log names")
+    return LaneChoice("connect", _why_connect())
 
 
 def ensure_native(spark: SparkSession) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from dataclasses import replace
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.plan.scan import SCAN_FILES, FileConstant, Literal, OutputColumn, Physical, ScanPart
+from alluvium.plan.scan import SCAN_FILES, FileConstant, Literal, OutputColumn, Physical, RowPosition, ScanPart
 from alluvium.schema import types as t
-from alluvium.schema.types import Field, Struct
+from alluvium.schema.types import Array, Field, Struct
 from alluvium.spark.scan.readable import ensure_readable, read_alike
 
 OUTPUT = (
@@ -33,6 +35,8 @@ def part(key: str) -> ScanPart:
 def test_what_differs_in_files_and_deleted_rows_alone() -> None:
     plain, masked = part("a"), replace(part("a/masked"), masks=NoMasks())
     assert read_alike([plain, masked]) == [(plain, masked)]
+    known = replace(part("b"), held=plain.read_schema, earliest_date=dt.date(2000, 1, 1))
+    assert read_alike([plain, known]) == [(plain, known)]
     assert read_alike([]) == []
 
 
@@ -61,3 +65,41 @@ def test_a_column_that_spark_would_fill_with_numbers() -> None:
     with pytest.raises(UnsupportedFeature) as raised:
         ensure_readable(named)
     assert (raised.value.code, raised.value.column) == ("unsupported-scan", "_tmp_metadata_row_index")
+
+
+def test_what_the_reader_of_orc_reads() -> None:
+    held = Struct((Field("id", t.LONG), Field("other", t.TIMESTAMP_NTZ), Field("p", t.STRING)))
+    ensure_readable(replace(part("a"), file_format="orc", held=held))
+    days = Struct((Field("id", t.DATE),))
+    for earliest in (dt.date(1582, 10, 15), dt.date.max):
+        ensure_readable(replace(part("a"), file_format="orc", held=days, read_schema=days, earliest_date=earliest))
+
+
+def named(*names: str) -> Struct:
+    return Struct(tuple(Field(name, t.LONG) for name in names))
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({"held": None}, "not known"),
+        ({"held": Struct((Field("a", Array(t.TIMESTAMP)),))}, "time zone"),
+        ({"held": named("_col0", "_col1")}, "_col"),
+        ({"held": named("id", "Id")}, "case alone"),
+        ({"held": Struct((Field("id", Array(named("a`b"))),))}, "backtick"),
+        ({"held": Struct((Field("a", Array(Array(named("x", "X")))),))}, "case alone"),
+        ({"read_schema": Struct((Field("id", Array(t.TIMESTAMP_NTZ)),))}, "timestamps"),
+        ({"read_schema": Struct((Field("id", t.DATE),))}, "may be before"),
+        ({"read_schema": Struct((Field("id", t.DATE),)), "earliest_date": dt.date(1582, 10, 14)}, "are before"),
+        ({"masks": NoMasks()}, "positions"),
+        ({"output": (OutputColumn("n", t.LONG, False, RowPosition()),)}, "positions"),
+    ],
+)
+def test_what_the_reader_of_orc_would_misread(changed: dict[str, Any], problem: str) -> None:
+    odd = replace(part("a"), **{"file_format": "orc", "held": named("id", "p"), **changed})
+    with pytest.raises(UnsupportedFeature) as raised:
+        ensure_readable(odd)
+    assert raised.value.code == "unsupported-scan" and problem in raised.value.message
+    if changed.keys() != {"masks"} and problem != "positions":
+        # Files of Parquet say themselves what is in them.
+        ensure_readable(replace(odd, file_format="parquet"))

@@ -1,4 +1,4 @@
-"""The lane of Spark Connect: the server's own Parquet reader, by public DataFrame calls alone.
+"""The lane of Spark Connect: the server's own readers of Parquet and ORC, by public DataFrame calls alone.
 
 Nothing of ours is on the server, so nobody asks us for files while a query is planned: they are chosen when the client
 sends the plan (see `connect_frame`). What is one value a file comes as literals where there are few different ones,
@@ -15,12 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.connect.conf import RuntimeConf
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
 from alluvium.spark.failures import watch_elsewhere
+from alluvium.spark.scan import orc
 from alluvium.spark.scan.connect_constants import (
     is_few,
     is_looked_up,
@@ -125,14 +127,14 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
     if hidden is None and is_few(groups, constants):
         frames = [
             with_literal_constants(
-                _relation(spark, plan, data, groups.files.slice(start, end - start)),
+                _relation(spark, plan, part, data, groups.files.slice(start, end - start)),
                 groups.constants.slice(row, 1),
                 constants,
             )
             for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
         ]
     else:
-        relation, addresses = _relation(spark, plan, data, files), address(plan.root, files["path"])
+        relation, addresses = _relation(spark, plan, part, data, files), address(plan.root, files["path"])
         if hidden is None and is_looked_up(addresses, files, constants):
             frames = [with_looked_up_constants(relation, data, addresses, files, constants)]
         else:
@@ -140,9 +142,15 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
     return [select_columns(frame, part, shown, plan.schema) for frame in frames]
 
 
-def _relation(spark: SparkSession, plan: ScanPlan, data: Struct, files: pa.Table) -> DataFrame:
+def _relation(spark: SparkSession, plan: ScanPlan, part: ScanPart, data: Struct, files: pa.Table) -> DataFrame:
     # Spark reads a file as often as it is named; one that a plan names twice, the join with its constants repeats.
-    return spark.read.schema(to_spark(data)).parquet(*dict.fromkeys(_paths(plan.root, files)))
+    paths, reader = list(dict.fromkeys(_paths(plan.root, files))), spark.read.schema(to_spark(data))
+    if part.file_format != "orc":
+        return reader.parquet(*paths)
+    rows = reader.format(orc.READER).options(**orc.OPTIONS).load(paths)
+    # True for all, and nondeterministic to Spark, which then hands no filter from above to a reader that would skip
+    # rows by it (`orc.SETTINGS`): the setting is the session's, which is not ours to change.
+    return rows.where(sf.spark_partition_id() >= 0)
 
 
 def _paths(root: str, files: pa.Table) -> list[str]:

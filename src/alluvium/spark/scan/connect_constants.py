@@ -153,7 +153,9 @@ def with_joined_constants(
     by_size = len(pc.unique(files["size"])) == files.num_rows
     keys = files["size"] if by_size else _as_listed(addresses)
     identity = metadata["file_size" if by_size else "file_path"]
-    keyed = relation.select("*", identity.alias(file), metadata["row_index"].alias(row))
+    # Not all readers number the rows.
+    numbered = () if deleted_rows is None else (metadata["row_index"].alias(row),)
+    keyed = relation.select("*", identity.alias(file), *numbered)
     table = _constant_table(keys, files, constants, key, deleted_rows)
     small = sf.broadcast(relation.sparkSession.createDataFrame(table if by_size else _both_spellings(table, key)))
     joined = keyed.join(small, keyed[file] == small[key], "left").where(_is_found(key, by_size))

@@ -15,7 +15,7 @@ from alluvium.plan.scan import ScanPlan
 from alluvium.spark.gateway import JavaObject
 from alluvium.spark.scan.index import PlannedFiles, columns_of, items, planned_files
 from alluvium.spark.scan.source import opener_of
-from alluvium.spark.session import NATIVE, Lane
+from alluvium.spark.session import Lane, why_native
 
 _SCAN = "org.apache.spark.sql.execution.FileSourceScanExec"
 _WORKERS_TABLE = "org.apache.spark.sql.execution.datasources.v2.python.PythonTable"
@@ -95,7 +95,7 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
         plan = index.plan(handed_over)
         # The other parts are scans of their own.
         own = replace(plan, parts=tuple(part for part in plan.parts if part.key in index.part_keys))
-        yield describe_plan(own, About(index.identity, NATIVE), "native", filters)
+        yield describe_plan(own, About(index.identity, why_native([index.file_format])), "native", filters)
 
 
 def about_workers(node: JavaObject) -> About | None:

@@ -92,6 +92,7 @@ class PlannedFiles:
         self._logical: LogicalPaths = logical_paths(parts[0])
         self._java_constants = java_schema(spark, to_spark(self._all_constants))
         self.part_keys = tuple(part.key for part in parts)
+        self.file_format = parts[0].file_format
         self._digest = hashlib.sha256("\0".join((*source.identity, *self.part_keys)).encode()).digest()
         known = sum(int(pc.sum(part.files["size"]).as_py() or 0) for part in parts)
         self._size_bytes = known if parts[0].is_complete else source.size_bytes

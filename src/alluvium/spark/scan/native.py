@@ -1,4 +1,4 @@
-"""The native lane: Spark's own Parquet reader over files that a scan plan names."""
+"""The native lane: Spark's own readers of Parquet and ORC over files that a scan plan names."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from alluvium.schema.walk import fields_within
 from alluvium.spark import failures
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.gateway import java_of
+from alluvium.spark.scan import orc
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.index import PlannedFiles
 from alluvium.spark.scan.masks import apply_masks
@@ -90,9 +91,9 @@ def _read_merged(
 
 
 def unreadable(plan: ScanPlan) -> str | None:
-    """Why Spark's own reader cannot read a plan; None: it can."""
+    """Why Spark's own readers cannot read a plan; None: they can."""
     if (problem := unmergeable(plan)) is not None:
-        return problem
+        return f"Spark cannot merge {problem}"
     for part in plan.parts:
         try:
             ensure_readable(part)
@@ -118,7 +119,8 @@ def _read_parts(
 ) -> DataFrame:
     """The rows of parts that are read alike."""
     part = parts[0]
-    ensure_readable(part)
+    for each in parts:
+        ensure_readable(each)
     data = data_schema(part, plan.schema)
     constants = constant_schema(part, plan.schema)
     ensure_constants(part, constants)
@@ -126,18 +128,19 @@ def _read_parts(
     has_labels = any(LABEL in f.metadata for f in data.fields)
     counting = one_file_a_task(spark, parts) if reads_whole and asks_for_numbers(parts) else None
     cut = counting or (_even_settings(spark, parts) if is_even else {})
-    settings = {**(_labels_settings(data) if has_labels else {}), **cut}
+    is_orc = part.file_format == "orc"
+    settings = {**(_labels_settings(data) if has_labels else {}), **cut, **(orc.SETTINGS if is_orc else {})}
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
     deleted_rows = deleted_rows_field((*data.names, *constants.names)) if any(p.is_masked for p in parts) else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
-    options = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
+    by_id = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
     relation = java.hadoop_relation(
         PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows),
         java_schema(spark, to_spark(all_constants)),
         java_schema(spark, to_spark(data)),
         java.option.empty(),
-        java.parquet_format(),
-        java.python_utils.toScalaMap(options),
+        java.orc_format() if is_orc else java.parquet_format(),
+        java.python_utils.toScalaMap(orc.OPTIONS if is_orc else by_id),
         session,
     )
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)

@@ -1,4 +1,4 @@
-"""What Spark's own Parquet reader can read of a plan, and which of its parts at once."""
+"""What Spark's own readers can read of a plan, and which of its parts at once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from alluvium.plan.scan import ScanPart
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import holds
+from alluvium.spark.scan.orc import misread
 
 #: `FileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME`.
 _NUMBERS = "_tmp_metadata_row_index"
@@ -29,6 +30,8 @@ def read_alike(parts: Iterable[ScanPart]) -> list[tuple[ScanPart, ...]]:
 
 def _is_read_alike(one: ScanPart, other: ScanPart) -> bool:
     constants = (part.files.schema.field("constants").type for part in (one, other))
+    # What is known of the files decides whether they can be read, not how.
+    other = replace(other, held=one.held, earliest_date=one.earliest_date)
     same = replace(other, key=one.key, files=one.files, masks=one.masks) == one
     return same and next(constants) == next(constants)
 
@@ -37,10 +40,17 @@ def ensure_readable(part: ScanPart) -> None:
     """Refuses parts whose files Spark's own reader cannot read.
 
     Raises:
-        UnsupportedFeature: Another format than Parquet, or types that Spark does not have.
+        UnsupportedFeature: Another format than Parquet and ORC, types that Spark does not have, or files of ORC that
+            its reader would read wrongly.
     """
-    if part.file_format != "parquet":
+    if part.file_format not in ("parquet", "orc"):
         raise UnsupportedFeature(f"files of format {part.file_format} cannot be read by Spark here")
+    if part.file_format == "orc" and (problem := misread(part)) is not None:
+        raise UnsupportedFeature(
+            f"Spark's own reader of ORC cannot be trusted with {problem}",
+            code="unsupported-scan",
+            hint="Python workers do: leave lane= out; or read without Spark: alluvium.open(url)",
+        )
     # Spark's reader knows neither times of day nor nanoseconds.
     for kind in (t.TIME, t.TIMESTAMP_NANOS, t.TIMESTAMP_NTZ_NANOS):
         if holds(part.read_schema, kind) or any(holds(c.type, kind) for c in part.output):
