@@ -18,7 +18,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.row_changes import BEFORE, Counts, Purpose, RowChanges, Verb, is_recorded
 from alluvium.commands.row_identity import id_columns, with_ids
-from alluvium.commands.write import numbered_files, written_files
+from alluvium.commands.write import numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.candidates import Candidates
@@ -42,7 +42,8 @@ from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, Located, locate
 from alluvium.spark.scan.names import quote
-from alluvium.spark.write import data_error, write_files
+from alluvium.spark.session import default_parallelism
+from alluvium.spark.write import data_error
 
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
 _ROWS_A_TASK = 50_000
@@ -266,7 +267,7 @@ class _Work:
         # tasks still have numbers to make, they number by how many there are (`derive.with_numbers`).
         is_spread = self.masks or (self.changes.join is not None and not self.changes.numbered)
         df = completed.df.coalesce(max(1, -(-fresh // _ROWS_A_TASK))) if is_spread else completed.df
-        write_files(self.spark, df, completed.plan)
+        write_here(df, self.target.store, completed.plan)
         return numbered_files(self.target.store, plan, self.changes.numbered)
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
@@ -284,8 +285,10 @@ class _Work:
         completed = complete(after, plan.schema, plan, Assignment.CAST)
         total = self.located.total
         told_rows = total("gone") + total("updated") + total("inserted")
-        tasks = min(max(1, -(-told_rows // _ROWS_A_TASK)), self.spark.sparkContext.defaultParallelism)
-        write_files(self.spark, completed.df.coalesce(tasks), completed.plan)
+        tasks = max(1, -(-told_rows // _ROWS_A_TASK))
+        cores = default_parallelism(self.spark)
+        few = completed.df.coalesce(tasks if cores is None else min(tasks, cores))
+        write_here(few, self.target.store, completed.plan)
         return written_files(self.target.store, plan)[0]
 
     def _discard(self, *plans: WritePlan | None) -> None:

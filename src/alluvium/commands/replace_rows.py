@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, is_recorded, mode_of
-from alluvium.commands.write import WriteRequest, numbered_files, written_files
+from alluvium.commands.write import WriteRequest, numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.actions import total
@@ -30,9 +30,8 @@ from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.own_lane import read_own_lane
 from alluvium.spark.types import to_spark
-from alluvium.spark.write import write_files
 from alluvium.storage.locating import locating
 
 
@@ -87,7 +86,7 @@ class _Deletion:
 
     def _rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
-        rows = read_native(self.spark, candidates)
+        rows = read_own_lane(self.spark, candidates)
         there = {name.casefold() for name in rows.columns}
         columns = []
         for f in self.target.schema.fields:
@@ -145,14 +144,14 @@ class _FreshRows:
         clear(self._target.store, self._plan.directory, self._records.directory)
 
     def _write(self, df: DataFrame) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
-        write_files(df.sparkSession, df, self._rows.plan)
+        write_here(df, self._target.store, self._rows.plan)
         numbered = tuple(n for n in self._plan.numbered if n.column in self._rows.numbered)
         return numbered_files(self._target.store, self._plan, numbered)
 
     def _record(self, df: DataFrame) -> pa.Table:
         told = df.withColumn(CHANGE_TYPE, sf.lit("insert"))
         completed = complete(told, self._records.schema, self._records, Assignment.CAST)
-        write_files(df.sparkSession, completed.df, completed.plan)
+        write_here(completed.df, self._target.store, completed.plan)
         return written_files(self._target.store, self._records)[0]
 
     def _metrics(self, new: pa.Table, changes: EditRows, counts: Counts, figures: EditFigures) -> Mapping[str, str]:
