@@ -10,7 +10,8 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.errors import InvalidRequest
-from alluvium.spark.server_wall import called_functions, ensure_read_as_written
+from alluvium.expr.row_functions import JOB, ROW
+from alluvium.spark.server_wall import called_functions, ensure_read_as_written, foreign_function
 
 pytestmark = pytest.mark.connect
 
@@ -73,7 +74,8 @@ def test_texts_with_lines_that_look_like_a_plan(connect, tmp_path):
 @pytest.mark.parametrize(
     "text",
     ["exists(from some_rows)", "(select max(id) from some_rows) > 1", "sum(id) > 1", "explode(array(id)) > 1",
-     "row_number() over (order by id) > 1", "id in (select id from some_rows)", "id < system.session.x"],
+     "row_number() over (order by id) > 1", "id in (select id from some_rows)", "id < system.session.x",
+     f"coalesce({'id, ' * 40} x) > 0", f"id in ({'1, ' * 40} x)"],
 )  # fmt: skip
 def test_what_got_past_the_gate_would_be_seen(connect, text):
     """The second wall by itself, by texts that the first one refuses."""
@@ -97,4 +99,13 @@ def test_a_server_that_cuts_its_texts(connect):
 
 
 def test_which_functions_a_text_calls():
-    assert called_functions(["Upper ( `a` ) || trim(both 'f(' from b) in (1)"]) == {"upper", "trim", "in"}
+    assert called_functions(["Upper ( `a` ) || trim(both 'f(' from b) in (1)"]) == {"upper", "trim"}
+
+
+def test_all_functions_that_a_table_may_call_are_known_as_sparks(connect):
+    assert foreign_function(connect, ROW | JOB) is None
+    connect.udf.register("not_sparks", lambda n: n, "string")
+    try:
+        assert foreign_function(connect, frozenset({"abs", "not_sparks"})) == "not_sparks"
+    finally:
+        connect.sql("drop temporary function if exists not_sparks")

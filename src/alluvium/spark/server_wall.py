@@ -17,6 +17,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.catalog import Function
 
 from alluvium.errors import InvalidRequest
+from alluvium.expr.row_functions import JOB, ROW
 from alluvium.expr.sql_tokens import read_tokens
 from alluvium.spark.expression_classes import PACKAGE
 from alluvium.spark.scan.explained import analysed_tree, is_over_rows
@@ -38,21 +39,22 @@ def ensure_read_as_written(rows: DataFrame, texts: Sequence[str]) -> None:
     """
     session = rows.sparkSession
     nothing: Any = session.createDataFrame([], rows.schema)
-    selected = nothing.select(*(sf.expr(text).alias(f"c{n}") for n, text in enumerate(texts)))
+    selected = nothing.select(*(sf.expr(text) for text in texts))
+    # Names are whole expressions, where trees leave out arguments that are many (`spark.sql.debug.maxToStringFields`).
+    if any(_VARIABLE in name for name in selected.columns):
+        raise unknown("a variable of the session", texts)
     tree = analysed_tree(selected._explain_string(extended=True))
     if tree is None:
         raise unknown("what it does not show, perhaps by spark.sql.maxPlanStringLength,", texts)
     # An aggregate, a window or a generator makes another plan, and a subquery has leaves of its own.
     if not is_over_rows(tree, "Project"):
         raise unknown("more than one row", texts)
-    if any(_VARIABLE in line for line in tree):
-        raise unknown("a variable of the session", texts)
-    if (foreign := _foreign_function(session, called_functions(texts))) is not None:
+    if (foreign := foreign_function(session, called_functions(texts))) is not None:
         raise unknown(f"a function {foreign}() that is not Spark's own", texts)
 
 
-def _foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:
-    """Which of some names means a function that is not Spark's own."""
+def foreign_function(spark: SparkSession, called: frozenset[str]) -> str | None:
+    """Which of some names means a function that is not Spark's own; None: none of them."""
     if not called:
         return None
     listed = spark.catalog.listFunctions(pattern="|".join(sorted(called)))
@@ -66,12 +68,9 @@ def _is_sparks(function: Function) -> bool:
 
 
 def called_functions(texts: Iterable[str]) -> frozenset[str]:
-    """Words that stand before parentheses, in lower case; operators such as `in` are among them."""
-    return frozenset(
-        word.folded
-        for text in texts
-        for word, follower in pairwise(read_tokens(text))
-        if follower.text == "(" and word.folded
+    """Functions that texts call by name, in lower case: not `in` and `case`, which are words of the language."""
+    return (ROW | JOB) & frozenset(
+        word.folded for text in texts for word, follower in pairwise(read_tokens(text)) if follower.text == "("
     )
 
 
