@@ -175,7 +175,7 @@ def test_rows_of_another_table_are_blind(connect, path, tmp_path, meanwhile):
     other = str(tmp_path / "t2")
     alluvium.write(batch(connect, 7), other)
     alluvium.read(connect, other).createOrReplaceTempView("other_rows")
-    connect.read.parquet(f"{other}/*").createOrReplaceTempView("other_files")
+    connect.read.parquet(f"{other}/*/*.parquet").createOrReplaceTempView("other_files")
     both = "select * from other_rows union all select id + 1, p, v from other_files"
     for rows in (
         alluvium.read(connect, other),
@@ -217,7 +217,7 @@ def test_rows_of_a_version_that_was_overtaken(connect, path):
 
 
 def test_rows_by_python_workers(connect, path, meanwhile):
-    newest = alluvium.read(connect, path, lane="python", where="id = 0")
+    newest = alluvium.read(connect, path, lane="python", where="p = 0")
     asked = alluvium.read(connect, path, version=0, lane="python", where="id = 1")
     newest.createOrReplaceTempView("rows_of_workers")
     append(batch(connect, 100), path)

@@ -39,11 +39,12 @@ def ensure_read_as_written(rows: DataFrame, texts: Sequence[str]) -> None:
     """
     session = rows.sparkSession
     nothing: Any = session.createDataFrame([], rows.schema)
-    selected = nothing.select(*(sf.expr(text) for text in texts))
+    columns = [sf.expr(text) for text in texts]
     # Names are whole expressions, where trees leave out arguments that are many (`spark.sql.debug.maxToStringFields`).
-    if any(_VARIABLE in name for name in selected.columns):
+    if any(_VARIABLE in name for name in nothing.select(*columns).columns):
         raise unknown("a variable of the session", texts)
-    tree = analysed_tree(selected._explain_string(extended=True))
+    named = nothing.select(*(column.alias(f"c{n}") for n, column in enumerate(columns)))
+    tree = analysed_tree(named._explain_string(extended=True))
     if tree is None:
         raise unknown("what it does not show, perhaps by spark.sql.maxPlanStringLength,", texts)
     # An aggregate, a window or a generator makes another plan, and a subquery has leaves of its own.
