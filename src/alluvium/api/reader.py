@@ -268,7 +268,8 @@ def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) ->
         return read_native(spark, source)
     # Spark Connect needs packages that a classic session does without.
     connect = importlib.import_module("alluvium.spark.scan.connect_frame")
-    frame: DataFrame = connect.read_connect(spark, source, choice.why)
+    is_pinned = isinstance(source, DeltaSource) and source.is_pinned
+    frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)
     return frame
 
 

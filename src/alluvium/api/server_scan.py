@@ -28,6 +28,7 @@ from alluvium.portable.reader import read_batches
 from alluvium.spark import failures
 from alluvium.spark.scan import connect_failures
 from alluvium.spark.scan.describe import ABOUT, About, describe_plan
+from alluvium.spark.scan.marks import Mark, marked
 from alluvium.spark.scan.names import quote
 from alluvium.spark.scan.source import OpenedScan, make_source
 from alluvium.spark.session import is_connect
@@ -165,6 +166,7 @@ def read_by_workers(
         plan = request.source.plan_scan(predicate if understood else None)
         description = describe_plan(plan, about, "python", (str(where),) if understood else ())
         importlib.import_module("alluvium.spark.scan.connect_describe").note(frame, description)
+        frame = marked(frame, Mark(about, description.filters, request.time_zone))
     if where is not None and not understood:
         frame = frame.where(where)
         frame = frame if columns is None else frame.select(*(quote(name) for name in columns))

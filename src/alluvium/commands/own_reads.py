@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable, Iterator
 from functools import reduce
 
@@ -19,6 +20,7 @@ from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.expr.tree import Expression, Or
 from alluvium.plan.changes import Operation, ReadScope, Replace
 from alluvium.spark.scan.describe import About, filters_of_scans
+from alluvium.spark.scan.marks import Mark
 from alluvium.spark.session import is_connect
 from alluvium.spark.statement import TableRead, reads_of
 
@@ -48,15 +50,47 @@ def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | Non
         OvertakenRead: They were read from an older version, and what came since they should have seen, or would
             replace.
     """
-    if snapshot is None or is_connect(df.sparkSession):
-        # The plan of a Connect session is known to its server alone.
+    if snapshot is None:
         return ReadScope.nothing()
-    reads = own_reads(df, snapshot.store.url)
-    read = scope_of(df, reads)
+    reads, read = _reads_by_server(df, snapshot) if is_connect(df.sparkSession) else _reads_by_plan(df, snapshot)
     # Which partitions a dynamic overwrite replaces is not known yet; what it read of them counts.
     seen = read if replaces is None or replaces.dynamic else ReadScope.rows(replaces.where).beside(read)
     ensure_current(reads, snapshot, seen, admits_blind=replaces is None)
     return read
+
+
+def _reads_by_plan(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
+    reads = own_reads(df, snapshot.store.url)
+    return reads, scope_of(df, reads)
+
+
+def _reads_by_server(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
+    """Over Connect: the scans tell by marks what they are and which rows they ask for (see `spark.scan.marks`)."""
+    # Loaded by name: it needs packages that a classic session does without.
+    connect = importlib.import_module("alluvium.spark.scan.connect_reads")
+    found: tuple[Mark | None, ...] = connect.reads_of(df, snapshot.store.url)
+    marks = tuple(mark for mark in found if mark is None or not mark.about.is_pinned)
+    if not marks:
+        return (), ReadScope.nothing()
+    reads = [None if mark is None else _source(mark.about, snapshot) for mark in marks]
+    wanted = [_wanted(mark, read) for mark, read in zip(marks, reads, strict=True)]
+    known = [where for where in wanted if where is not None]
+    return tuple(reads), ReadScope.rows(reduce(Or, known)) if len(known) == len(wanted) else ReadScope.table()
+
+
+def _source(about: About, snapshot: Snapshot) -> DeltaSource | About:
+    """The version that was read; one of another table that was at this place is none of these."""
+    version, table_id = about.identity[1:3]
+    if table_id != snapshot.config.metadata.id or int(version) > snapshot.version:
+        return about
+    return DeltaSource(snapshot if int(version) == snapshot.version else _loaded(snapshot, int(version)))
+
+
+def _wanted(mark: Mark | None, read: TableRead) -> Expression | None:
+    """The rows that a scan asks for; None: all, as far as is known."""
+    if mark is None or not isinstance(read, DeltaSource):
+        return None
+    return mark.wanted(read.snapshot.config.schema)
 
 
 def own_reads(df: DataFrame, url: str) -> tuple[TableRead, ...]:

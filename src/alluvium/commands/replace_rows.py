@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.parquet_footer import FileFooter
 from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, is_recorded, mode_of
-from alluvium.commands.write import WriteRequest, numbered_files, written_files
+from alluvium.commands.write import WriteRequest, numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.actions import total
@@ -26,15 +26,13 @@ from alluvium.delta.target import DeltaTarget
 from alluvium.delta.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
-from alluvium.spark.assign import null_of
 from alluvium.spark.columns import Assignment
+from alluvium.spark.conversion import Rules, members
 from alluvium.spark.derive import complete
-from alluvium.spark.fit import NewValue, fit
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
-from alluvium.spark.storing import StorePolicy
-from alluvium.spark.write import write_files
+from alluvium.spark.scan.own_lane import read_own_lane
+from alluvium.spark.scan.sql_text import sql_column
 from alluvium.storage.locating import locating
 
 
@@ -89,14 +87,11 @@ class _Deletion:
 
     def _rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
-        rows = read_native(self.spark, candidates)
-        known = {f.name.casefold(): f for f in candidates.snapshot.config.schema.fields}
-        fields = self.target.schema.fields
-        there = [(f, known[f.name.casefold()]) for f in fields if f.name.casefold() in known]
-        had = [NewValue(f.name, sf.col(quote(own.name)), own.type, f.type) for f, own in there]
-        # Types only grow: every value fits.
-        values = dict(zip((f.name for f, _ in there), fit(rows, had, StorePolicy.ANSI), strict=True))
-        columns = [values.get(f.name, null_of(f.type)).alias(f.name) for f in fields]
+        rows = read_own_lane(self.spark, candidates)
+        # Types only grow, so that every value fits, whatever the session makes of casts.
+        known, fits = candidates.snapshot.config.schema, Rules(lambda source, target: True)
+        grown = members("", known, self.target.schema, "", fits)
+        columns = [sql_column(text).alias(f.name) for f, text in grown]
         places = [sf.col(quote(name)) for name in candidates.columns.names]
         goes = sf.expr(f"({self.overwrites.sql})")
         kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
@@ -149,14 +144,14 @@ class _FreshRows:
         clear(self._target.store, self._plan.directory, self._records.directory)
 
     def _write(self, df: DataFrame) -> tuple[pa.Table, tuple[FileFooter, ...], dict[str, int]]:
-        write_files(df.sparkSession, df, self._rows.plan)
+        write_here(df, self._target.store, self._rows.plan)
         numbered = tuple(n for n in self._plan.numbered if n.column in self._rows.numbered)
         return numbered_files(self._target.store, self._plan, numbered)
 
     def _record(self, df: DataFrame) -> pa.Table:
         told = df.withColumn(CHANGE_TYPE, sf.lit("insert"))
         completed = complete(told, self._records.schema, self._records, Assignment.CAST)
-        write_files(df.sparkSession, completed.df, completed.plan)
+        write_here(completed.df, self._target.store, completed.plan)
         return written_files(self._target.store, self._records)[0]
 
     def _metrics(self, new: pa.Table, changes: EditRows, counts: Counts, figures: EditFigures) -> Mapping[str, str]:

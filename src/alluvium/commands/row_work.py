@@ -12,7 +12,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.row_changes import BEFORE, Counts, RowChanges, Verb
 from alluvium.commands.row_identity import id_columns, with_ids
-from alluvium.commands.write import numbered_files, written_files
+from alluvium.commands.write import numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.row_edits import live_counts
@@ -33,7 +33,7 @@ from alluvium.spark.columns import Assignment
 from alluvium.spark.derive import complete
 from alluvium.spark.positions import KIND, Located
 from alluvium.spark.scan.names import quote
-from alluvium.spark.write import write_files
+from alluvium.spark.session import default_parallelism
 
 #: Rows that one task writes, where a change is small: fewer would make files that are small beyond need.
 _ROWS_A_TASK = 50_000
@@ -195,7 +195,7 @@ class RowWork:
         columns = [quote(name) for name in self.target.schema.names]
         completed = complete(live.select(*columns, *id_columns(self.changes.candidates)), plan.schema, plan)
         df = completed.df.coalesce(_tasks(edit.live)) if edit.is_spread else completed.df
-        write_files(self.spark, df, completed.plan)
+        write_here(df, self.target.store, completed.plan)
         return NewFiles(*numbered_files(self.target.store, plan, self.changes.numbered))
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
@@ -212,8 +212,9 @@ class RowWork:
             images = images.union(updated.select(*before, sf.lit("update_preimage").alias(CHANGE_TYPE)))
         completed = complete(images, plan.schema, plan, Assignment.CAST)
         expected = self.total("gone") + self.total("updated") + self.total("inserted")
-        tasks = min(_tasks(expected), self.spark.sparkContext.defaultParallelism)
-        write_files(self.spark, completed.df.coalesce(tasks), completed.plan)
+        tasks, cores = _tasks(expected), default_parallelism(self.spark)
+        few = completed.df.coalesce(tasks if cores is None else min(tasks, cores))
+        write_here(few, self.target.store, completed.plan)
         return written_files(self.target.store, plan)[0]
 
     def _discard(self, *plans: WritePlan | None) -> None:

@@ -81,9 +81,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        counted = write_files(df.sparkSession, rows.df, rows.plan, request.open_store)
-        if is_connect(df.sparkSession) and counted is None:
-            ensure_seen(target.store, plan)
+        counted = write_here(rows.df, target.store, rows.plan, request.open_store)
         written, footers, reached = numbered_files(target.store, plan, numbered, counted)
         changes = _changes(request, NewFiles(written, footers, reached, bool(numbered)))
     except BaseException:
@@ -107,6 +105,20 @@ def _changes(request: WriteRequest, new: NewFiles) -> WrittenRows:
     if not request.data_change:
         return Rearrange(new, request.replace, request.operation, request.txn)
     return Overwrite(new, request.replace, request.operation, request.read, request.txn)
+
+
+def write_here(
+    df: DataFrame, store: Store, plan: WritePlan, open_store: OpenStore | None = None
+) -> Mapping[str, FileFooter | None] | None:
+    """Writes rows as files of a store that this client lists, too; arguments and result as of `write_files`.
+
+    Raises:
+        InvalidRequest: As of `write_files`, and `"unreachable-storage"`.
+    """
+    counted = write_files(df.sparkSession, df, plan, open_store)
+    if is_connect(df.sparkSession) and counted is None:
+        ensure_seen(store, plan)
+    return counted
 
 
 def ensure_seen(store: Store, plan: WritePlan) -> None:

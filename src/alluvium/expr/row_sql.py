@@ -6,8 +6,8 @@ each bare word is a column or a known word of the language, and nothing in it ca
 function, or end the expression and begin another. It is then written anew out of these tokens, so that an engine
 reads what was looked at here. What it means is the engine's business.
 
-This is the only wall where an engine shows nobody what it understood (Spark Connect). Where it does, the expression
-that it understood is looked at, too: `spark.table_sql`.
+Where an engine shows what it understood, that is looked at, too: the expression itself (`spark.table_sql`), or what a
+server prints of it (`spark.server_wall`).
 """
 
 from __future__ import annotations

@@ -68,20 +68,27 @@ def with_settings(df: DataFrame, settings: Mapping[str, str]) -> Iterator[DataFr
 
 def _is_bound(df: Any) -> bool:
     """Whether a Connect query takes rows that only its own session has on the server."""
-    return _names_any(df._plan.to_proto(df.sparkSession.client), _KEPT_ON_SERVER)
+    # Not `to_proto`, which compresses large plans.
+    return _names_any(df._plan.plan(df.sparkSession.client), _KEPT_ON_SERVER)
 
 
 def _names_any(message: Any, names: frozenset[str]) -> bool:
     """Whether a message of Protocol Buffers, or one within, has one of these fields."""
     waiting = [message]
     while waiting:
-        for descriptor, value in waiting.pop().ListFields():
-            if descriptor.name in names:
-                return True
-            if descriptor.message_type is not None:
-                parts = value.values() if isinstance(value, Mapping) else value if descriptor.is_repeated else (value,)
-                waiting.extend(part for part in parts if hasattr(part, "ListFields"))
+        current = waiting.pop()
+        if any(descriptor.name in names for descriptor, _ in current.ListFields()):
+            return True
+        waiting.extend(messages_in(current))
     return False
+
+
+def messages_in(message: Any) -> Iterator[Any]:
+    """The messages that are members of a message of Protocol Buffers."""
+    for descriptor, value in message.ListFields():
+        if descriptor.message_type is not None:
+            parts = value.values() if isinstance(value, Mapping) else value if descriptor.is_repeated else (value,)
+            yield from (part for part in parts if hasattr(part, "ListFields"))
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -13,11 +14,13 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.failures import Unresolvable, analysis_problem
 from alluvium.spark.filters import calls_users
 from alluvium.spark.readings import reading_zone
 from alluvium.spark.resolve import condition_tree, named_rows, resolve_condition
-from alluvium.spark.scan.names import nullable_schema, plain, quote
-from alluvium.spark.session import ensure_native, is_connect, time_zone
+from alluvium.spark.scan.explained import analysed_tree, is_over_rows
+from alluvium.spark.scan.names import nullable_schema, plain, quote, unused_name
+from alluvium.spark.session import analysed, ensure_native, is_connect, time_zone
 from alluvium.spark.types import from_spark, to_spark
 
 _TABLE = "__alluvium_table"
@@ -121,7 +124,10 @@ def text_condition(
     """
     if is_connect(spark):
         zone = reading_zone(spark)
-        return Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
+        # Where we see what is wrong with it, we say it better.
+        found_here = Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
+        _ensure_on_rows(spark, sql, schema, what)
+        return found_here
     frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
     frame = named_rows(frame, (_TABLE,))
     try:
@@ -131,6 +137,28 @@ def text_condition(
         parse_predicate(sql, schema, time_zone(spark))
         raise
     return condition_tree(frame, found, schema, (_TABLE,))
+
+
+def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) -> None:
+    """Over Connect: what `resolve_condition` sees in the tree, asked of the server."""
+    rows: Any = spark.createDataFrame([], to_spark(nullable_schema(schema)))
+    condition = sf.expr(f"({sql})")
+    try:
+        # Neither an aggregate nor a window or a generator may stand in a filter.
+        tree = analysed_tree(str(rows.where(condition)._explain_string(extended=True)))
+        # Conditions of joins are the ones that Spark refuses where they are not deterministic.
+        analysed(rows.join(spark.range(0).toDF(unused_name("__id", rows.columns)), condition))
+    except (AnalysisException, ParseException) as error:
+        problem = "it is not deterministic, so that it may say something else each time"
+        if "NON_DETERMINISTIC" not in str(error.getCondition()):
+            problem = analysis_problem(error)
+        raise Unresolvable(f"{what} cannot be used: {problem}", code="invalid-expression") from None
+    if tree is None or not is_over_rows(tree, "Filter"):
+        raise Unresolvable(
+            f"{what} cannot be used: subqueries are not supported",
+            code="invalid-expression",
+            hint="run the subquery first, or use a merge",
+        )
 
 
 def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> str | None:

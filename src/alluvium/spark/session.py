@@ -137,6 +137,11 @@ def ensure_native(spark: SparkSession) -> None:
         )
 
 
+def default_parallelism(spark: SparkSession) -> int | None:
+    """How many tasks run at once; None: over Connect nobody tells."""
+    return None if is_connect(spark) else spark.sparkContext.defaultParallelism
+
+
 def time_zone(spark: SparkSession) -> str:
     """The session's time zone, in which Spark reads and prints timestamps."""
     return str(spark.conf.get("spark.sql.session.timeZone"))

@@ -7,7 +7,8 @@ the tree that comes out must be one that we know. What is computed is this very 
 
 Time zone, ANSI mode and the like are those of the user's session, as with the reference engine.
 
-Over Spark Connect nobody shows us the tree: there the gate stands alone, which is why it writes the text anew.
+Over Spark Connect nobody shows us the classes: there the text of the tree has to do (`spark.server_wall`), and the
+gate, which is why it writes the text anew.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.errors import InvalidRequest
 from alluvium.spark.clone import PrivateSession
 from alluvium.spark.expression_classes import KNOWN, PACKAGE
 from alluvium.spark.gateway import JavaObject, java_of
+from alluvium.spark.server_wall import ensure_read_as_written, unknown
 from alluvium.spark.session import is_connect
 from alluvium.spark.statement import settled
 
@@ -54,16 +55,19 @@ def table_columns(rows: DataFrame, texts: Sequence[str]) -> list[Column]:
 
     Raises:
         InvalidRequest: `"invalid-expression"`: Spark reads more in a text than a computation on a row.
-        AnalysisException: Spark cannot evaluate a text; over Connect the next query on the rows tells.
+        AnalysisException: Spark cannot evaluate a text.
     """
-    if not texts or is_connect(rows.sparkSession):
+    if not texts:
+        return []
+    if is_connect(rows.sparkSession):
+        ensure_read_as_written(rows, texts)
         return [sf.expr(text) for text in texts]
     private = PrivateSession(rows.sparkSession, _SETTINGS)
     taken = private.take(rows)
     plan = taken.select(*(sf.expr(text) for text in texts))._jdf.queryExecution().analyzed()
     # An aggregate, a window or a generator makes another plan.
     if str(plan.nodeName()) != "Project" or not plan.child().fastEquals(taken._jdf.queryExecution().analyzed()):
-        raise _unknown("more than one row", texts)
+        raise unknown("more than one row", texts)
     found, java = plan.projectList(), java_of(rows.sparkSession)
     columns = []
     for position, text in enumerate(texts):
@@ -85,22 +89,12 @@ def ensure_known(expression: JavaObject, text: str) -> None:
     """
     for name in classes_of(expression):
         if not name.startswith(PACKAGE) or name[len(PACKAGE) :] not in KNOWN:
-            raise _unknown(name.rpartition(".")[2], [text])
+            raise unknown(name.rpartition(".")[2], [text])
 
 
 def classes_of(expression: JavaObject) -> set[str]:
     """The classes of all nodes of a Catalyst expression; one round trip to the JVM."""
     return {node.java_class for node in _nodes.decode(str(expression.toJSON()))}
-
-
-def _unknown(what: str, texts: Sequence[str]) -> InvalidRequest:
-    shown = ", ".join(texts)
-    return InvalidRequest(
-        f"not an expression over a row: Spark reads {what} in it: {shown[:200]}",
-        code="invalid-expression",
-        hint="the table's constraint, default or generated column does more than compute a value; drop it, or write "
-        "with the engine that made it",
-    )
 
 
 def first_problem(rows: DataFrame, texts: Sequence[str]) -> tuple[int, AnalysisException] | None:

@@ -31,6 +31,8 @@ from alluvium.spark.readings import reading_zone
 from alluvium.spark.scan.connect import ensure_settings, read_plan
 from alluvium.spark.scan.connect_failures import reading, watch
 from alluvium.spark.scan.connect_sql import to_sql
+from alluvium.spark.scan.describe import About
+from alluvium.spark.scan.marks import Mark, marked
 from alluvium.spark.scan.names import nullable_schema
 from alluvium.spark.types import to_spark
 
@@ -43,6 +45,7 @@ class _Table:
     source: ScanSource
     schema: Struct
     why: str
+    is_pinned: bool
 
 
 @dataclass(slots=True)
@@ -110,13 +113,17 @@ class PlannedScan(LogicalPlan):
         with self._answer.lock:
             if zone not in self._answer.frames:
                 with reading(plan.root):
-                    frame = read_plan(self.table.spark, plan)
+                    frame = marked(read_plan(self.table.spark, plan), self._mark(zone))
                 assert isinstance(frame, ConnectFrame)
                 self._answer.frames[zone] = frame
             relation = self._answer.frames[zone]._plan.plan(session)
         # Columns that the user took from a frame name its node by this number.
         relation.common.plan_id = self._root_plan_id
         return relation
+
+    def _mark(self, zone: str | None) -> Mark:
+        about = About(self.table.source.identity, "", self.table.is_pinned)
+        return Mark(about, () if zone is None else self.filters, zone)
 
     def print(self, indent: int = 0) -> str:
         """As `DataFrame.explain` of the client shows it."""
@@ -155,7 +162,7 @@ def _with_scan(node: LogicalPlan, scan: PlannedScan) -> LogicalPlan:
     return made
 
 
-def read_connect(spark: SparkSession, source: ScanSource, why: str) -> DataFrame:
+def read_connect(spark: SparkSession, source: ScanSource, why: str, *, is_pinned: bool = False) -> DataFrame:
     """The rows of a table version as a DataFrame of Spark Connect.
 
     Columns are those of the plan's schema, in order, all nullable as for any Parquet source.
@@ -164,11 +171,12 @@ def read_connect(spark: SparkSession, source: ScanSource, why: str) -> DataFrame
         spark: A Connect session.
         source: The table version.
         why: Why this lane, for `explain`.
+        is_pinned: Whether somebody has asked for just this version.
     """
     assert isinstance(spark, ConnectSession)
     plan = source.plan_scan(None)
     watch(spark, plan.root)
-    frame = PlannedFrame(PlannedScan(_Table(spark, source, plan.schema, why)), spark)
+    frame = PlannedFrame(PlannedScan(_Table(spark, source, plan.schema, why, is_pinned)), spark)
     # Known without asking, so that naming a column does not choose files.
     frame._cached_schema = to_spark(nullable_schema(plan.schema))
     return frame
