@@ -63,3 +63,13 @@ def test_a_table_that_was_never_altered_costs_nothing(tmp_path: Path) -> None:
     assert keeps_buckets(snapshot)
     assert len(store.requests) == before
     assert parse_predicate("k = 1", open_target(store).schema, "UTC") is not None
+
+
+@pytest.mark.parametrize(("options", "function"), [({}, "hash"), ({"bucket-function.type": "mod"}, "mod")])
+def test_how_writers_divide_rows(tmp_path: Path, options: dict[str, str], function: str) -> None:
+    url = str(tmp_path / "t")
+    fields = [DataField(0, "k", parse_type("INT"))]
+    PaimonTable.create(url, fields, options={"bucket": "3", "bucket-key": "k", **options})
+    from_plan = open_target(open_store(url)).plan_write(None, ()).bucket
+    assert from_plan is not None
+    assert (from_plan.count, [c.name for c in from_plan.columns], from_plan.function) == (3, ["k"], function)

@@ -74,3 +74,24 @@ def test_options_that_make_no_sense(options: dict[str, str], kind: type[Alluvium
     with pytest.raises(kind) as caught:
         merge_of(options)
     assert caught.value.code == code
+
+
+def test_functions_of_columns_that_nobody_gave_one() -> None:
+    """ "If the field is a sequence field, do not use aggregation": it goes with the last row, null or not."""
+    given = {
+        **AGGREGATION,
+        "sequence.field": "g",
+        "fields.g.aggregate-function": "sum",
+        "fields.b.aggregate-function": "max",
+    }
+    assert {r.column: r.function for r in merge_of(given).rules} == {
+        "a": "last_non_null_value",
+        "b": "max",
+        "g": "last_value",
+    }
+    default = {**AGGREGATION, "fields.default-aggregate-function": "min"}
+    assert {r.column: r.function for r in merge_of(default).rules} == {"a": "min", "b": "min", "g": "min"}
+    groups = {**PARTIAL, "fields.g.sequence-group": "a"}
+    assert {r.column: (r.function, r.sequence) for r in merge_of(groups).rules} == {
+        "a": ("last", ("g",)), "b": ("last_non_null", ()), "g": ("last", ("g",)),
+    }  # fmt: skip
