@@ -173,7 +173,8 @@ def test_options_of_the_table(spark, url: str, options: dict[str, str], compress
         assert (file.nstripes > 1) == ("file.block-size" in options)
     table = alluvium.open(url)
     assert table.to_arrow(where="k = 49999").num_rows == 1
-    assert table.files(where="k = 50000").num_rows == 0
+    # Without an index Spark's writer counts nothing, and nothing is said of the columns.
+    assert table.files(where="k = 50000").num_rows == int(options.get("orc.row.index.stride") == "0")
 
 
 def test_settings_of_the_session_change_nothing(spark, url: str) -> None:
@@ -217,7 +218,8 @@ def test_workers_tell_what_they_cannot_write(spark, url: str) -> None:
     df = spark.sql("select 1 as k, timestamp_ntz'9999-12-31 00:00:00' as t")
     with pytest.raises(InvalidRequest) as caught:
         alluvium.write(df, url, mode="append", format="paimon")
-    assert (caught.value.code, caught.value.column, caught.value.url) == ("invalid-data", "t", url)
+    assert (caught.value.code, caught.value.column) == ("invalid-data", "t")
+    assert caught.value.url is not None and caught.value.url.endswith(url)
     assert "parquet" in caught.value.message and caught.value.hint
     assert rows(url) == []
     # A codec that nobody knows is found by the writer alone.
