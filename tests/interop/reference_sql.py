@@ -4,12 +4,16 @@ A job is a list of texts; the answer has for each the class of its plan, or None
 """
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 
 
 def plan_of(parser, text):
     try:
         return parser.parsePlan(text).getClass().getSimpleName()
-    except Py4JJavaError:  # a number that Scala cannot read is refused, too, if by another exception
+    except (
+        Py4JJavaError,
+        PySparkException,
+    ):  # a number that Scala cannot read is refused, too, if by another exception
         return None
 
 
