@@ -12,7 +12,7 @@ from paimon_rows import append, open_target
 from alluvium.codecs.binary_row_encode import encode_rows
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.partitions import partitions_of
-from alluvium.paimon.schema import SchemaChange, parse_type
+from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.paimon.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.stats import EntryStatistics, _stays_not_null
 from alluvium.schema import types as t
@@ -75,6 +75,18 @@ def test_floating_point_has_no_upper_bound(snapshot: Snapshot) -> None:
     low, high = (encode_rows([pa.array([v], pa.float64())], [(t.DOUBLE, 0)])[0].as_py() for v in (1.5, 2.5))
     known = statistics(snapshot, stats_min=[low] * 3, stats_max=[high] * 3, value_stats_cols=[["f"]] * 3)
     assert (listed(known.lower(("f",))), listed(known.upper(("f",)))) == ([1.5] * 3, None)
+
+
+@pytest.mark.parametrize(("suffix", "bounds"), [("orc", None), ("parquet", "ab   ")])
+def test_orc_fills_up_char_in_its_bounds(tmp_path: Path, suffix: str, bounds: str | None) -> None:
+    """Of values from `ab\x01` to `ab` the blanks make bounds from `ab\x01  ` to `ab   `."""
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, [DataField(0, "c", parse_type("CHAR(5)"))])
+    store = open_store(url)
+    append(open_target(store), [{"c": "ab"}])
+    snapshot = load_snapshot(store)
+    known = statistics(snapshot, stats_min=[row("ab   ")], stats_max=[row("ab   ")], file_name=[f"data.{suffix}"])
+    assert (listed(known.lower(("c",))), listed(known.upper(("c",)))) == ([bounds], [bounds])
 
 
 def test_what_is_no_column(snapshot: Snapshot) -> None:

@@ -1,7 +1,7 @@
-"""Statistics of an ORC file out of its tail: rows, and the bounds and null counts of columns.
+"""What an ORC file says of itself in its tail: rows, the bounds and null counts of columns, and their types.
 
-Nothing but the tail is read: pyarrow opens ORC files, but shows nobody their statistics. Bounds are exact values; one
-that the file does not give for certain is None.
+Nothing but the tail is read: pyarrow opens ORC files, but shows nobody their statistics, nor all of their types. Bounds
+are exact values; one that the file does not give for certain is None.
 
 Specification: https://orc.apache.org/specification/ORCv1/ ("File Tail", "Column Statistics").
 """
@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -61,10 +63,54 @@ def read_orc_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: 
         CorruptTable: The file is not an ORC file.
         UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
     """
+    with _reading(path), file:
+        return _footer(_fields(_footer_bytes(file)), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class OrcType:
+    """A type of an ORC file.
+
+    Attributes:
+        is_char: Whether it is `char(n)`.
+        holds_char: Whether it is, or has such a member at any depth.
+        members: Of a struct its fields', of a list its elements', of a map those of keys and values, of a union all.
+    """
+
+    is_char: bool
+    holds_char: bool
+    members: tuple[OrcType, ...] = ()
+
+
+def read_char_columns(file: pa.NativeFile, path: str | None = None) -> Mapping[str, OrcType]:
+    """The columns of an ORC file that are `char(n)`, or hold such, by name.
+
+    Args:
+        file: A seekable file, which stays open.
+        path: For the error.
+
+    Raises:
+        CorruptTable: The file is not an ORC file.
+        UnsupportedFeature: Its codec is unknown (`"unsupported-codec"`).
+    """
+    with _reading(path):
+        types = [_fields(one) for one in _fields(_footer_bytes(file)).get(_TYPES, ()) if isinstance(one, bytes)]
+        if not any(_number(one, _KIND) == _CHAR for one in types):
+            return {}
+        made: dict[int, OrcType] = {}
+        # Types are numbered from the root down, so that the last ones have no members, and each is a member once.
+        for place in reversed(range(len(types))):
+            members = tuple(made.pop(member) for member in _numbers(types[place], _SUBTYPES))
+            is_char = _number(types[place], _KIND) == _CHAR
+            made[place] = OrcType(is_char, is_char or any(m.holds_char for m in members), members)
+        columns = zip(_names(types[0]), made[0].members, strict=True)
+        return {name: kind for name, kind in columns if kind.holds_char}
+
+
+@contextmanager
+def _reading(path: str | None) -> Iterator[None]:
     try:
-        with file:
-            footer = _fields(_footer_bytes(file))
-        return _footer(footer, columns)
+        yield
     except (pa.ArrowException, OSError, ValueError, IndexError, KeyError, TypeError, struct.error, zlib.error) as error:
         raise CorruptTable(
             f"the footer of an ORC file cannot be read: {error}",
@@ -125,6 +171,31 @@ def _from_snappy(chunk: bytes) -> bytes:
     return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
 
 
+def _from_lz4(chunk: bytes) -> bytes:
+    """Of a block of LZ4 nobody says how long it was: its sequences do."""
+    size = position = 0
+    while position < len(chunk):
+        token, position = chunk[position], position + 1
+        literals, position = _lz4_length(token >> 4, chunk, position)
+        size, position = size + literals, position + literals
+        if position >= len(chunk):
+            break
+        # "little endian offset": 2 bytes. "minmatch": 4 bytes.
+        copied, position = _lz4_length(token & 15, chunk, position + 2)
+        size += copied + 4
+        if size > _MAX_FOOTER_BYTES:
+            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+    return bytes(pa.decompress(chunk, size, "lz4_raw", asbytes=True))
+
+
+def _lz4_length(begun: int, chunk: bytes, position: int) -> tuple[int, int]:
+    """A length of four bits and, where these are full, of the bytes behind up to one that is not."""
+    length, more = begun, begun == 15
+    while more:
+        length, more, position = length + chunk[position], chunk[position] == 255, position + 1
+    return length, position
+
+
 def _from_zstd(chunk: bytes) -> bytes:
     pieces, room = [], _MAX_FOOTER_BYTES
     stream = pa.CompressedInputStream(pa.BufferReader(chunk), "zstd")
@@ -136,7 +207,7 @@ def _from_zstd(chunk: bytes) -> bytes:
     return b"".join(pieces)
 
 
-_CODECS: Mapping[int, Callable[[bytes], bytes]] = {1: _inflated, 2: _from_snappy, 5: _from_zstd}
+_CODECS: Mapping[int, Callable[[bytes], bytes]] = {1: _inflated, 2: _from_snappy, 4: _from_lz4, 5: _from_zstd}
 
 
 def _fields(data: bytes) -> _Message:
@@ -197,8 +268,7 @@ def _footer(footer: _Message, columns: Sequence[FooterColumn]) -> FileFooter:
     # The first is that of the rows: what did not count all of them tells nothing of their columns either.
     if num_rows == 0 or not statistics or _number(statistics[0], _NUM_VALUES) != num_rows:
         return FileFooter(num_rows)
-    names = [bytes(name).decode() for name in types[0].get(_FIELD_NAMES, ()) if isinstance(name, bytes)]
-    places = dict(zip(names, _numbers(types[0], _SUBTYPES), strict=True))
+    places = dict(zip(_names(types[0]), _numbers(types[0], _SUBTYPES), strict=True))
     found = {}
     for column in columns:
         place = places.get(column.path[0]) if len(column.path) == 1 else None
@@ -206,6 +276,10 @@ def _footer(footer: _Message, columns: Sequence[FooterColumn]) -> FileFooter:
             kind = _number(types[place], _KIND)
             found[column.path] = _column_stats(statistics[place], kind, column.type, num_rows)
     return FileFooter(num_rows, found)
+
+
+def _names(struct: _Message) -> list[str]:
+    return [bytes(name).decode() for name in struct.get(_FIELD_NAMES, ()) if isinstance(name, bytes)]
 
 
 def _column_stats(message: _Message, kind: int, data_type: DataType, num_rows: int) -> ColumnStats:

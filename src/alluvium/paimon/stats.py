@@ -85,8 +85,17 @@ class EntryStatistics:
             known = pc.greater_equal(pc.binary_length(data), 12 + 8 * len(types))
             data = pc.if_else(known, data, pa.scalar(None, data.type))
             (values,) = decode_rows(data, types, (place,))
+            if fields[place].type.root == "CHAR":
+                values = pc.if_else(self._are_padded(rows), pa.scalar(None, values.type), values)
             pieces.append((rows, values))
         return _assembled(pieces, self.num_files, target)
+
+    def _are_padded(self, rows: np.ndarray) -> pa.Array:
+        """Of each file whether it keeps CHAR with blanks behind, which stand in its bounds, and which readers cut off.
+
+        Blanks are less than some characters, and more than others: such bounds are none of what is read.
+        """
+        return pc.ends_with(self._entries["file_name"].combine_chunks().take(pa.array(rows)), ".orc")
 
     def _column(self, path: tuple[str, ...]) -> DataField | None:
         return self._snapshot.schema.find(path[0]) if len(path) == 1 else None

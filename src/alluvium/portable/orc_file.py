@@ -6,15 +6,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import orc
 
+from alluvium.codecs.orc_footer import OrcType, read_char_columns
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.file_names import damaged, own_names
 
 
 @dataclass(frozen=True, slots=True)
 class OrcFile:
-    """An open ORC file; implements `data_file.RowFile`."""
+    """An open ORC file; implements `data_file.RowFile`.
+
+    Attributes:
+        path: Where it is.
+        reader: pyarrow's.
+        source: What it reads from.
+    """
 
     path: str
     reader: orc.ORCFile
@@ -43,8 +51,14 @@ class OrcFile:
             yield from ((min(batch_size, self.num_rows - at), {}) for at in range(0, self.num_rows, batch_size))
             return
         own = sorted(set(columns.values()))
+        schema = self.reader.schema
+        has_texts = any(_holds_text(schema.field(schema.get_field_index(name)).type) for name in own)
+        chars = read_char_columns(self.source, self.path) if has_texts else {}
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, own)
+            for name in chars.keys() & set(own):
+                place = rows.schema.get_field_index(name)
+                rows = rows.set_column(place, name, _unpadded(rows.column(place), chars[name]))
             for start in range(0, rows.num_rows, batch_size):
                 batch = rows.slice(start, batch_size)
                 yield (
@@ -77,3 +91,30 @@ def open_orc(path: str, source: pa.NativeFile) -> OrcFile:
         return OrcFile(path, orc.ORCFile(source), source)
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    return pa.types.is_string(kind) or any(_holds_text(kind.field(n).type) for n in range(kind.num_fields))
+
+
+def _unpadded(values: pa.Array, kind: OrcType) -> pa.Array:
+    """The values without the blanks by which ORC makes all `char(n)` equally long: no other reader gives them away.
+
+    Args:
+        values: Of a whole stripe, so that lists begin where their buffers do.
+        kind: Their type in the file.
+    """
+    if kind.is_char:
+        return pc.utf8_rtrim(values, characters=" ")
+    if not kind.holds_char:
+        return values
+    if pa.types.is_struct(values.type):
+        members = [_unpadded(*pair) for pair in zip(values.flatten(), kind.members, strict=True)]
+        return pa.StructArray.from_arrays(members, fields=list(values.type), mask=values.is_null())
+    if pa.types.is_map(values.type):
+        keys, items = (_unpadded(*pair) for pair in zip((values.keys, values.items), kind.members, strict=True))
+        return pa.MapArray.from_arrays(values.offsets, keys, items, type=values.type, mask=values.is_null())
+    if pa.types.is_list(values.type):
+        elements = _unpadded(values.values, kind.members[0])
+        return pa.ListArray.from_arrays(values.offsets, elements, type=values.type, mask=values.is_null())
+    return values
