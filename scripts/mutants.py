@@ -2,7 +2,7 @@
 
     .venv/bin/python scripts/mutants.py --each 20 --seed 7            twenty changes of each room, drawn by a seed
     .venv/bin/python scripts/mutants.py paimon --each 40 --seed 7     of one room
-    .venv/bin/python scripts/mutants.py --at paimon/assemble.py:134   every change of a line
+    .venv/bin/python scripts/mutants.py --at paimon/commit/assemble.py:134   every change of a line
 
 A change (`small_changes.py`) is made in a copy of `src`; the sources stay as they are. Its judges are tests without a
 JVM: first the files of tests that mirror the module, then those of its room that call the changed function, then all
@@ -55,7 +55,7 @@ PACKAGE = Path("src/alluvium")
 #: Rooms without a JVM; what stands above them (commands, api, spark, cli) is tested with Spark.
 ROOMS = ("delta", "paimon", "expr", "codecs", "commit", "storage", "portable", "plan", "schema")
 #: What only a JVM can run stands in such a room all the same.
-NEEDS_JVM = frozenset({"storage/hadoop.py"})
+NEEDS_JVM = frozenset({"storage/stores/hadoop.py"})
 #: The tests of `make test-fast`; those of its text and layout judge the sources, not the copy.
 MARKS = "not spark and not connect and not cluster and not interop and not conformance and not slow"
 NO_JUDGES = ("architecture", "docs", "interop", "spark", "connect", "cluster", "conformance", "conformance_paimon")

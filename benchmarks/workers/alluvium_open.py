@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 import alluvium
 
 # Loaded with the first predicate; the peer has its parser at hand, too.
-import alluvium.expr.sql_reader
-from alluvium.api.maintenance import write_checkpoint
+import alluvium.expr.sql.sql_reader
+from alluvium.api.delta.maintenance import write_checkpoint
 from protocol import serve
 
 # `import alluvium` loads lazily; a worker is measured with its modules loaded, as the peer is.

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from arrow_queries import COLUMNS, SMALL, scan_answer
 
 import alluvium
-from alluvium.codecs.parquet_footer import read_footer
+from alluvium.codecs.footers.parquet_footer import read_footer
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import TableSchema
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.target import PaimonTarget
+from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import FileChanges, Operation
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.storage.open import open_store

@@ -18,18 +18,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from alluvium import errors as errors
     from alluvium import paimon as paimon
-    from alluvium.api.alter import alter as alter
-    from alluvium.api.delta_columns import IdentityGenerator as IdentityGenerator
-    from alluvium.api.delta_merge import DeltaMergeBuilder as DeltaMergeBuilder
-    from alluvium.api.delta_table import DeltaTable as DeltaTable
-    from alluvium.api.delta_table_builder import DeltaTableBuilder as DeltaTableBuilder
-    from alluvium.api.enable import disable as disable
-    from alluvium.api.enable import enable as enable
+    from alluvium.api.delta.alter import alter as alter
+    from alluvium.api.delta.delta_columns import IdentityGenerator as IdentityGenerator
+    from alluvium.api.delta.delta_merge import DeltaMergeBuilder as DeltaMergeBuilder
+    from alluvium.api.delta.delta_table import DeltaTable as DeltaTable
+    from alluvium.api.delta.delta_table_builder import DeltaTableBuilder as DeltaTableBuilder
+    from alluvium.api.delta.table import Table as Table
     from alluvium.api.explain import explain as explain
     from alluvium.api.open import open as open
     from alluvium.api.reader import changes as changes
     from alluvium.api.reader import read as read
-    from alluvium.api.table import Table as Table
+    from alluvium.api.session.enable import disable as disable
+    from alluvium.api.session.enable import enable as enable
     from alluvium.api.writer import write as write
     from alluvium.plan.changes import Committed as Committed
     from alluvium.plan.changes import Preview as Preview
@@ -39,17 +39,17 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Committed": "alluvium.plan.changes",
-    "DeltaMergeBuilder": "alluvium.api.delta_merge",
-    "DeltaTable": "alluvium.api.delta_table",
-    "DeltaTableBuilder": "alluvium.api.delta_table_builder",
-    "IdentityGenerator": "alluvium.api.delta_columns",
+    "DeltaMergeBuilder": "alluvium.api.delta.delta_merge",
+    "DeltaTable": "alluvium.api.delta.delta_table",
+    "DeltaTableBuilder": "alluvium.api.delta.delta_table_builder",
+    "IdentityGenerator": "alluvium.api.delta.delta_columns",
     "Preview": "alluvium.plan.changes",
     "RetryPolicy": "alluvium.plan.retry",
-    "Table": "alluvium.api.table",
-    "alter": "alluvium.api.alter",
+    "Table": "alluvium.api.delta.table",
+    "alter": "alluvium.api.delta.alter",
     "changes": "alluvium.api.reader",
-    "disable": "alluvium.api.enable",
-    "enable": "alluvium.api.enable",
+    "disable": "alluvium.api.session.enable",
+    "enable": "alluvium.api.session.enable",
     "explain": "alluvium.api.explain",
     "open": "alluvium.api.open",
     "read": "alluvium.api.reader",

@@ -13,9 +13,9 @@ import alluvium
 from alluvium import DeltaTable
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Call, walk
-from alluvium.spark.conditions import condition_text
-from alluvium.spark.gateway import java_of
-from alluvium.spark.scan.describe import filters_of_scans
+from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.scan.native_lane.describe import filters_of_scans
+from alluvium.spark.statements.conditions import condition_text
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -23,7 +23,7 @@ from alluvium.plan.scan import SCAN_FILES, FileConstant, OutputColumn, Physical,
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.write import write_files
 
 root = Path(sys.argv[1])

@@ -14,8 +14,8 @@ import fastavro
 import pyarrow as pa
 import pytest
 
-from alluvium.codecs.avro_container import MAGIC, format_avro, read_avro, read_blocks
-from alluvium.codecs.avro_schema import MAX_DEPTH, measure_schema
+from alluvium.codecs.avro.avro_container import MAGIC, format_avro, read_avro, read_blocks
+from alluvium.codecs.avro.avro_schema import MAX_DEPTH, measure_schema
 from alluvium.errors import AlluviumError, CorruptTable, UnsupportedFeature
 
 SYNC = bytes(16)
@@ -124,7 +124,7 @@ _CHILD = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-from alluvium.codecs.avro_container import read_avro, read_blocks
+from alluvium.codecs.avro.avro_container import read_avro, read_blocks
 from alluvium.errors import AlluviumError
 data = sys.stdin.buffer.read()
 for read in (read_avro, read_blocks):

@@ -11,13 +11,13 @@ from plain_writer import commit_rows, open_target
 
 from alluvium.commands.own_reads import OvertakenRead, ensure_current, unpinned
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.source import DeltaSource
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.expr.tree import Column, Compare, Expression, Literal
 from alluvium.plan.changes import ReadScope
 from alluvium.schema.types import STRING
-from alluvium.spark.scan.describe import About
-from alluvium.storage.memory import MemoryStore
+from alluvium.spark.scan.native_lane.describe import About
+from alluvium.storage.stores.memory import MemoryStore
 
 
 def in_partition(name: str) -> Expression:

@@ -11,11 +11,11 @@ import pytest
 from plain_writer import SCHEMA
 
 from alluvium.commands.write import written_files
-from alluvium.delta.create import new_config
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.description.create import new_config
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import LONG, Field, Struct
-from alluvium.storage.memory import MemoryStore
+from alluvium.storage.stores.memory import MemoryStore
 
 
 def put(store: MemoryStore, path: str, *ids: int) -> None:

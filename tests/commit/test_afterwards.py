@@ -12,7 +12,7 @@ import pytest
 from alluvium.commit.afterwards import afterwards
 from alluvium.commit.clear import clear
 from alluvium.errors import AlluviumError
-from alluvium.storage.memory import MemoryStore
+from alluvium.storage.stores.memory import MemoryStore
 
 ERRORS = [
     AlluviumError("no", code="storage"),

@@ -12,8 +12,8 @@ from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry, commit
 from alluvium.errors import CommitConflict, CommitUnknown, Conflict, NotFound, StorageError
 from alluvium.plan.retry import RetryPolicy
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.store import PutOutcome
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @dataclass

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import alluvium
-from alluvium.codecs.variant_text import show_variants
+from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.errors import AlluviumError, UnsupportedFeature
 from alluvium.paimon.schema.logical import logical_schema
 from conformance.rows import difference

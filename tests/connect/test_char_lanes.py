@@ -8,7 +8,7 @@ import pytest
 from char_table import EXPECTED, PADDED, SCHEMA, make_table
 
 import alluvium
-from alluvium.spark.scan import connect_constants
+from alluvium.spark.scan.connect_lane import connect_constants
 
 pytestmark = pytest.mark.connect
 

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 import alluvium
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]

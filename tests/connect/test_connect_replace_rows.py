@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import functions as sf
 
 import alluvium
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 
 pytestmark = [pytest.mark.connect, pytest.mark.slow]

@@ -14,13 +14,13 @@ from tracked_table import make_table as make_tracked
 
 import alluvium
 from alluvium.api.open import open_snapshot
-from alluvium.delta.source import DeltaSource
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.scan import connect_constants
-from alluvium.spark.scan.connect import read_plan
+from alluvium.spark.scan.connect_lane import connect_constants
+from alluvium.spark.scan.connect_lane.connect import read_plan
 from alluvium.storage.open import open_store
 
 pytestmark = pytest.mark.connect

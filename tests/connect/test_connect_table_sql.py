@@ -11,8 +11,8 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.errors import InvalidRequest
-from alluvium.expr.row_functions import JOB, ROW
-from alluvium.spark.server_wall import called_functions, ensure_read_as_written, foreign_function
+from alluvium.expr.sql.row_functions import JOB, ROW
+from alluvium.spark.values.server_wall import called_functions, ensure_read_as_written, foreign_function
 
 pytestmark = pytest.mark.connect
 

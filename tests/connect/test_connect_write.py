@@ -18,7 +18,7 @@ from alluvium.commands.write import ensure_seen
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import LONG, Field, Struct
-from alluvium.spark import clone
+from alluvium.spark.sessions import clone
 from alluvium.storage.open import open_store
 
 pytestmark = pytest.mark.connect

@@ -10,7 +10,7 @@ from s3_server import S3Bucket, serve_s3
 
 import alluvium
 from alluvium.errors import InvalidRequest
-from alluvium.spark.session import choose_lane
+from alluvium.spark.sessions.session import choose_lane
 from alluvium.storage.open import open_store
 
 pytestmark = pytest.mark.connect

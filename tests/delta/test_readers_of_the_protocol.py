@@ -13,7 +13,7 @@ import pytest
 from fuzz_tables import FuzzTable, add, classic, column, commits_only, metadata, protocol, v2_checkpoint
 
 import alluvium
-from alluvium.api.maintenance import check_table
+from alluvium.api.delta.maintenance import check_table
 from alluvium.errors import UnsupportedFeature
 
 #: Names for writers only: of the specification's list, and of delta-spark 4.4 (`TableFeature.allSupportedFeaturesMap`,

@@ -8,9 +8,9 @@ import pytest
 from plain_writer import commit_rows, open_target
 
 import alluvium
-from alluvium.delta.scan import whole_files
+from alluvium.delta.view.scan import whole_files
 from alluvium.errors import UnsupportedFeature
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store

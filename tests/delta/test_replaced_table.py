@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from plain_writer import commit_rows, open_target
 
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CommitConflict
-from alluvium.storage.memory import MemoryStore
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize("versions", [2, 3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.expr.parse import parse_engine_filter, parse_predicate
+from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate
 from alluvium.expr.tree import Cast, Column, Compare, Expression, In, Literal, Unknown
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR

@@ -7,7 +7,7 @@ import pytest
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.evaluate import evaluate
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, Field, Struct
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from alluvium.expr.evaluate import evaluate
-from alluvium.expr.parse import parse_engine_filter, parse_predicate
+from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate
 from alluvium.expr.tree import Unknown, walk
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow

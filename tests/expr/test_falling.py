@@ -11,8 +11,8 @@ from decimal import Decimal as Number
 import pyarrow as pa
 import pytest
 
-from alluvium.expr.parse import parse_predicate
-from alluvium.expr.prune import prune
+from alluvium.expr.skipping.prune import prune
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Decimal, Field, Struct

@@ -19,7 +19,7 @@ from alluvium.expr.literals import (
     parse_timestamp,
     parse_timestamp_ntz,
 )
-from alluvium.expr.parse import parse_engine_filter, parse_predicate
+from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate
 from alluvium.expr.tree import Compare, Literal
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal, Field, Struct

@@ -19,13 +19,13 @@ import pytest
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
-from alluvium.delta.evolve import set_properties
+from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.log.checksum import check_checksum, parse_checksum
 from alluvium.delta.log.names import checksum_path
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict, NotFound
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Describe, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.open import open_store

@@ -137,7 +137,7 @@ def test_whatever_goes_wrong_after_a_commit_it_stands(
     def fail(*args: object, **options: object) -> None:
         raise error
 
-    monkeypatch.setattr(f"alluvium.delta.upkeep.checkpoints.{what}", fail)
+    monkeypatch.setattr(f"alluvium.delta.log_upkeep.checkpoints.{what}", fail)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("error" if are_errors else "always")
         assert commit_rows(open_target(open_store(url)), [100]).version == 10
@@ -154,7 +154,7 @@ def test_who_interrupts_a_checkpoint_is_told_that_the_commit_stands(
     def interrupt(*args: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("alluvium.delta.upkeep.checkpoints.write_checkpoint_at", interrupt)
+    monkeypatch.setattr("alluvium.delta.log_upkeep.checkpoints.write_checkpoint_at", interrupt)
     with pytest.raises(KeyboardInterrupt):
         commit_rows(open_target(open_store(url)), [100])
     assert "is committed, its checkpoint was interrupted" in caplog.text

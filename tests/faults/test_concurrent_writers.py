@@ -10,9 +10,9 @@ import pytest
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CommitConflict
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 

@@ -19,16 +19,16 @@ from faulty_store import Crash, Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
-from alluvium.delta.alter import apply_change
-from alluvium.delta.create import NewTable, table_config
-from alluvium.delta.evolve import Change, set_properties
+from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.description.evolve import Change, set_properties
 from alluvium.delta.log.names import LOG_DIRECTORY
-from alluvium.delta.snapshot import RECENT, load_snapshot
-from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.restore import restore
+from alluvium.delta.view.snapshot import RECENT, load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitUnknown, NotFound
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Describe, Operation, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store

@@ -23,15 +23,15 @@ from faulty_store import Crash, Fault, FaultyStore, When
 import alluvium
 from alluvium import DeltaTable
 from alluvium.commands.delete import delete_rows
-from alluvium.commands.merge import MergeRequest, merge_rows
-from alluvium.commands.merge_clauses import Action, Clause
-from alluvium.commands.merge_clauses import When as Matched
+from alluvium.commands.merge.merge import MergeRequest, merge_rows
+from alluvium.commands.merge.merge_clauses import Action, Clause
+from alluvium.commands.merge.merge_clauses import When as Matched
 from alluvium.commands.update import UpdateRequest, update_rows
-from alluvium.delta.snapshot import Snapshot, load_snapshot
-from alluvium.delta.target import DeltaTarget
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitUnknown
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import TOUCHED_FILES, Committed, EditRows, FileChanges, NewFiles, Operation, ReadScope
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -92,7 +92,7 @@ def capturing() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeltaTarget, "commit", stop)
         # What was written stays, for the commits to come.
-        patch.setattr("alluvium.commands.row_work.RowWork._discard", lambda self, *plans: None)
+        patch.setattr("alluvium.commands.rows.row_work.RowWork._discard", lambda self, *plans: None)
         yield
 
 

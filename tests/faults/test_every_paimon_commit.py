@@ -21,7 +21,7 @@ from paimon_rows import append, new_target, open_target
 
 import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFound
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store

@@ -4,8 +4,8 @@ import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
 
 from alluvium.errors import AlluviumError
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.store import PutOutcome
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.fixture

@@ -10,16 +10,16 @@ import pytest
 from fuzz_tables import add, metadata, protocol
 
 import alluvium
-from alluvium.api.maintenance import check_table
+from alluvium.api.delta.maintenance import check_table
 from alluvium.delta.log.sidecar import sidecar_file
-from alluvium.delta.scan import plan_scan
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import Sidecar
+from alluvium.delta.terms.spec import Sidecar
+from alluvium.delta.view.scan import plan_scan
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.elsewhere import ensure_same_side, locate
-from alluvium.storage.local import LocalStore
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.open import open_store
+from alluvium.storage.stores.local import LocalStore
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from fuzz_tables import add, column, remove
 
 import alluvium
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest
-from alluvium.expr.parse import parse_engine_filter
+from alluvium.expr.sql.parse import parse_engine_filter
 from alluvium.expr.tree import Unknown
 from alluvium.schema.spark_json import MAX_DEPTH, parse_schema
 from alluvium.schema.types import LONG, Field, Struct

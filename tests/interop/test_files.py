@@ -10,7 +10,7 @@ import pytest
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.storage.open import open_store
 
 pytestmark = NEEDS_REFERENCE

@@ -13,7 +13,7 @@ from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
 from alluvium import DeltaTable
-from alluvium.api.maintenance import check_table, compact_commits, write_checkpoint
+from alluvium.api.delta.maintenance import check_table, compact_commits, write_checkpoint
 
 pytestmark = NEEDS_REFERENCE
 

@@ -9,13 +9,13 @@ from plain_writer import SCHEMA, commit_rows, open_target
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
-from alluvium.delta.config import parse_config
-from alluvium.delta.create import new_config
+from alluvium.delta.description.create import new_config
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import Protocol
-from alluvium.delta.target import DeltaTarget
-from alluvium.delta.upkeep.log_compaction import compact_log
+from alluvium.delta.log_upkeep.log_compaction import compact_log
+from alluvium.delta.terms.config import parse_config
+from alluvium.delta.terms.spec import Protocol
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

@@ -13,7 +13,7 @@ from open_readers import NEEDS_READERS, ask_readers, run_script
 from plain_writer import commit_rows, open_target
 
 import alluvium
-from alluvium.api.maintenance import check_table, write_checkpoint
+from alluvium.api.delta.maintenance import check_table, write_checkpoint
 from alluvium.delta.upkeep.finding import Finding
 
 HERE = Path(__file__).parent

@@ -16,7 +16,7 @@ from reference_engine import NEEDS_PAIMON, paimon
 from sketch_tables import hll_sketch, theta_sketch
 
 import alluvium
-from alluvium.codecs import art_bitmap
+from alluvium.codecs.bitmaps import art_bitmap
 
 pytestmark = NEEDS_PAIMON
 

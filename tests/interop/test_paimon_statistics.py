@@ -16,9 +16,9 @@ from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.manifest import read_entries
+from alluvium.paimon.files.manifest import read_entries
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, parse_type
-from alluvium.paimon.snapshot import load_snapshot
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 

@@ -11,10 +11,10 @@ from reference_engine import NEEDS_REFERENCE
 from reference_engine import judge as ask
 
 import alluvium
-from alluvium.delta.alter import apply_change
-from alluvium.delta.create import NewTable, table_config
-from alluvium.delta.evolve import set_properties
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.description.evolve import set_properties
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.changes import Describe, Operation, ReadScope
 from alluvium.schema.ddl import parse_ddl_type

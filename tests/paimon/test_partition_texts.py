@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.paimon.partitions import data_paths, iso_text, partition_text, partitions_of, to_nanoseconds
+from alluvium.paimon.files.partitions import data_paths, iso_text, partition_text, partitions_of, to_nanoseconds
 from alluvium.paimon.schema import DataField, TableSchema, number_fields, parse_type
-from alluvium.paimon.spec import SCANNED_ENTRIES
+from alluvium.paimon.terms.spec import SCANNED_ENTRIES
 
 SECOND = 1_700_000_000 * 10**9
 DAY = 86_400_000

@@ -11,15 +11,15 @@ import pytest
 from paimon_tables import HandWritten, write_readings
 
 import alluvium
-from alluvium.api.paimon_pins import open_pinned, paimon_pins
-from alluvium.api.paimon_table import PaimonTable
+from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
+from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Column, Compare, Literal
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema import SchemaChange as C
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.source import PaimonSource
-from alluvium.paimon.travel import At
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.schema.types import LONG
 from alluvium.storage.open import open_store
 

@@ -7,7 +7,7 @@ import math
 import pyarrow as pa
 import pytest
 
-from alluvium.paimon.changes import _comparable
+from alluvium.paimon.view.changes import _comparable
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from faulty_store import Fault, FaultyStore
 from paimon_rows import append, ks, make, open_target, stage
 
 import alluvium
-from alluvium.codecs.avro_container import read_avro
+from alluvium.codecs.avro.avro_container import read_avro
 from alluvium.errors import CommitConflict, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.manifest import read_manifest
-from alluvium.paimon.manifest_merge import remaining_entries
-from alluvium.paimon.manifest_write import format_index_manifest
+from alluvium.paimon.files.manifest import read_manifest
+from alluvium.paimon.files.manifest_merge import remaining_entries
+from alluvium.paimon.files.manifest_write import format_index_manifest
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.spec import INDEX_ENTRIES
-from alluvium.paimon.target import PaimonTarget
+from alluvium.paimon.terms.spec import INDEX_ENTRIES
+from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Replace
 from alluvium.schema import types as t
 from alluvium.storage.open import open_store

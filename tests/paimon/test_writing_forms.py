@@ -12,13 +12,13 @@ import pytest
 from paimon_rows import append, ks, make, open_target, stage
 
 import alluvium
-from alluvium.codecs.binary_row import decode_rows
-from alluvium.codecs.parquet_footer import ColumnStats, FileFooter
+from alluvium.codecs.binary_rows.binary_row import decode_rows
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.file_stats import value_stats
+from alluvium.paimon.files.file_stats import value_stats
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, TableSchema, parse_type
-from alluvium.paimon.snapshot import load_snapshot
 from alluvium.plan.changes import Replace
 from alluvium.schema import types as t
 from alluvium.storage.open import open_store

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import alluvium
-from alluvium.delta.candidates import choose_candidates
-from alluvium.delta.scan import whole_files
+from alluvium.delta.rows.candidates import choose_candidates
+from alluvium.delta.view.scan import whole_files
 from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.expr.evaluate import evaluate
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.types import Field, Struct

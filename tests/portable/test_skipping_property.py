@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from pyroaring import BitMap64
 
 import alluvium
-from alluvium.codecs.parquet_footer import read_footer
+from alluvium.codecs.footers.parquet_footer import read_footer
 from alluvium.codecs.z85 import format_z85
-from alluvium.delta.stats import format_stats, stats_columns
+from alluvium.delta.statistics.stats import format_stats, stats_columns
 from alluvium.expr.evaluate import evaluate
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Field, Struct

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
+from alluvium.codecs.binary_rows.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.write import BucketColumn, Bucketing
 from alluvium.schema import types as t

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import alluvium
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import InvalidRequest
 from alluvium.storage.open import open_store
 

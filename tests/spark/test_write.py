@@ -16,7 +16,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import Check, Derived, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.types import from_spark
+from alluvium.spark.naming.types import from_spark
 from alluvium.spark.write import write_files
 
 pytestmark = pytest.mark.spark

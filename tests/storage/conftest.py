@@ -10,10 +10,10 @@ import pytest
 from obstore.store import MemoryStore as ObstoreMemory
 from s3_server import S3Bucket, serve_s3
 
-from alluvium.storage.hadoop import HadoopAccess, HadoopStore
-from alluvium.storage.objects import ObjectStore
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
+from alluvium.storage.stores.hadoop import HadoopAccess, HadoopStore
+from alluvium.storage.stores.objects import ObjectStore
 
 
 @pytest.fixture

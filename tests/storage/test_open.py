@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from alluvium.errors import InvalidRequest
-from alluvium.storage.local import LocalStore
 from alluvium.storage.open import open_store
+from alluvium.storage.stores.local import LocalStore
 
 
 def test_local_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
-from alluvium.storage.hadoop import HadoopStore
-from alluvium.storage.local import LocalStore
 from alluvium.storage.store import PutOutcome, Store
+from alluvium.storage.stores.hadoop import HadoopStore
+from alluvium.storage.stores.local import LocalStore
 
 NAMES = [
     "part 0.parquet", "a%20b", "é", "e\u0301", "😀", "a#b", "a?b", "a:b", "a\\b", "a*b", "a'\"b", "a{[]}^`b", "a|<>b",

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from delta_values import make_metadata
 
-from alluvium.codecs.parquet_footer import read_footer
-from alluvium.delta.spec import Action, Add, Protocol, format_actions
-from alluvium.delta.stats import format_stats, stats_columns
+from alluvium.codecs.footers.parquet_footer import read_footer
+from alluvium.delta.statistics.stats import format_stats, stats_columns
+from alluvium.delta.terms.spec import Action, Add, Protocol, format_actions
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.ddl import CHAR_VARCHAR

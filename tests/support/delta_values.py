@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from alluvium.delta.actions import Actions, tombstones_of
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.draft import Draft
-from alluvium.delta.spec import FILES, Format, Metadata, Protocol
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.terms.actions import Actions, tombstones_of
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.terms.spec import FILES, Format, Metadata, Protocol
 from alluvium.plan.changes import Operation, ReadScope
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import LONG, STRING, Field, Struct

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 from paimon_tables import EMPTY_ROW
 from pyroaring import BitMap
 
-from alluvium.codecs.binary_row_encode import encode_rows
+from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.manifest_write import (
+from alluvium.paimon.files.manifest_write import (
     describe_manifest,
     format_index_manifest,
     format_manifest,
@@ -24,7 +24,7 @@ from alluvium.paimon.manifest_write import (
 )
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 
 _BLOB_MAGIC = (1_481_511_375).to_bytes(4, "little")
 _VECTOR_MAGIC = 1_581_511_376

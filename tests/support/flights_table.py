@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from changes import changes_of
 
-from alluvium.codecs.parquet_footer import read_footer
-from alluvium.delta.create import new_config
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.target import DeltaTarget
-from alluvium.expr.parse import parse_predicate
+from alluvium.codecs.footers.parquet_footer import read_footer
+from alluvium.delta.description.create import new_config
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import NewFiles, Operation, Replace
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import INTEGER, STRING, Field, Struct

@@ -24,7 +24,7 @@ from fuzz_mutations import mutate
 from fuzz_tables import TABLES, FuzzTable
 
 import alluvium
-from alluvium.api.maintenance import check_table
+from alluvium.api.delta.maintenance import check_table
 from alluvium.errors import AlluviumError
 
 #: Address space that a case may take beyond what the process has when it begins.

@@ -22,7 +22,7 @@ from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, compacted_path, uuid_checkpoint_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import load_state
-from alluvium.storage.memory import MemoryStore
+from alluvium.storage.stores.memory import MemoryStore
 
 _VECTORS = uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
 _CHECKPOINT = "80a083e8-7026-4e79-81be-64bd76c43a11"

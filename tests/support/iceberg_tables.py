@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.delta.config import TableConfig
-from alluvium.delta.create import NewTable, table_config
-from alluvium.delta.write import plan_write
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.write.write import plan_write
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import LONG, STRING, Field, Struct
 

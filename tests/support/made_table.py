@@ -9,8 +9,8 @@ from typing import Any
 
 from delta_values import make_metadata
 
-from alluvium.delta.actions import Actions, format_entry
-from alluvium.delta.spec import Protocol
+from alluvium.delta.terms.actions import Actions, format_entry
+from alluvium.delta.terms.spec import Protocol
 from alluvium.schema.types import Struct
 
 #: What tables of this module list, unless told otherwise.

@@ -11,8 +11,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from alluvium.delta.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
-from alluvium.delta.spec import Protocol
+from alluvium.delta.terms.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
+from alluvium.delta.terms.spec import Protocol
 from alluvium.schema.spark_json import format_schema
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.storage.store import Store

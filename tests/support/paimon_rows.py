@@ -15,23 +15,23 @@ import pyarrow.parquet as pq
 from changes import changes_of
 
 import alluvium
-from alluvium.codecs.binary_row_encode import buckets_of, encode_rows, hash_rows
-from alluvium.codecs.column_bounds import ColumnBounds
-from alluvium.codecs.parquet_footer import FileFooter, read_footer
+from alluvium.codecs.binary_rows.binary_row_encode import buckets_of, encode_rows, hash_rows
+from alluvium.codecs.footers.column_bounds import ColumnBounds
+from alluvium.codecs.footers.parquet_footer import FileFooter, read_footer
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.target import PaimonTarget
-from alluvium.paimon.travel import At
+from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, WrittenRows
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
-from alluvium.spark.worker_files import stored_as
-from alluvium.spark.worker_formats import FileForm
+from alluvium.spark.workers.worker_files import stored_as
+from alluvium.spark.workers.worker_formats import FileForm
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

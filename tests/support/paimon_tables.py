@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import orc
 
-from alluvium.codecs.binary_row_encode import encode_rows
+from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema

@@ -7,10 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from alluvium.paimon.java_text import float_text
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.type_json import parse_type
 from alluvium.paimon.schema.types import DataType
+from alluvium.paimon.terms.java_text import float_text
 from alluvium.schema.arrow import to_arrow
 
 

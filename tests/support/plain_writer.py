@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from changes import changes_of
 
-from alluvium.codecs.parquet_footer import read_footer
-from alluvium.delta.create import new_config
-from alluvium.delta.snapshot import Snapshot, load_snapshot
-from alluvium.delta.target import DeltaTarget
+from alluvium.codecs.footers.parquet_footer import read_footer
+from alluvium.delta.description.create import new_config
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import NotFound
 from alluvium.plan.changes import Committed, NewFiles, Operation, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy

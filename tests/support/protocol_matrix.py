@@ -1,6 +1,6 @@
 """Which protocol a table gets: properties and columns, and what delta-spark 4.4 was measured to write.
 
-`tests/delta/test_upgrade.py` holds ours to it, `tests/interop/test_tables.py` holds delta-spark to it.
+`tests/delta/description/test_upgrade.py` holds ours to it, `tests/interop/test_tables.py` holds delta-spark to it.
 """
 
 from __future__ import annotations

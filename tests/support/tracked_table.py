@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from delta_values import make_metadata
 
-from alluvium.delta.spec import Action, Add, Protocol, format_actions
+from alluvium.delta.terms.spec import Action, Add, Protocol, format_actions
 from alluvium.schema.types import LONG, STRING, Field, Struct
 
 SCHEMA = Struct((Field("id", LONG), Field("p", STRING)))

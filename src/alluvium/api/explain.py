@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
 from alluvium.api.open import is_paimon, open_snapshot, storage_for
-from alluvium.delta.actions import total
-from alluvium.delta.answers import count_from_log
-from alluvium.delta.scan import select_files
+from alluvium.delta.terms.actions import total
+from alluvium.delta.view.answers import count_from_log
+from alluvium.delta.view.scan import select_files
 from alluvium.errors import InvalidRequest
-from alluvium.expr.parse import parse_predicate
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.source import PaimonSource
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
@@ -93,8 +93,10 @@ def explain(
     if where is not None:
         raise InvalidRequest("where goes with a URL", code="explain-where", hint="explain(df.where(...))")
     # A DataFrame is here, so pyspark is loaded already; without one this module must not need it.
-    is_connect = type(df_or_url).__module__.startswith(("pyspark.sql.connect.", "alluvium.spark.scan.connect_"))
-    describe = importlib.import_module(f"alluvium.spark.scan.{'connect_describe' if is_connect else 'describe'}")
+    is_connect = type(df_or_url).__module__.startswith(("pyspark.sql.connect.", "alluvium.spark.scan.connect_lane."))
+    describe = importlib.import_module(
+        f"alluvium.spark.scan.{'connect_lane.connect_describe' if is_connect else 'native_lane.describe'}"
+    )
     scans = describe.describe_scans(df_or_url)
     if not scans:
         raise InvalidRequest("the DataFrame reads no table through alluvium", code="nothing-to-explain")

@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
+from alluvium.api.delta.table import Table
 from alluvium.api.options import as_of
-from alluvium.api.paimon_view import PaimonView, open_paimon
-from alluvium.api.table import Table
-from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.api.paimon.paimon_view import PaimonView, open_paimon
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.paimon.schema_log import MAIN_BRANCH
-from alluvium.paimon.travel import At
-from alluvium.storage.hadoop import HadoopAccess
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.travel import At
 from alluvium.storage.open import open_store
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
+from alluvium.storage.stores.hadoop import HadoopAccess
 
 
 def open(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.delta_access import session_opener
+from alluvium.api.delta.delta_access import session_opener
 from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point
 from alluvium.api.options import (
     READ,
@@ -23,29 +23,29 @@ from alluvium.api.options import (
     parse_options,
     point_in_path,
 )
-from alluvium.api.paimon_frame import narrowed, read_changes, read_view
+from alluvium.api.paimon.paimon_frame import narrowed, read_changes, read_view
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.schema import SchemaMode
 from alluvium.delta.changes.source import load_changes
-from alluvium.delta.features.row_tracking import (
+from alluvium.delta.features.rows.row_tracking import (
     ensure_enabled,
     with_metadata_columns,
 )
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.source import DeltaSource
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.expr.parse import parse_predicate
-from alluvium.paimon.schema_log import MAIN_BRANCH
-from alluvium.paimon.snapshot import load_snapshot as load_paimon
-from alluvium.paimon.source import PaimonSource
-from alluvium.paimon.travel import At
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.snapshot import load_snapshot as load_paimon
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
-from alluvium.spark.scan.native import read_native
-from alluvium.spark.session import LaneChoice, choose_lane, time_zone
-from alluvium.spark.types import show_not_null
+from alluvium.spark.naming.types import show_not_null
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.session import LaneChoice, choose_lane, time_zone
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 
@@ -267,7 +267,7 @@ def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) ->
     if choice.lane == "native":
         return read_native(spark, source)
     # Spark Connect needs packages that a classic session does without.
-    connect = importlib.import_module("alluvium.spark.scan.connect_frame")
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
     is_pinned = isinstance(source, DeltaSource) and source.is_pinned
     frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)
     return frame
@@ -279,7 +279,7 @@ def _unreachable(spark: SparkSession, source: ScanSource, url: str) -> str | Non
     Raises:
         InvalidRequest: `"unreachable-storage"`: the storage is this machine's alone, so that the workers cannot either.
     """
-    connect = importlib.import_module("alluvium.spark.scan.connect")
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect")
     problem: str | None = connect.unreachable(spark, source.plan_scan(None))
     if problem is not None and is_near(url):
         raise connect.cannot_be_seen(url, problem)

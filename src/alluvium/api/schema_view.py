@@ -48,6 +48,6 @@ class Schema:
     def to_spark(self) -> StructType:
         """The schema in Spark's types; needs pyspark, but no session."""
         # Loaded by name: tables are opened where pyspark is not installed.
-        spark_types = importlib.import_module("alluvium.spark.types")
+        spark_types = importlib.import_module("alluvium.spark.naming.types")
         schema: StructType = spark_types.to_spark(self.struct)
         return schema

@@ -18,20 +18,20 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.open import is_paimon, open_snapshot
 from alluvium.api.options import as_of
-from alluvium.api.paimon_pins import open_pinned, paimon_pins
-from alluvium.delta.source import DeltaSource
+from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
-from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.portable.reader import read_batches
-from alluvium.spark import failures
-from alluvium.spark.scan import connect_failures
-from alluvium.spark.scan.describe import ABOUT, About, describe_plan
-from alluvium.spark.scan.marks import Mark, marked
-from alluvium.spark.scan.names import quote
+from alluvium.spark.jvm import failures
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.connect_lane import connect_failures
+from alluvium.spark.scan.connect_lane.marks import Mark, marked
+from alluvium.spark.scan.native_lane.describe import ABOUT, About, describe_plan
 from alluvium.spark.scan.source import OpenedScan, make_source
-from alluvium.spark.session import is_connect
+from alluvium.spark.sessions.session import is_connect
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -165,7 +165,7 @@ def read_by_workers(
         connect_failures.watch(spark, snapshot.store.url)
         plan = request.source.plan_scan(predicate if understood else None)
         description = describe_plan(plan, about, "python", (str(where),) if understood else ())
-        importlib.import_module("alluvium.spark.scan.connect_describe").note(frame, description)
+        importlib.import_module("alluvium.spark.scan.connect_lane.connect_describe").note(frame, description)
         frame = marked(frame, Mark(about, description.filters, request.time_zone))
     if where is not None and not understood:
         frame = frame.where(where)

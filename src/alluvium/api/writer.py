@@ -7,11 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta_access import session_opener
-from alluvium.api.open import open_snapshot
-from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
-from alluvium.api.paimon_writer import write_paimon
-from alluvium.api.write_options import (
+from alluvium.api.delta.delta_access import session_opener
+from alluvium.api.delta.write_options import (
     default_properties,
     engine_options,
     ensure_whole,
@@ -23,21 +20,24 @@ from alluvium.api.write_options import (
     with_session,
     write_operation,
 )
+from alluvium.api.open import open_snapshot
+from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
+from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.commands.own_reads import read_scope
 from alluvium.commands.repeat import is_recorded
-from alluvium.commands.replace_rows import replace_rows
+from alluvium.commands.rows.replace_rows import replace_rows
 from alluvium.commands.write import WriteRequest, write_rows
-from alluvium.delta.config import TableConfig
-from alluvium.delta.create import new_config, resolve_partition_columns
-from alluvium.delta.merge_schema import merged_config, overwritten_config
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.description.create import new_config, resolve_partition_columns
+from alluvium.delta.description.merge_schema import merged_config, overwritten_config
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, NotFound, suggest
 from alluvium.plan.changes import Committed, Operation
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import Struct
-from alluvium.spark.columns import Assignment
-from alluvium.spark.session import ensure_native, is_connect, time_zone
-from alluvium.spark.types import from_spark
+from alluvium.spark.naming.types import from_spark
+from alluvium.spark.sessions.session import ensure_native, is_connect, time_zone
+from alluvium.spark.values.columns import Assignment
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import alluvium
-from alluvium.api.paimon_view import PaimonView
+from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.cli.render import Format
 from alluvium.errors import InvalidRequest
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import alluvium
-from alluvium.api.paimon_view import PaimonView
+from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.cli.render import counted, size_text
 
 AnyTable: TypeAlias = "alluvium.Table | PaimonView"

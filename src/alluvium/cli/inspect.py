@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import typer
 
 import alluvium
-from alluvium.api.paimon_view import PaimonView
+from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.cli.arguments import (
     ColumnsOption,
     FormatOption,
@@ -38,7 +38,7 @@ from alluvium.cli.render import (
     time_text,
     values_text,
 )
-from alluvium.codecs.variant_text import show_variants
+from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from alluvium.api.maintenance import check_table, clean_log, compact_commits, write_checkpoint
+from alluvium.api.delta.maintenance import check_table, clean_log, compact_commits, write_checkpoint
 from alluvium.cli.arguments import FormatOption, StorageOption, UrlArgument, parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows
 

@@ -5,22 +5,22 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.delta.alter import apply_change
-from alluvium.delta.config import TableConfig
-from alluvium.delta.evolve import Change, add_constraint
-from alluvium.delta.features.check_constraints import constraint_check
+from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.evolve import Change, add_constraint
+from alluvium.delta.description.referenced import columns_named
+from alluvium.delta.features.columns.check_constraints import constraint_check
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.properties import CONSTRAINT_PREFIX
-from alluvium.delta.referenced import columns_named
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.source import DeltaSource
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.properties import CONSTRAINT_PREFIX
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest
-from alluvium.expr.sql_tokens import UnreadableText, without_comments
+from alluvium.expr.sql.sql_tokens import UnreadableText, without_comments
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.checks import with_checks
-from alluvium.spark.conditions import ensure_condition, ensure_holds
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.statements.conditions import ensure_condition, ensure_holds
+from alluvium.spark.values.checks import with_checks
 from alluvium.storage.locating import locating
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from alluvium.delta.config import TableConfig
-from alluvium.delta.create import NewTable, resolve_clustering_columns, table_config
-from alluvium.delta.features.append_only import ensure_removable
-from alluvium.delta.features.clustering import DOMAIN, clustering_domain
+from alluvium.delta.description.create import NewTable, resolve_clustering_columns, table_config
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import DomainMetadata
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.features.rows.clustering import DOMAIN, clustering_domain
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import DomainMetadata
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import Committed, Describe, Operation, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating

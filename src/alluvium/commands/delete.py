@@ -13,17 +13,17 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.repeat import Txn, until_committed
-from alluvium.commands.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
-from alluvium.delta.candidates import Candidates, candidates_of, choose_candidates
-from alluvium.delta.features.append_only import ensure_removable
+from alluvium.commands.rows.apply_changes import apply_changes
+from alluvium.commands.rows.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.row_edits import live_counts
-from alluvium.delta.scan import whole_files
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.source import DeltaSource
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
+from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.view.scan import whole_files
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import (
     TOUCHED_FILES,
@@ -39,7 +39,9 @@ from alluvium.plan.changes import (
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import (
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.statements.resolve import (
     Qualifier,
     Resolved,
     condition_tree,
@@ -47,8 +49,6 @@ from alluvium.spark.resolve import (
     resolve_condition,
     shown_text,
 )
-from alluvium.spark.scan.native import read_native
-from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.storage.locating import locating
 
 #: How a table is called in expressions where its owner gave no name.

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from alluvium.delta.config import TableConfig
-from alluvium.delta.features.deletion_vectors import FEATURE as DELETION_VECTORS
-from alluvium.delta.features.deletion_vectors import DeletionVectors
+from alluvium.delta.features.rows.deletion_vectors import FEATURE as DELETION_VECTORS
+from alluvium.delta.features.rows.deletion_vectors import DeletionVectors
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
-from alluvium.delta.scan import plan_files, plan_scan, select_among
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.source import DeltaSource
-from alluvium.delta.spec import FILES
-from alluvium.delta.stats import AddStatistics
+from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.scan import plan_files, plan_scan, select_among
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan

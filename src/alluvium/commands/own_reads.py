@@ -10,19 +10,19 @@ from pyspark.sql import DataFrame
 
 from alluvium.commands.large_log import LargeSource
 from alluvium.commit.loop import refused
-from alluvium.delta.actions import Actions
-from alluvium.delta.conflicts import Contest, conflicts_of_rows
-from alluvium.delta.draft import Draft
-from alluvium.delta.snapshot import Snapshot, load_snapshot
-from alluvium.delta.source import DeltaSource
-from alluvium.delta.winners import has_successors, read_winners
+from alluvium.delta.commit.conflicts import Contest, conflicts_of_rows
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.commit.winners import has_successors, read_winners
+from alluvium.delta.terms.actions import Actions
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.expr.tree import Expression, Or
 from alluvium.plan.changes import Operation, ReadScope, Replace
-from alluvium.spark.scan.describe import About, filters_of_scans
-from alluvium.spark.scan.marks import Mark
-from alluvium.spark.session import is_connect
-from alluvium.spark.statement import TableRead, reads_of
+from alluvium.spark.scan.connect_lane.marks import Mark
+from alluvium.spark.scan.native_lane.describe import About, filters_of_scans
+from alluvium.spark.sessions.session import is_connect
+from alluvium.spark.statements.statement import TableRead, reads_of
 
 #: Where frames of older versions come from, beside those that somebody has kept.
 _READ_AGAIN = (
@@ -65,9 +65,9 @@ def _reads_by_plan(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, 
 
 
 def _reads_by_server(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
-    """Over Connect: the scans tell by marks what they are and which rows they ask for (see `spark.scan.marks`)."""
+    """Over Connect: the scans tell by marks what they are and which rows they ask for (see `connect_lane.marks`)."""
     # Loaded by name: it needs packages that a classic session does without.
-    connect = importlib.import_module("alluvium.spark.scan.connect_reads")
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_reads")
     found: tuple[Mark | None, ...] = connect.reads_of(df, snapshot.store.url)
     marks = tuple(mark for mark in found if mark is None or not mark.about.is_pinned)
     if not marks:

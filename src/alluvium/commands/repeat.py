@@ -11,12 +11,12 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from alluvium.commands.own_reads import OvertakenRead, unpinned
-from alluvium.delta.config import TableConfig
-from alluvium.delta.snapshot import Snapshot, refresh
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.errors import CommitConflict
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import RetryPolicy
-from alluvium.spark.statement import one_statement
+from alluvium.spark.statements.statement import one_statement
 
 #: An application's id, and how far it has come.
 Txn: TypeAlias = tuple[str, int]

@@ -11,19 +11,19 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.codecs.parquet_footer import FileFooter
-from alluvium.commands.row_identity import id_columns, with_ids
+from alluvium.codecs.footers.parquet_footer import FileFooter
+from alluvium.commands.rows.row_identity import id_columns, with_ids
 from alluvium.commands.write import written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
-from alluvium.delta.candidates import candidates_of
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.mapping import MODE
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import FILES
-from alluvium.delta.target import DeltaTarget
-from alluvium.delta.upkeep.checkpoints import refresh_to
+from alluvium.delta.log_upkeep.checkpoints import refresh_to
+from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.terms.mapping import MODE
+from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     ChangeKind,
@@ -36,10 +36,10 @@ from alluvium.plan.changes import (
 )
 from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
-from alluvium.spark.derive import complete
+from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND
-from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.values.derive import complete
 from alluvium.spark.write import write_files
 from alluvium.storage.locating import locating
 

@@ -11,12 +11,18 @@ import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.apply_changes import apply_changes
 from alluvium.commands.delete import TABLE
-from alluvium.commands.new_values import default_values, ensure_no_identities, generated, with_generated, without_made
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeat import Txn, until_committed
-from alluvium.commands.row_changes import (
+from alluvium.commands.rows.apply_changes import apply_changes
+from alluvium.commands.rows.new_values import (
+    default_values,
+    ensure_no_identities,
+    generated,
+    with_generated,
+    without_made,
+)
+from alluvium.commands.rows.row_changes import (
     BEFORE,
     Counts,
     FirstPass,
@@ -27,18 +33,20 @@ from alluvium.commands.row_changes import (
     kept_pass,
     mode_of,
 )
-from alluvium.delta.candidates import Candidates, choose_candidates
-from alluvium.delta.features.append_only import ensure_removable
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.source import DeltaSource
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.rows.candidates import Candidates, choose_candidates
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import names_only
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.assign import Assignments, assigned_columns, assignments
+from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.resolve import (
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.statements.resolve import (
     Qualifier,
     Resolved,
     condition_tree,
@@ -46,11 +54,9 @@ from alluvium.spark.resolve import (
     resolve_condition,
     shown_text,
 )
-from alluvium.spark.scan.names import quote
-from alluvium.spark.scan.native import read_native
-from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.statement import reads_so_far
-from alluvium.spark.storing import StorePolicy
+from alluvium.spark.statements.statement import reads_so_far
+from alluvium.spark.values.assign import Assignments, assigned_columns, assignments
+from alluvium.spark.values.storing import StorePolicy
 from alluvium.storage.locating import locating
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from alluvium.codecs.orc_footer import read_orc_footer
-from alluvium.codecs.parquet_footer import FileFooter, FooterColumn, read_footer
+from alluvium.codecs.footers.orc_footer import read_orc_footer
+from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -28,10 +28,10 @@ from alluvium.plan.changes import (
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
-from alluvium.spark.columns import Assignment
-from alluvium.spark.derive import complete
-from alluvium.spark.session import is_connect
-from alluvium.spark.worker_files import OpenStore
+from alluvium.spark.sessions.session import is_connect
+from alluvium.spark.values.columns import Assignment
+from alluvium.spark.values.derive import complete
+from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import ObjectInfo, Store

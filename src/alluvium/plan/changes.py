@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.expr.tree import Expression, Or
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue

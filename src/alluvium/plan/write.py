@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from alluvium.codecs.parquet_footer import FooterColumn
+from alluvium.codecs.footers.parquet_footer import FooterColumn
 from alluvium.schema.types import DataType, Struct
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
@@ -106,8 +106,8 @@ class Bucketing:
         count: How many buckets there are.
         columns: By what, in order.
         function: `"hash"`: the absolute remainder of the hash of the columns' binary row
-            (`codecs.binary_row_encode.hash_rows`); `"mod"`: the remainder that is not negative of the one column, an
-            integer (null: 0).
+            (`codecs.binary_rows.binary_row_encode.hash_rows`); `"mod"`: the remainder that is not negative of the one
+            column, an integer (null: 0).
     """
 
     count: int

@@ -15,9 +15,9 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Expression, column_paths
 from alluvium.plan.scan import ScanPart, ScanPlan
-from alluvium.portable.data_file import FORMATS, Files, RowFile, open_data_file
-from alluvium.portable.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
-from alluvium.portable.merged import merged_tables
+from alluvium.portable.files.data_file import FORMATS, Files, RowFile, open_data_file
+from alluvium.portable.files.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
+from alluvium.portable.merging.merged import merged_tables
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.text_lengths import CharLengths, char_lengths, pad_column
 from alluvium.schema.types import Field

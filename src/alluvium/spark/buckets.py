@@ -1,7 +1,7 @@
 """The bucket of a row as an expression of Spark's: the hash of its key's binary row, computed without leaving the JVM.
 
-The bytes are those of `codecs.binary_row_encode`, and Spark's own Murmur3 over them is the hash: rows of bytes are
-whole words, and only in what follows the last word do the two differ.
+The bytes are those of `codecs.binary_rows.binary_row_encode`, and Spark's own Murmur3 over them is the hash: rows of
+bytes are whole words, and only in what follows the last word do the two differ.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.codecs.binary_row import null_bytes
+from alluvium.codecs.binary_rows.binary_row import null_bytes
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.write import BucketColumn, Bucketing
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
-from alluvium.spark.gateway import Java, JavaObject, java_of
-from alluvium.spark.scan.names import quote
-from alluvium.spark.session import ensure_native
-from alluvium.spark.types import to_spark
+from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
+from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.session import ensure_native
 
 #: Digits of decimals, and of fractions of seconds, that lie in the slot itself.
 _MAX_COMPACT, _MILLIS = 18, 3

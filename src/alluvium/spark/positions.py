@@ -9,9 +9,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.codecs.bits import BLOCK_BITS, roaring_of_blocks
+from alluvium.codecs.bitmaps.bits import BLOCK_BITS, roaring_of_blocks
 from alluvium.plan.changes import ChangeKind, RowColumns
-from alluvium.spark.scan.names import quote
+from alluvium.spark.naming.names import quote
 
 #: Of a row that may change: what becomes of it, a `ChangeKind`.
 KIND = "__alluvium_kind"

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.codecs.parquet_footer import FileFooter
+from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.plan.write import Bucketing, WritePlan
 from alluvium.schema.types import (
@@ -30,17 +30,17 @@ from alluvium.schema.types import (
     Struct,
 )
 from alluvium.schema.walk import holds
-from alluvium.spark import failures
 from alluvium.spark.buckets import bucket_of
-from alluvium.spark.checks import examples, find_violation, violation, with_checks
-from alluvium.spark.clone import with_settings
-from alluvium.spark.derive import find_exhausted, numbers_exhausted
-from alluvium.spark.scan.names import quote, unused_name
-from alluvium.spark.scan.sql_text import sql_column
-from alluvium.spark.session import ensure_native, is_connect
-from alluvium.spark.types import to_spark
-from alluvium.spark.worker_errors import carried_error
-from alluvium.spark.worker_files import OpenStore, write_in_workers
+from alluvium.spark.jvm import failures
+from alluvium.spark.naming.names import quote, unused_name
+from alluvium.spark.naming.sql_text import sql_column
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.clone import with_settings
+from alluvium.spark.sessions.session import ensure_native, is_connect
+from alluvium.spark.values.checks import examples, find_violation, violation, with_checks
+from alluvium.spark.values.derive import find_exhausted, numbers_exhausted
+from alluvium.spark.workers.worker_errors import carried_error
+from alluvium.spark.workers.worker_files import OpenStore, write_in_workers
 
 _SETTINGS: Mapping[str, str] = {
     # INT96, the default, has no statistics.

@@ -11,19 +11,19 @@ from obstore.store import AzureStore, GCSStore, S3Store
 
 from alluvium.errors import InvalidRequest
 from alluvium.storage.failures import ALLOW_UNSAFE_PUT
-from alluvium.storage.hadoop import HadoopAccess, HadoopStore
-from alluvium.storage.local import LocalStore
-from alluvium.storage.memory import MemoryStore
-from alluvium.storage.object_options import (
+from alluvium.storage.paths import Url, split_url
+from alluvium.storage.store import Store
+from alluvium.storage.stores.hadoop import HadoopAccess, HadoopStore
+from alluvium.storage.stores.local import LocalStore
+from alluvium.storage.stores.memory import MemoryStore
+from alluvium.storage.stores.object_options import (
     HADOOP_OPTIONS,
     ObjectOptions,
     parse_flag,
     parse_object_options,
     parse_plain_options,
 )
-from alluvium.storage.objects import Bucket, ObjectStore
-from alluvium.storage.paths import Url, split_url
-from alluvium.storage.store import Store
+from alluvium.storage.stores.objects import Bucket, ObjectStore
 
 if TYPE_CHECKING:
     from obstore.store import AzureConfig, ClientConfig, GCSConfig, RetryConfig, S3Config

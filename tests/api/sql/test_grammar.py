@@ -16,8 +16,8 @@ from alluvium.api.sql.generate import Generate
 from alluvium.api.sql.grammar import parse_statement
 from alluvium.api.sql.history import DescribeDetail, DescribeHistory, Restore
 from alluvium.api.sql.optimize import Optimize, Reorg
-from alluvium.api.sql.syntax_error import SqlSyntaxError
-from alluvium.api.sql.terms import AsOf, NamedBy, Parameter, PathLiteral, Settings, SqlText, TableName
+from alluvium.api.sql.text.syntax_error import SqlSyntaxError
+from alluvium.api.sql.text.terms import AsOf, NamedBy, Parameter, PathLiteral, Settings, SqlText, TableName
 from alluvium.api.sql.vacuum import Vacuum
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sql_statements import DELTA_STATEMENTS
 
-from alluvium.api.sql.cursor import MAX_CHARACTERS
 from alluvium.api.sql.grammar import parse_statement
 from alluvium.api.sql.kinds import kind_of
-from alluvium.api.sql.syntax_error import SqlSyntaxError
+from alluvium.api.sql.text.cursor import MAX_CHARACTERS
+from alluvium.api.sql.text.syntax_error import SqlSyntaxError
 from alluvium.errors import InvalidRequest
 
 _N = 100_000

@@ -15,9 +15,9 @@ from alluvium.api.sql.fsck import FsckRepair
 from alluvium.api.sql.generate import Generate
 from alluvium.api.sql.grammar import parse_statement
 from alluvium.api.sql.history import DescribeDetail, DescribeHistory, Restore
-from alluvium.api.sql.names import RESERVED
 from alluvium.api.sql.optimize import Optimize, Reorg
-from alluvium.api.sql.terms import AsOf, PathLiteral, SqlText, TableName
+from alluvium.api.sql.text.names import RESERVED
+from alluvium.api.sql.text.terms import AsOf, PathLiteral, SqlText, TableName
 from alluvium.api.sql.vacuum import Vacuum
 
 # -- pieces: texts that stay as they are, between which blanks and comments may come -----------------------------------

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from alluvium.delta.changes.bounds import Bound, Clock, Range, resolve_range
-from alluvium.delta.features.in_commit_timestamp import Enablement
+from alluvium.delta.features.log.in_commit_timestamp import Enablement
 from alluvium.delta.log.names import commit_path
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.store import ObjectInfo
+from alluvium.storage.stores.memory import MemoryStore
 
 LATEST = 4
 

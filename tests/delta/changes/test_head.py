@@ -9,8 +9,8 @@ import pytest
 from change_table import ChangeTable, metadata, protocol
 
 from alluvium.delta.changes.head import load_head
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.open import open_store
 

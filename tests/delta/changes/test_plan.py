@@ -14,9 +14,9 @@ from mapped_table import mapped, numbered
 import alluvium
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.source import ChangeSource, load_changes
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import InvalidRequest
-from alluvium.expr.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.scan import FileConstant, Literal, Physical, ScanPlan
 from alluvium.schema.types import LONG, STRING, Struct
 from alluvium.storage.open import open_store

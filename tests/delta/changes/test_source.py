@@ -16,12 +16,12 @@ from change_table import EXTRA, ON, SCHEMA, START_MS, STEP_MS, VECTORS, ChangeTa
 import alluvium
 from alluvium.delta.changes.bounds import Bound
 from alluvium.delta.changes.source import load_changes
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.upkeep.checkpoints import write_checkpoint_at
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.schema.types import DOUBLE, INTEGER, LONG, STRING, Field, Struct
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.open import open_store
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.fixture

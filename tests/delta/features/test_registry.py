@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from delta_values import make_config
 
-from alluvium.delta.config import TableConfig
 from alluvium.delta.features.registry import FEATURES, ensure_readable, ensure_readable_protocol, ensure_writable
-from alluvium.delta.spec import Protocol
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.types import LONG, Field, JsonValue, Struct
 

@@ -6,7 +6,7 @@ import pytest
 from delta_values import make_config
 
 from alluvium.delta.features.registry import ensure_readable
-from alluvium.delta.spec import Protocol
+from alluvium.delta.terms.spec import Protocol
 from alluvium.schema.types import LONG, Field, JsonValue, Struct
 
 

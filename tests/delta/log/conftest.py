@@ -12,8 +12,8 @@ from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
-from alluvium.delta.spec import Action, Add, DeletionVector, Format, Metadata, Protocol, Remove, format_actions
-from alluvium.storage.memory import MemoryStore
+from alluvium.delta.terms.spec import Action, Add, DeletionVector, Format, Metadata, Protocol, Remove, format_actions
+from alluvium.storage.stores.memory import MemoryStore
 
 WEEK_MS = 7 * 24 * 3600 * 1000
 

@@ -22,7 +22,7 @@ from alluvium.delta.log.names import (
     uuid_checkpoint_path,
 )
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.spec import (
+from alluvium.delta.terms.spec import (
     CheckpointMetadata,
     DomainMetadata,
     Protocol,

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from alluvium.delta.log.checksum import Checksum, check_checksum, checksum_after, parse_checksum
-from alluvium.delta.spec import CommitInfo, DomainMetadata, Protocol, Remove, Txn
+from alluvium.delta.terms.spec import CommitInfo, DomainMetadata, Protocol, Remove, Txn
 from alluvium.errors import CorruptTable
 from alluvium.storage.store import ObjectInfo
 

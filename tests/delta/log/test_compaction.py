@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from alluvium.delta.log.compaction import choose_compactions, may_lack_removes
 from alluvium.delta.log.names import commit_path, compacted_path
-from alluvium.delta.spec import Action, DomainMetadata, Protocol, Remove, Txn, format_actions
+from alluvium.delta.terms.spec import Action, DomainMetadata, Protocol, Remove, Txn, format_actions
 from alluvium.errors import CorruptTable
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.store import ObjectInfo
+from alluvium.storage.stores.memory import MemoryStore
 
 from .conftest import LogWriter
 

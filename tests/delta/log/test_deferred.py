@@ -12,8 +12,8 @@ from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
-from alluvium.delta.spec import FILES
-from alluvium.storage.memory import MemoryStore
+from alluvium.delta.terms.spec import FILES
+from alluvium.storage.stores.memory import MemoryStore
 
 
 def _commit(store: MemoryStore, version: int, *actions: dict[str, object]) -> None:

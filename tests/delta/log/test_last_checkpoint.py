@@ -15,8 +15,8 @@ from alluvium.delta.log.last_checkpoint import (
     read_last_checkpoint,
 )
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH
-from alluvium.delta.spec import LastCheckpoint
-from alluvium.storage.memory import MemoryStore
+from alluvium.delta.terms.spec import LastCheckpoint
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.fixture

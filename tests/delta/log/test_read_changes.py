@@ -9,8 +9,8 @@ import pytest
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read_changes import CHANGED_FILES, parse_changes, parse_head, read_changes
 from alluvium.errors import CorruptTable, NotFound
-from alluvium.storage.memory import MemoryStore
 from alluvium.storage.store import ObjectInfo
+from alluvium.storage.stores.memory import MemoryStore
 
 PATH = commit_path(7)
 ADD = {"path": "a", "partitionValues": {"p": "1"}, "size": 5, "modificationTime": 9, "dataChange": True, "stats": "{}"}

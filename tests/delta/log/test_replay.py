@@ -8,14 +8,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import ORDER
 from alluvium.delta.log.replay import reconcile
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import advance, load_state
-from alluvium.delta.spec import FILES, Add, CommitInfo
-from alluvium.storage.memory import MemoryStore
+from alluvium.delta.terms.canonical_paths import canonical_paths
+from alluvium.delta.terms.spec import FILES, Add, CommitInfo
+from alluvium.storage.stores.memory import MemoryStore
 
 Key = tuple[str, str | None, int | None]
 

@@ -14,7 +14,7 @@ from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths, commit
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.sidecar import sidecar_file
 from alluvium.delta.log.state import load_state
-from alluvium.delta.spec import (
+from alluvium.delta.terms.spec import (
     STRING_MAP,
     Action,
     Add,

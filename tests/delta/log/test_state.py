@@ -5,7 +5,7 @@ import pytest
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import advance, apply_commits, load_state
-from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata, Protocol, RowIdHighWaterMark, Txn
+from alluvium.delta.terms.spec import FILES, TOMBSTONES, DomainMetadata, Protocol, RowIdHighWaterMark, Txn
 from alluvium.errors import CorruptTable, UnsupportedFeature
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from alluvium.delta.features.in_commit_timestamp import Enablement
+from alluvium.delta.features.log.in_commit_timestamp import Enablement
 from alluvium.delta.log.checkpoint import CheckpointOptions, format_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import load_state
 from alluvium.delta.log.timeline import commit_timestamps, read_commit_infos, read_in_commit_timestamp, version_at
-from alluvium.delta.spec import CommitInfo
+from alluvium.delta.terms.spec import CommitInfo
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.open import open_store
 

@@ -16,14 +16,14 @@ from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import checkpoint_paths, commit_path, compacted_path
 from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import Action, Add, DeletionVector, Protocol, Remove, Txn, format_actions
+from alluvium.delta.log_upkeep.log_compaction import compact_log
+from alluvium.delta.terms.spec import Action, Add, DeletionVector, Protocol, Remove, Txn, format_actions
 from alluvium.delta.upkeep.check_files import check_deletion_vectors
 from alluvium.delta.upkeep.checkup import check_log
-from alluvium.delta.upkeep.log_compaction import compact_log
-from alluvium.storage.local import LocalStore
-from alluvium.storage.memory import MemoryStore
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.storage.store import Store
+from alluvium.storage.stores.local import LocalStore
+from alluvium.storage.stores.memory import MemoryStore
 
 NOW = CheckpointOptions(0, 0)
 

@@ -15,14 +15,14 @@ from faulty_store import Crash, Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
-from alluvium.delta.actions import Actions, tombstones_of
-from alluvium.delta.create import NewTable, table_config
-from alluvium.delta.draft import Draft
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import FILES
-from alluvium.delta.target import DeltaTarget, publish
+from alluvium.delta.terms.actions import Actions, tombstones_of
+from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget, publish
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY

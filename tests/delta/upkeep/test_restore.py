@@ -7,13 +7,13 @@ import dataclasses
 import pytest
 from plain_writer import commit_rows, open_target
 
-from alluvium.delta.alter import apply_change
-from alluvium.delta.evolve import set_properties
-from alluvium.delta.snapshot import load_snapshot
+from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.upkeep.restore import plan_restore, restore
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CommitConflict, NotFound
 from alluvium.plan.changes import Committed, Preview, Replace
-from alluvium.storage.memory import MemoryStore
+from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.fixture

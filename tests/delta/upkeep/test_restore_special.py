@@ -10,8 +10,8 @@ from delta_values import make_metadata
 from pyroaring import BitMap64
 
 from alluvium.delta.log.names import commit_path
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import (
+from alluvium.delta.rows.vector_files import write_vectors
+from alluvium.delta.terms.spec import (
     Action,
     Add,
     DeletionVector,
@@ -22,10 +22,10 @@ from alluvium.delta.spec import (
     format_actions,
 )
 from alluvium.delta.upkeep.restore import restore
-from alluvium.delta.vector_files import write_vectors
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import NotFound
 from alluvium.plan.changes import Committed
-from alluvium.storage.local import LocalStore
+from alluvium.storage.stores.local import LocalStore
 
 VECTORS = Protocol(
     min_reader_version=3, min_writer_version=7, reader_features=("deletionVectors",),

@@ -8,11 +8,11 @@ import pytest
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
-from alluvium.delta.config import parse_config
-from alluvium.delta.create import new_config
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.description.create import new_config
+from alluvium.delta.terms.config import parse_config
 from alluvium.delta.upkeep.row_id_backfill import backfill_row_ids
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict
 from alluvium.plan.changes import Replace
 from alluvium.plan.retry import DEFAULT_RETRY

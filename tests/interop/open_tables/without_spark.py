@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 from plain_writer import SCHEMA, commit_rows, open_target
 
-from alluvium.api.maintenance import compact_commits, write_checkpoint
-from alluvium.delta.config import parse_config
-from alluvium.delta.create import NewTable, new_config, table_config
+from alluvium.api.delta.maintenance import compact_commits, write_checkpoint
+from alluvium.delta.description.create import NewTable, new_config, table_config
 from alluvium.delta.log import checkpoint
 from alluvium.delta.log.checkpoint import CheckpointOptions
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import Protocol
-from alluvium.delta.target import DeltaTarget
+from alluvium.delta.terms.config import parse_config
+from alluvium.delta.terms.spec import Protocol
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import Replace
 
 from .maker import Maker, table

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 from pyroaring import BitMap, BitMap64
 
-from alluvium.codecs.roaring import positions_of
+from alluvium.codecs.bitmaps.roaring import positions_of
 from alluvium.errors import CorruptTable
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.features.deletion_vectors import VectorMasks, ensure_rows_exist, parse_vector
-from alluvium.paimon.snapshot import load_snapshot
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.storage.open import open_store
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from alluvium.errors import CorruptTable
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.gateway import java_of
-from alluvium.spark.scan.bulk import partition_directories
+from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.scan.files import address, directories_elsewhere, format_file_statuses, make_file_statuses
+from alluvium.spark.scan.native_lane.bulk import partition_directories
 from alluvium.spark.scan.rows import group_files, make_rows
 
 

@@ -13,10 +13,10 @@ from paimon_tables import HandWritten
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.paimon.snapshot import load_snapshot
-from alluvium.paimon.source import PaimonSource
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.spark.scan.merged import unmergeable
-from alluvium.spark.scan.native import unreadable
+from alluvium.spark.scan.native_lane.native import unreadable
 from alluvium.storage.open import open_store
 
 pytestmark = pytest.mark.spark

@@ -14,13 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import alluvium
-from alluvium.delta.candidates import candidates_of
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.expr.parse import parse_predicate
+from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.scan import FileConstant, OutputColumn, Physical, RowPosition, Sum
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
-from alluvium.spark.scan.native import read_native
+from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import one_file_a_task, skips_within_files
 from alluvium.storage.open import open_store
 

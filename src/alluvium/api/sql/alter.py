@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.names import read_column_list, read_name, read_part, read_table_name
-from alluvium.api.sql.terms import ColumnName, Named, SqlText, Statement
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.names import read_column_list, read_name, read_part, read_table_name
+from alluvium.api.sql.text.terms import ColumnName, Named, SqlText, Statement
 
 ADD_CONSTRAINT_SYNTAX = "ALTER TABLE t ADD CONSTRAINT name CHECK (condition)"
 DROP_CONSTRAINT_SYNTAX = "ALTER TABLE t DROP CONSTRAINT [IF EXISTS] name"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.lexer import TokenKind
-from alluvium.api.sql.names import read_as_of, read_at_version, read_name, read_table_name
-from alluvium.api.sql.terms import AsOf, Named, Parameter, Statement
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.lexer import TokenKind
+from alluvium.api.sql.text.names import read_as_of, read_at_version, read_name, read_table_name
+from alluvium.api.sql.text.terms import AsOf, Named, Parameter, Statement
 
 SYNTAX = (
     "CREATE [OR REPLACE] TABLE [IF NOT EXISTS] t [SHALLOW | DEEP] CLONE source [VERSION AS OF n | TIMESTAMP AS OF "

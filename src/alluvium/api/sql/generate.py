@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.names import read_part, read_table_name
-from alluvium.api.sql.terms import Named, Statement
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.names import read_part, read_table_name
+from alluvium.api.sql.text.terms import Named, Statement
 
 SYNTAX = "GENERATE symlink_format_manifest FOR TABLE t"
 

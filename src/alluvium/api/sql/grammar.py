@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from alluvium.api.sql import alter, clone, convert, fsck, generate, history, optimize, vacuum
-from alluvium.api.sql.cursor import Cursor
 from alluvium.api.sql.kinds import Kind, head_of
-from alluvium.api.sql.syntax_error import SqlSyntaxError
-from alluvium.api.sql.terms import Settings, Statement
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.syntax_error import SqlSyntaxError
+from alluvium.api.sql.text.terms import Settings, Statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.names import TEMPORAL, read_as_of, read_table_name, read_target
-from alluvium.api.sql.syntax_error import SqlSyntaxError
-from alluvium.api.sql.terms import AsOf, Named, Parameter, Statement, Target
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.names import TEMPORAL, read_as_of, read_table_name, read_target
+from alluvium.api.sql.text.syntax_error import SqlSyntaxError
+from alluvium.api.sql.text.terms import AsOf, Named, Parameter, Statement, Target
 
 DETAIL_SYNTAX = "DESCRIBE DETAIL t | 'path'"
 HISTORY_SYNTAX = "DESCRIBE HISTORY t | 'path' [LIMIT n]"

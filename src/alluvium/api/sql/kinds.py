@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from alluvium.api.sql.lexer import Token, TokenKind, scan_tokens, skip_blank
-from alluvium.api.sql.syntax_error import SqlSyntaxError
+from alluvium.api.sql.text.lexer import Token, TokenKind, scan_tokens, skip_blank
+from alluvium.api.sql.text.syntax_error import SqlSyntaxError
 
 
 class Kind(Enum):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.names import read_columns, read_table_name, read_target
-from alluvium.api.sql.terms import ColumnName, Named, SqlText, Statement, Target
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.names import read_columns, read_table_name, read_target
+from alluvium.api.sql.text.terms import ColumnName, Named, SqlText, Statement, Target
 
 OPTIMIZE_SYNTAX = "OPTIMIZE t | 'path' [FULL] [WHERE condition] [ZORDER BY (column, ...)]"
 REORG_SYNTAX = (

@@ -9,8 +9,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import TypeVar
 
-from alluvium.api.sql.names import split_name
-from alluvium.api.sql.terms import AsOf, NamedBy, Parameter, PathLiteral, Settings, Statement, TableName
+from alluvium.api.sql.text.names import split_name
+from alluvium.api.sql.text.terms import AsOf, NamedBy, Parameter, PathLiteral, Settings, Statement, TableName
 from alluvium.errors import InvalidRequest, suggest
 
 Arguments = Mapping[str, object] | Sequence[object]

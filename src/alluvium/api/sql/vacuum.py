@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from alluvium.api.sql.cursor import Cursor
-from alluvium.api.sql.lexer import TokenKind
-from alluvium.api.sql.names import read_table_name, read_target
-from alluvium.api.sql.terms import Named, Parameter, SqlText, Statement, Target
+from alluvium.api.sql.text.cursor import Cursor
+from alluvium.api.sql.text.lexer import TokenKind
+from alluvium.api.sql.text.names import read_table_name, read_target
+from alluvium.api.sql.text.terms import Named, Parameter, SqlText, Statement, Target
 
 SYNTAX = "VACUUM t | 'path' [LITE | FULL] [USING INVENTORY t | (query)] [RETAIN n HOURS] [DRY RUN]"
 

@@ -9,7 +9,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from alluvium.delta.features.in_commit_timestamp import Enablement
+from alluvium.delta.features.log.in_commit_timestamp import Enablement
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.segment import not_a_table
 from alluvium.delta.log.timeline import file_times, format_moment, read_in_commit_timestamp

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.roaring import subtract
-from alluvium.delta.canonical_paths import canonical_paths
+from alluvium.codecs.bitmaps.roaring import subtract
 from alluvium.delta.changes.schema import COMMIT_VERSION
-from alluvium.delta.features.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
+from alluvium.delta.features.rows.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
+from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.errors import AlluviumError
 from alluvium.storage.store import Store
 

@@ -6,8 +6,8 @@ from alluvium.delta.log.read import commit_version
 from alluvium.delta.log.read_changes import load_commit, parse_head
 from alluvium.delta.log.read_checkpoint import read_checkpoint_head
 from alluvium.delta.log.segment import list_segment
-from alluvium.delta.snapshot import load_snapshot
-from alluvium.delta.spec import Metadata, Protocol
+from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CorruptTable
 from alluvium.storage.store import Store
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.changes.files import DELETE, FileGroup
 from alluvium.delta.log.read_changes import CHANGED_FILES
+from alluvium.delta.terms.canonical_paths import canonical_paths
 from alluvium.errors import CorruptTable
 
 _COLUMNS = ("partitionValues", "size", "stats")

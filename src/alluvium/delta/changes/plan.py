@@ -14,14 +14,14 @@ import pyarrow.compute as pc
 
 from alluvium.delta.changes.files import ChangedRows, FileGroup, keys_of
 from alluvium.delta.changes.schema import CHANGE_TYPE, COMMIT_TIMESTAMP, COMMIT_VERSION, EXTRA_COLUMNS
-from alluvium.delta.config import TableConfig
 from alluvium.delta.features.feature import ScanContext
 from alluvium.delta.features.registry import SCAN_PASSES
-from alluvium.delta.partitions import partition_constants
-from alluvium.delta.scan import data_paths
-from alluvium.delta.spec import FILES
-from alluvium.delta.stats import AddStatistics
-from alluvium.expr.prune import prune
+from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.partitions import partition_constants
+from alluvium.delta.view.scan import data_paths
+from alluvium.expr.skipping.prune import prune
 from alluvium.expr.tree import Expression, column_paths, conjunction, conjuncts
 from alluvium.plan.scan import FileConstant, Literal, OutputColumn, Physical, ScanPart, ScanPlan
 from alluvium.schema import types as t

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
-from alluvium.delta.config import TableConfig
-from alluvium.delta.features import change_data_feed, type_widening
 from alluvium.delta.features.registry import is_supported
+from alluvium.delta.features.rows import change_data_feed
+from alluvium.delta.features.types import type_widening
+from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct

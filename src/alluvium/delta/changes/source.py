@@ -7,20 +7,20 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from alluvium.delta.actions import total
 from alluvium.delta.changes.bounds import Bound, Clock, Range, resolve_range
 from alluvium.delta.changes.files import group_changes
 from alluvium.delta.changes.head import load_head
 from alluvium.delta.changes.incomplete import complete_removes
 from alluvium.delta.changes.plan import Feed, lay_out, plan_changes
 from alluvium.delta.changes.schema import Change, SchemaMode, choose_config, ensure_compatible, ensure_recorded
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.features.in_commit_timestamp import enablement
+from alluvium.delta.features.log.in_commit_timestamp import enablement
 from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges, read_changes
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.snapshot import Snapshot, load_snapshot
-from alluvium.delta.spec import Metadata, Protocol
+from alluvium.delta.terms.actions import total
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import ScanPlan
 from alluvium.schema.types import Struct

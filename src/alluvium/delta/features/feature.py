@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from alluvium.delta.actions import Actions
-from alluvium.delta.config import TableConfig
-from alluvium.delta.spec import FILES, DomainMetadata, Metadata, Protocol
+from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata, Protocol
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.storage.open import open_store

@@ -8,35 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
-from alluvium.delta.config import TableConfig
-from alluvium.delta.features import (
-    append_only,
-    catalog_managed,
-    change_data_feed,
+from alluvium.delta.features.columns import (
     check_constraints,
-    checkpoint_protection,
-    clustering,
     column_defaults,
     column_mapping,
-    deletion_vectors,
-    domain_metadata,
     generated_columns,
-    iceberg_compat_v1,
-    iceberg_compat_v2,
     identity_columns,
-    in_commit_timestamp,
     invariants,
-    materialize_partition_columns,
-    row_tracking,
-    timestamp_ntz,
-    type_widening,
-    v2_checkpoint,
-    vacuum_protocol_check,
-    variant,
-    variant_shredding,
 )
 from alluvium.delta.features.feature import Feature
-from alluvium.delta.spec import Protocol
+from alluvium.delta.features.iceberg import iceberg_compat_v1, iceberg_compat_v2, materialize_partition_columns
+from alluvium.delta.features.log import (
+    catalog_managed,
+    checkpoint_protection,
+    domain_metadata,
+    in_commit_timestamp,
+    v2_checkpoint,
+    vacuum_protocol_check,
+)
+from alluvium.delta.features.rows import append_only, change_data_feed, clustering, deletion_vectors, row_tracking
+from alluvium.delta.features.types import timestamp_ntz, type_widening, variant, variant_shredding
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import Protocol
 from alluvium.errors import CorruptTable, UnsupportedFeature
 
 #: Highest versions that the specification defines.

@@ -19,7 +19,7 @@ from alluvium.delta.log.last_checkpoint import publish_last_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checkpoint_paths, uuid_checkpoint_path
 from alluvium.delta.log.replay import vector_ids
 from alluvium.delta.log.state import LogState
-from alluvium.delta.spec import CheckpointMetadata, LastCheckpoint, Sidecar, Txn
+from alluvium.delta.terms.spec import CheckpointMetadata, LastCheckpoint, Sidecar, Txn
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 

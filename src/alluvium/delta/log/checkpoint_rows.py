@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from alluvium.codecs.columns import boolean_column, long_column, string_column, validity
 from alluvium.delta.log.columns import Nulls
-from alluvium.delta.spec import STRING_MAP, Metadata, Wire, known_metadata
+from alluvium.delta.terms.spec import STRING_MAP, Metadata, Wire, known_metadata
 
 _STRINGS = pa.list_(pa.field("element", pa.string()))
 

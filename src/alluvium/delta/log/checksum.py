@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import string_column
-from alluvium.delta.lines import DECODE_ERRORS
 from alluvium.delta.log.columns import deletion_vector_column
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log.state import LogState
-from alluvium.delta.spec import (
+from alluvium.delta.terms.lines import DECODE_ERRORS
+from alluvium.delta.terms.spec import (
     Action,
     Add,
     CommitInfo,

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.columns import long_column, string_column, validity
-from alluvium.delta.spec import DELETION_VECTOR, STRING_MAP, DeletionVector
+from alluvium.delta.terms.spec import DELETION_VECTOR, STRING_MAP, DeletionVector
 
 
 class Nulls:

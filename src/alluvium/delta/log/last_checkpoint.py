@@ -12,9 +12,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from alluvium.delta.lines import DECODE_ERRORS
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, MAX_VERSION
-from alluvium.delta.spec import LastCheckpoint
+from alluvium.delta.terms.lines import DECODE_ERRORS
+from alluvium.delta.terms.spec import LastCheckpoint
 from alluvium.errors import NotFound
 from alluvium.storage.store import Store
 

@@ -17,10 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import boolean_column, long_column, string_column
-from alluvium.delta.lines import BYTE_ORDER_MARK, DECODE_ERRORS, damaged_line, decode_line, split_lines
 from alluvium.delta.log.columns import Nulls, deletion_vector_column, map_column
 from alluvium.delta.log.names import CommitName, CompactedName, parse_name
-from alluvium.delta.spec import (
+from alluvium.delta.terms.lines import BYTE_ORDER_MARK, DECODE_ERRORS, damaged_line, decode_line, split_lines
+from alluvium.delta.terms.spec import (
     FILES,
     STRING_MAP,
     TOMBSTONES,

@@ -12,10 +12,10 @@ import msgspec
 import pyarrow as pa
 
 from alluvium.codecs.columns import long_column, string_column
-from alluvium.delta.lines import decode_line, decode_lines, split_lines
 from alluvium.delta.log.columns import deletion_vector_column, map_column
 from alluvium.delta.log.read import commit_version
-from alluvium.delta.spec import (
+from alluvium.delta.terms.lines import decode_line, decode_lines, split_lines
+from alluvium.delta.terms.spec import (
     DELETION_VECTOR,
     STRING_MAP,
     Add,

@@ -19,7 +19,7 @@ from alluvium.delta.log.names import CheckpointName, parse_name
 from alluvium.delta.log.read import read_commits
 from alluvium.delta.log.replay import without_repeats
 from alluvium.delta.log.sidecar import parse_json_head, sidecar_file
-from alluvium.delta.spec import (
+from alluvium.delta.terms.spec import (
     FILES,
     TOMBSTONES,
     CheckpointMetadata,

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.canonical_paths import canonical_paths
 from alluvium.delta.log.read import ORDER
-from alluvium.delta.spec import FILES, TOMBSTONES
+from alluvium.delta.terms.canonical_paths import canonical_paths
+from alluvium.delta.terms.spec import FILES, TOMBSTONES
 
 # Batches smaller than this are merged where they pile up, as they do when a table is refreshed commit by commit.
 _SMALL_ROWS = 512

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from alluvium.delta.lines import DECODE_ERRORS, decode_lines
 from alluvium.delta.log.names import SIDECAR_DIRECTORY
-from alluvium.delta.spec import (
+from alluvium.delta.terms.lines import DECODE_ERRORS, decode_lines
+from alluvium.delta.terms.spec import (
     CheckpointMetadata,
     DomainMetadata,
     Metadata,

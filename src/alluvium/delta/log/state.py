@@ -24,8 +24,8 @@ from alluvium.delta.log.read import CommitActions, commit_version, read_commits
 from alluvium.delta.log.read_checkpoint import CheckpointHead, file_sources, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.replay import reconcile
 from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
-from alluvium.delta.properties import parse_properties
-from alluvium.delta.spec import DomainMetadata, Metadata, Protocol, RowIdHighWaterMark, Txn
+from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.terms.spec import DomainMetadata, Metadata, Protocol, RowIdHighWaterMark, Txn
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 

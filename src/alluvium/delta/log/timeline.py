@@ -12,12 +12,12 @@ from datetime import datetime, timezone
 
 import msgspec
 
-from alluvium.delta.features.in_commit_timestamp import Enablement
-from alluvium.delta.lines import decode_lines
+from alluvium.delta.features.log.in_commit_timestamp import Enablement
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.read import commit_version, read_each
 from alluvium.delta.log.segment import list_log, not_a_table
-from alluvium.delta.spec import CommitInfo, Wire, parse_commit_info
+from alluvium.delta.terms.lines import decode_lines
+from alluvium.delta.terms.spec import CommitInfo, Wire, parse_commit_info
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store
 

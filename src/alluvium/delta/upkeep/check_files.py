@@ -9,13 +9,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.deletion_vectors import INLINE, has_vector, load_vectors, parse_descriptors
-from alluvium.delta.lines import DECODE_ERRORS, split_lines
+from alluvium.delta.features.rows.deletion_vectors import INLINE, has_vector, load_vectors, parse_descriptors
 from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import Cdc, Wire
+from alluvium.delta.terms.lines import DECODE_ERRORS, split_lines
+from alluvium.delta.terms.spec import Cdc, Wire
 from alluvium.delta.upkeep.finding import Finding, Level, summed_up
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute

@@ -14,7 +14,7 @@ from alluvium.delta.log.read import CommitActions, read_commits
 from alluvium.delta.log.replay import logical_file_keys, reconcile
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import LogState, load_state
-from alluvium.delta.spec import Protocol
+from alluvium.delta.terms.spec import Protocol
 from alluvium.delta.upkeep.finding import Finding, summed_up
 from alluvium.errors import AlluviumError
 from alluvium.storage.paths import is_near

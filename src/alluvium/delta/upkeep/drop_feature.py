@@ -17,32 +17,37 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.afterwards import afterwards
-from alluvium.delta.actions import Actions
-from alluvium.delta.column_ids import MAX_COLUMN_ID
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.create import ensure_columns
-from alluvium.delta.differences import differences
-from alluvium.delta.draft import Draft
-from alluvium.delta.evolve import to_json
-from alluvium.delta.features import checkpoint_protection as protection
-from alluvium.delta.features import materialize_partition_columns
-from alluvium.delta.features.check_constraints import PREFIX as CONSTRAINTS
-from alluvium.delta.features.deletion_vectors import parse_descriptors, vector_address
+from alluvium.delta.commit.differences import differences
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.description.create import ensure_columns
+from alluvium.delta.description.evolve import to_json
+from alluvium.delta.description.upgrade import find_droppable, protocol_of, supported_features, without_feature
+from alluvium.delta.features.columns.check_constraints import PREFIX as CONSTRAINTS
+from alluvium.delta.features.iceberg import materialize_partition_columns
+from alluvium.delta.features.log import checkpoint_protection as protection
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.type_widening import TYPE_CHANGES
+from alluvium.delta.features.rows.deletion_vectors import parse_descriptors, vector_address
+from alluvium.delta.features.rows.row_ids import DOMAIN as ROW_IDS
+from alluvium.delta.features.rows.row_ids import (
+    ENABLED,
+    MATERIALIZED_ROW_COMMIT_VERSION,
+    MATERIALIZED_ROW_ID,
+    SUSPENDED,
+)
+from alluvium.delta.features.types.type_widening import TYPE_CHANGES
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
-from alluvium.delta.properties import TRUNCATION_RETENTION, parse_properties
-from alluvium.delta.row_ids import DOMAIN as ROW_IDS
-from alluvium.delta.row_ids import ENABLED, MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, SUSPENDED
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import FILES, TOMBSTONES, DomainMetadata
-from alluvium.delta.target import publish, written_files
-from alluvium.delta.upgrade import find_droppable, protocol_of, supported_features, without_feature
-from alluvium.delta.upkeep.checkpoints import refresh_to, write_checkpoint_at
+from alluvium.delta.log_upkeep.checkpoints import refresh_to, write_checkpoint_at
+from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
+from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.column_ids import MAX_COLUMN_ID
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.terms.mapping import COLUMN_ID, MODE, PHYSICAL_NAME
+from alluvium.delta.terms.properties import TRUNCATION_RETENTION, parse_properties
+from alluvium.delta.terms.spec import FILES, TOMBSTONES, DomainMetadata
 from alluvium.delta.upkeep.feature_history import first_with_traces
-from alluvium.delta.upkeep.log_cleanup import clean_up_log
 from alluvium.delta.upkeep.older_types import files_of_older_types
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.target import publish, written_files
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.snapshot import Snapshot, load_snapshot
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.errors import NotFound
 
 #: Texts without which a commit changes nothing that matters here: quicker to look for than to read the version.

@@ -7,10 +7,10 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from alluvium.delta.features.type_widening import TYPE_CHANGES
-from alluvium.delta.scan import data_paths
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import FILES
+from alluvium.delta.features.types.type_widening import TYPE_CHANGES
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.scan import data_paths
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.walk import fields_within

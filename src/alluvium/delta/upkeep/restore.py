@@ -10,26 +10,26 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.actions import Actions, tombstones_of, total
-from alluvium.delta.config import TableConfig, parse_config
-from alluvium.delta.differences import differences
-from alluvium.delta.draft import Draft
-from alluvium.delta.features.deletion_vectors import (
+from alluvium.delta.commit.differences import differences
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.description.upgrade import protocol_of, supported_features
+from alluvium.delta.features.columns.identity_columns import with_furthest_marks
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.features.rows.deletion_vectors import (
     INLINE,
     has_vector,
     parse_descriptors,
     vector_address,
     vectors_of,
 )
-from alluvium.delta.features.identity_columns import with_furthest_marks
-from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.log.replay import logical_file_keys
-from alluvium.delta.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
-from alluvium.delta.scan import data_paths
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import FILES, DomainMetadata, Metadata
-from alluvium.delta.target import publish
-from alluvium.delta.upgrade import protocol_of, supported_features
+from alluvium.delta.terms.actions import Actions, tombstones_of, total
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
+from alluvium.delta.view.scan import data_paths
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.target import publish
 from alluvium.errors import NotFound
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from alluvium.delta.actions import Actions
-from alluvium.delta.config import parse_config
-from alluvium.delta.draft import Draft
-from alluvium.delta.evolve import to_json
+from alluvium.delta.commit.draft import Draft
+from alluvium.delta.description.evolve import to_json
+from alluvium.delta.description.upgrade import protocol_of, supported_features, with_required
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.row_ids import ENABLED, FEATURE_NAME, is_enabled, is_supported, is_true
-from alluvium.delta.snapshot import Snapshot
-from alluvium.delta.spec import FILES, Protocol
-from alluvium.delta.target import publish
-from alluvium.delta.upgrade import protocol_of, supported_features, with_required
-from alluvium.delta.upkeep.checkpoints import refresh_to
+from alluvium.delta.features.rows.row_ids import ENABLED, FEATURE_NAME, is_enabled, is_supported, is_true
+from alluvium.delta.log_upkeep.checkpoints import refresh_to
+from alluvium.delta.terms.actions import Actions
+from alluvium.delta.terms.config import parse_config
+from alluvium.delta.terms.spec import FILES, Protocol
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.target import publish
 from alluvium.plan.changes import Operation, ReadScope
 from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.locating import locating

@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 from alluvium.codecs.temporal_text import format_date, format_instant
 from alluvium.paimon.casts.numbers import each
 from alluvium.paimon.casts.times import Moments, to_wall_clock
-from alluvium.paimon.java_text import float_text
 from alluvium.paimon.schema.types import DataType
+from alluvium.paimon.terms.java_text import float_text
 
 _MAX_LENGTH = 2_147_483_647
 

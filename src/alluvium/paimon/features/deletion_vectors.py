@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.codecs.roaring import highest_of, parse_bitmap
+from alluvium.codecs.bitmaps.roaring import highest_of, parse_bitmap
 from alluvium.errors import CorruptTable, NotFound
-from alluvium.paimon.manifest import scan_index_manifest
-from alluvium.paimon.options import INDEX_FILE_IN_DATA_FILE_DIR
-from alluvium.paimon.partitions import bucket_directories, partitions_of
-from alluvium.paimon.snapshot import Snapshot
+from alluvium.paimon.files.manifest import scan_index_manifest
+from alluvium.paimon.files.partitions import bucket_directories, partitions_of
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.terms.options import INDEX_FILE_IN_DATA_FILE_DIR
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, resolve

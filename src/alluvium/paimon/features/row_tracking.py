@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from alluvium.paimon.options import DATA_EVOLUTION, ROW_TRACKING
+from alluvium.paimon.terms.options import DATA_EVOLUTION, ROW_TRACKING
 
 
 def is_tracked(options: Mapping[str, str]) -> bool:

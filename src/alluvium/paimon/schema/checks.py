@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from alluvium.errors import InvalidRequest
-from alluvium.paimon import options as o
 from alluvium.paimon.schema.merge_checks import check_aggregators, check_sequence_groups
 from alluvium.paimon.schema.types import DataType, duplicates
+from alluvium.paimon.terms import options as o
 
 if TYPE_CHECKING:
     from alluvium.paimon.schema.table_schema import TableSchema

@@ -7,12 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.paimon.options import (
-    ADD_COLUMN_BEFORE_PARTITION,
-    EXPLICIT_TYPE_CASTING_DISABLED,
-    NULL_TO_NOT_NULL_DISABLED,
-    ensure_option_may_change,
-)
 from alluvium.paimon.schema.casts import can_cast, may_cast
 from alluvium.paimon.schema.changes import (
     AddColumn,
@@ -34,6 +28,12 @@ from alluvium.paimon.schema.defaults import ensure_default
 from alluvium.paimon.schema.numbering import number_within
 from alluvium.paimon.schema.option_names import forget_in_options, rename_in_options
 from alluvium.paimon.schema.types import DataField, DataType
+from alluvium.paimon.terms.options import (
+    ADD_COLUMN_BEFORE_PARTITION,
+    EXPLICIT_TYPE_CASTING_DISABLED,
+    NULL_TO_NOT_NULL_DISABLED,
+    ensure_option_may_change,
+)
 
 #: Changes the list of fields that holds the named one.
 EditFields: TypeAlias = Callable[[list[DataField], str], None]

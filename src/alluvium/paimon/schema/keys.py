@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.paimon.options import PARTITION, PRIMARY_KEY, parse_names
 from alluvium.paimon.schema.types import DataField, duplicates
+from alluvium.paimon.terms.options import PARTITION, PRIMARY_KEY, parse_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from alluvium.errors import suggest
-from alluvium.paimon import options as o
+from alluvium.paimon.terms import options as o
 
 if TYPE_CHECKING:
     from alluvium.paimon.schema.table_schema import TableSchema

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from alluvium.paimon.options import (
+from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.terms.options import (
     BUCKET_KEY,
     FIELDS_PREFIX,
     RECORD_LEVEL_TIME_FIELD,
@@ -12,7 +13,6 @@ from alluvium.paimon.options import (
     ROWKIND_FIELD,
     SEQUENCE_FIELD,
 )
-from alluvium.paimon.schema.types import DataField
 
 #: Options whose value is a list of columns.
 _LISTS = (BUCKET_KEY, SEQUENCE_FIELD.key)

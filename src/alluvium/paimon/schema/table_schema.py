@@ -14,14 +14,14 @@ from typing import cast
 import msgspec
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, UnsupportedFeature
-from alluvium.paimon.options import BUCKET, BUCKET_KEY
 from alluvium.paimon.schema.changes import SchemaChange
 from alluvium.paimon.schema.checks import ensure_valid
 from alluvium.paimon.schema.evolve import Draft, evolve
 from alluvium.paimon.schema.keys import normalize_keys
 from alluvium.paimon.schema.type_json import format_field, parse_field
 from alluvium.paimon.schema.types import DataField, NeutralValue, field_ids, highest_field_id
-from alluvium.paimon.spec import Millis
+from alluvium.paimon.terms.options import BUCKET, BUCKET_KEY
+from alluvium.paimon.terms.spec import Millis
 from alluvium.schema.types import JsonValue
 
 #: The version that is written.

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from alluvium.codecs.roaring import bits_of, highest_of, size_of_bits
+from alluvium.codecs.bitmaps.roaring import bits_of, highest_of, size_of_bits
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.schema.types import BINARY, Field
-from alluvium.spark.scan.names import unused_name
+from alluvium.spark.naming.names import unused_name
 
 #: What an Arrow array of bitmaps may hold in all: some 17 billion rows of files with deleted ones.
 _MAX_BYTES = (1 << 31) - 1

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import CorruptTable
-from alluvium.spark.gateway import Java, JavaObject
+from alluvium.spark.jvm.gateway import Java, JavaObject
 from alluvium.storage import paths
 from alluvium.storage.elsewhere import ensure_all_same_side
 

@@ -18,8 +18,8 @@ from alluvium.plan.scan import KeyMerge, MergeRule, ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 from alluvium.schema.walk import holds
-from alluvium.spark.scan.names import quote, quote_text, sql_type
-from alluvium.spark.scan.sql_text import sql_column
+from alluvium.spark.naming.names import quote, quote_text, sql_type
+from alluvium.spark.naming.sql_text import sql_column
 
 _RETRACTS = "(1, 3)"
 _NEWEST = "__alluvium_newest"

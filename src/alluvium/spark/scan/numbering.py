@@ -18,7 +18,7 @@ from alluvium.expr import tree
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import Coalesce, ColumnValue, Converted, Physical, RowPosition, ScanPart, Sum
 from alluvium.schema import types as t
-from alluvium.spark.scan.names import leaves, quote, unused_name
+from alluvium.spark.naming.names import leaves, quote, unused_name
 
 #: Of the cores' turns, to the files: with more of them a third and more of the cores would idle at the end.
 _MAX_IDLE = 1.5

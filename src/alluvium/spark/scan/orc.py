@@ -23,7 +23,7 @@ from alluvium.plan.scan import RowPosition, ScanPart
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Map, Struct
 from alluvium.schema.walk import holds
-from alluvium.spark.scan.names import leaves
+from alluvium.spark.naming.names import leaves
 
 #: The class, not the short name, which is Hive's reader where `spark.sql.orc.impl` says so.
 READER = "org.apache.spark.sql.execution.datasources.orc.OrcFileFormat"

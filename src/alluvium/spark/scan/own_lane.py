@@ -7,8 +7,8 @@ import importlib
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.plan.ports import ScanSource
-from alluvium.spark.scan.native import read_native
-from alluvium.spark.session import choose_lane, is_connect
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.session import choose_lane, is_connect
 
 
 def read_own_lane(spark: SparkSession, source: ScanSource) -> DataFrame:
@@ -25,6 +25,6 @@ def read_own_lane(spark: SparkSession, source: ScanSource) -> DataFrame:
     if not is_connect(spark):
         return read_native(spark, source)
     # Loaded by name: it needs packages that a classic session does without.
-    connect = importlib.import_module("alluvium.spark.scan.connect_frame")
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
     frame: DataFrame = connect.read_connect(spark, source, choose_lane(spark).why)
     return frame

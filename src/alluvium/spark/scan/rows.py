@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Struct
-from alluvium.spark.gateway import Java, JavaObject
-from alluvium.spark.types import to_spark
+from alluvium.spark.jvm.gateway import Java, JavaObject
+from alluvium.spark.naming.types import to_spark
 
 
 @dataclass(frozen=True, slots=True)

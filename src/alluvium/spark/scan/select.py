@@ -7,9 +7,9 @@ from pyspark.sql.functions import col
 
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
-from alluvium.spark.scan.names import Selected, plain, quote, select_list
-from alluvium.spark.scan.sql_text import sql_column
-from alluvium.spark.types import to_spark
+from alluvium.spark.naming.names import Selected, plain, quote, select_list
+from alluvium.spark.naming.sql_text import sql_column
+from alluvium.spark.naming.types import to_spark
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
 _MAX_MEMBERS = 50

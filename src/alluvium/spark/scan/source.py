@@ -21,10 +21,10 @@ from pyspark.sql.types import StructType
 from alluvium.expr.tree import Expression
 from alluvium.plan.scan import KeyMerge, ScanPart, ScanPlan
 from alluvium.schema.types import Struct
+from alluvium.spark.naming.names import nullable_schema
+from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.merge_tasks import TASK_BYTES, group_sizes
-from alluvium.spark.scan.names import nullable_schema
-from alluvium.spark.types import to_spark
-from alluvium.spark.worker_errors import carrying_errors
+from alluvium.spark.workers.worker_errors import carrying_errors
 
 #: PySpark 4.0 has no such argument: its timestamps are in UTC.
 _IN_UTC: dict[str, Any] = {"timezone": "UTC"} if "timezone" in inspect.signature(to_arrow_schema).parameters else {}

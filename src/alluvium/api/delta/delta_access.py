@@ -1,0 +1,139 @@
+"""How the methods of DeltaTable come to their table: by path or by name, always at its newest version."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import SparkSession
+
+import alluvium
+from alluvium.api.delta.delta_errors import WrongValue
+from alluvium.api.open import open_snapshot, storage_for
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.plan.changes import Author
+from alluvium.spark.sessions.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
+from alluvium.spark.sessions.session import ensure_native, hadoop_access, is_connect, time_zone
+from alluvium.storage.store import Store
+
+PROVIDER = "delta"
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+#: The reference's setting of the session: `userMetadata` of every commit.
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+
+
+@dataclass(frozen=True, slots=True)
+class TableAccess:
+    """A table in a session.
+
+    Attributes:
+        spark: The session.
+        url: Where the table is.
+        options: Hadoop's settings for its file system.
+        entry: The catalog's, if it was opened by its name there.
+    """
+
+    spark: SparkSession
+    url: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    entry: CatalogTable | None = None
+
+    @property
+    def name(self) -> str | None:
+        """Its name in the catalog, if it was opened by that."""
+        return None if self.entry is None else self.entry.name
+
+    @property
+    def engine(self) -> Author:
+        """As the history shows it."""
+        return engine_of(self.spark)
+
+    def store(self, url: str | None = None) -> Store:
+        """The objects of the table, or those at another place under the same settings."""
+        return storage_for(self.url if url is None else url, self.options, partial(hadoop_access, self.spark))
+
+    def snapshot(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+        """A version of the table, the newest by default."""
+        return open_snapshot(self.store(), version, timestamp_ms, time_zone(self.spark), self.store)
+
+    def newest(self) -> Snapshot | None:
+        """The newest version; None where there is no table."""
+        try:
+            return self.snapshot()
+        except NotFound as error:
+            if error.code != "not-a-table":
+                raise
+            return None
+
+
+def session_opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
+    """From a URL to its store, over the session's Hadoop file systems where the session has them at hand."""
+    hadoop = None if is_connect(spark) else partial(hadoop_access, spark)
+    return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
+
+
+def engine_of(spark: SparkSession) -> Author:
+    """How commits of a session name their engine, and what it says of them all."""
+    return Author(f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}", spark.conf.get(_NOTE, None))
+
+
+def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> TableAccess:
+    """A table by its path.
+
+    Raises:
+        InvalidRequest: Settings of other things than file systems (`invalid-option`).
+    """
+    ensure_native(spark)
+    given = dict(options or {})
+    foreign = sorted(name for name in given if not name.startswith(("fs.", "dfs.")))
+    if foreign:
+        raise WrongValue(
+            f"only settings of file systems (fs., dfs.) are taken here, not {foreign[0]!r}", code="invalid-option"
+        )
+    return TableAccess(spark, str(path), given)
+
+
+def named_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """What a query means by a name, or by a path in the form delta.`/path`; None where that is no table of ours: a
+    temporary view hides a table of its name.
+
+    Raises:
+        InvalidRequest: The name does not parse.
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    return _access(spark, name, find_relation(spark, name))
+
+
+def known_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """The same; None, too, where Spark is to answer: to what is no name, or one of another catalog."""
+    try:
+        return named_access(spark, name)
+    except (InvalidRequest, UnsupportedFeature):
+        return None
+
+
+def table_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """The table of a name, where one is to be made or replaced: temporary views do not stand in its way."""
+    return _access(spark, name, find_table(spark, name))
+
+
+def _access(spark: SparkSession, name: str, entry: CatalogTable | None) -> TableAccess | None:
+    if entry is not None:
+        return TableAccess(spark, entry.location, entry=entry) if entry.provider == PROVIDER else None
+    path = path_in_name(spark, name)
+    return None if path is None else path_access(spark, path)
+
+
+def path_in_name(spark: SparkSession, name: str) -> str | None:
+    """The path in delta.`/path`; None for other names.
+
+    Where there is a database `delta`, a name in it is a table's, unless it is an absolute path or a URL.
+    """
+    parts = parse_name(spark, name)
+    if len(parts) != 2 or parts[0].casefold() != PROVIDER:
+        return None
+    is_absolute = parts[1].startswith("/") or _SCHEME.match(parts[1]) is not None
+    return parts[1] if is_absolute or not has_database(spark, PROVIDER) else None

@@ -1,0 +1,466 @@
+"""DeltaTable: the API of `delta.tables` 4.4, without a JAR, and what goes beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NoReturn
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import DataType, StructField, StructType
+
+from alluvium.api.delta.alter import Alteration, PositionLike
+from alluvium.api.delta.delta_access import TableAccess, named_access, path_access
+from alluvium.api.delta.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
+from alluvium.api.delta.delta_errors import NotATable, WrongType, WrongValue
+from alluvium.api.delta.delta_expressions import expression_argument, set_argument
+from alluvium.api.delta.delta_merge import DeltaMergeBuilder
+from alluvium.api.delta.delta_table_builder import DeltaTableBuilder, Mode
+from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.write_options import session_txn
+from alluvium.api.options import parse_session_timestamp
+from alluvium.commands.constraint import add_checked_constraint
+from alluvium.commands.delete import TABLE, delete_rows
+from alluvium.commands.merge.merge import MergeRequest
+from alluvium.commands.rewrite import remove_mapping, rewriter
+from alluvium.commands.update import UpdateRequest, update_rows
+from alluvium.delta.terms.mapping import MODE
+from alluvium.delta.view.source import DeltaSource
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.naming.types import show_not_null
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.statements.own_columns import OwnColumns
+from alluvium.spark.statements.resolve import Qualifier, named_rows
+
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+class DeltaTable:
+    """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
+
+    Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
+    nothing; they return a `Preview` then) and `retry=` (how often a commit that lost a race is tried again).
+
+    Example:
+        >>> from alluvium import DeltaTable
+        >>> DeltaTable.forPath(spark, "/data/flights").history(1).show()
+    """
+
+    def __init__(
+        self, spark: SparkSession, access: TableAccess, alias: str | None = None, own: OwnColumns | None = None
+    ) -> None:
+        self._spark = spark
+        self._access = access
+        self._alias = alias
+        self._own = OwnColumns() if own is None else own
+
+    @classmethod
+    def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] = _NO_SETTINGS) -> DeltaTable:
+        """The table at a path.
+
+        Args:
+            sparkSession: A classic session.
+            path: Of the table's root.
+            hadoopConf: Settings of file systems (`fs.`, `dfs.`), e.g. credentials.
+
+        Raises:
+            NotFound: There is no Delta table.
+            InvalidRequest: Settings of other things.
+        """
+        access = path_access(sparkSession, path, hadoopConf)
+        _ensure_table(access, str(path))
+        return cls(sparkSession, access)
+
+    @classmethod
+    def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
+        """The table of that name in the session's catalog, or at a path in the form delta.`/path`.
+
+        Raises:
+            NotFound: There is no table of that name, or it is not a Delta table.
+        """
+        access = named_access(sparkSession, tableOrViewName)
+        if access is None:
+            raise _not_a_table(tableOrViewName)
+        _ensure_table(access, tableOrViewName)
+        return cls(sparkSession, access)
+
+    @classmethod
+    def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
+        """Whether there is a Delta table at a path."""
+        return path_access(sparkSession, identifier).newest() is not None
+
+    @classmethod
+    def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that must not exist yet."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE, cls)
+
+    @classmethod
+    def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table; one that exists is left as it is."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE_IF_NOT_EXISTS, cls)
+
+    @classmethod
+    def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that takes the place of one that must exist, with no rows."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.REPLACE, cls)
+
+    @classmethod
+    def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
+        """A builder of a table that takes the place of one if it exists."""
+        return DeltaTableBuilder(_session(sparkSession), Mode.CREATE_OR_REPLACE, cls)
+
+    @classmethod
+    def columnBuilder(cls, sparkSession: SparkSession | str, colName: str | None = None) -> DeltaColumnBuilder:
+        """A builder of a column for the table builders; a session may stand before the name."""
+        name = colName if colName is not None else sparkSession
+        if not isinstance(name, str):
+            raise WrongType(f"Column name must be str, not {name!r}", code="wrong-type")
+        return DeltaColumnBuilder(name)
+
+    def toDF(self) -> DataFrame:
+        """The rows of the newest version. Its columns (`rows["id"]`) can be used in the verbs of this table."""
+        snapshot = self._access.snapshot()
+        rows = read_native(self._spark, DeltaSource(snapshot))
+        if self._alias is not None or self._access.entry is not None:
+            rows = named_rows(rows, self._name)
+        self._own.remember(rows)
+        return show_not_null(rows, snapshot.config.schema)
+
+    def alias(self, aliasName: str) -> DeltaTable:
+        """The same table under a name for expressions, which then know it by no other."""
+        return DeltaTable(self._spark, self._access, aliasName, self._own)
+
+    def history(self, limit: int | None = None) -> DataFrame:
+        """The commits, newest first; at most `limit` of them."""
+        return history_frame(self._spark, self._access.snapshot(), limit)
+
+    def detail(self) -> DataFrame:
+        """One row: format, id, name, location, size, properties, protocol."""
+        return detail_frame(self._spark, self._access.snapshot(), self._access.name)
+
+    def upgradeTableProtocol(
+        self, readerVersion: int, writerVersion: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports what protocol versions imply. Versions never fall: lower ones change nothing."""
+        _ensure(
+            isinstance(readerVersion, int), f"The readerVersion needs to be an integer but got '{type(readerVersion)}'."
+        )
+        _ensure(
+            isinstance(writerVersion, int), f"The writerVersion needs to be an integer but got '{type(writerVersion)}'."
+        )
+        return self._alteration().upgrade_protocol(readerVersion, writerVersion, dry_run, retry)
+
+    def addFeatureSupport(
+        self, featureName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports a table feature; the protocol is upgraded as far as that needs."""
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
+        return self._alteration().add_feature(featureName, dry_run, retry)
+
+    def dropFeatureSupport(
+        self,
+        featureName: str,
+        truncateHistory: bool | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Supports a table feature no longer; the protocol becomes the weakest for the others.
+
+        Files that have something of the feature in them are written anew. Older versions that need it are hidden behind
+        protected checkpoints; with `truncateHistory` they must have expired instead.
+
+        Raises:
+            InvalidRequest: The feature is in use, cannot be dropped, or is in versions that have not expired
+                (`feature-in-history`).
+        """
+        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
+        _ensure(
+            truncateHistory is None or isinstance(truncateHistory, bool),
+            f"truncateHistory needs to be a boolean but got '{type(truncateHistory)}'.",
+        )
+        rewrite = rewriter(self._spark, retry)
+        return self._alteration().drop_feature(featureName, dry_run, retry, rewrite, truncateHistory is True)
+
+    def restoreToVersion(
+        self, version: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> DataFrame | Preview:
+        """Makes an older version the newest one; one row of metrics.
+
+        Raises:
+            NotFound: There is no such version, or data files of it are gone.
+        """
+        _ensure(type(version) is int, f"version needs to be an int but got '{type(version)}'.")
+        done = self._alteration().restore(version=version, dry_run=dry_run, retry=retry)
+        return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
+
+    def restoreToTimestamp(
+        self, timestamp: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> DataFrame | Preview:
+        """Makes the version of a time (`yyyy-MM-dd` or `yyyy-MM-dd HH:mm:ss`, in the session's zone) the newest one.
+
+        Raises:
+            NotFound: There is no version of that time, or data files of it are gone.
+        """
+        _ensure(isinstance(timestamp, str), f"timestamp needs to be a string but got '{type(timestamp)}'.")
+        moment = parse_session_timestamp(timestamp, time_zone(self._spark))
+        done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
+        return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
+
+    # --- rows ---
+
+    def delete(
+        self, condition: Column | str | None = None, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Deletes the rows for which a condition is true, all without one. No row reaches the driver.
+
+        Files that partition values or statistics prove to go as a whole are not read.
+
+        Args:
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
+
+        Returns:
+            The version, and metrics under the history's names (`numDeletedRows`, ...); `attempts` is 0 where no row
+            was to go, for then nothing is committed.
+
+        Raises:
+            InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
+            UnsupportedFeature: The table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
+        """
+        given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
+        txn = None if dry_run else session_txn(self._spark)
+        return delete_rows(
+            self._spark, self._access.snapshot(), given, self._access.engine, self._name, dry_run, retry, txn
+        )
+
+    def update(
+        self,
+        condition: Column | str | None = None,
+        set: Mapping[str, Column | str] | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Sets columns in the rows for which a condition is true, in all rows without one.
+
+        Args:
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
+            set: Column, or dotted field of one, to its new value: SQL text or a column over the row's old values.
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
+
+        Returns:
+            As of `delete`, with `numUpdatedRows`.
+
+        Raises:
+            InvalidRequest: The condition or a value does not resolve (`invalid-expression`), a column is unknown
+                (`unknown-column`) or set twice (`assigned-twice`), or new rows break a constraint.
+            UnsupportedFeature: The table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
+        """
+        # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
+        values = {column: self._by_name(value) for column, value in set_argument(set, "'set'").items()}
+        given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
+        request = UpdateRequest(given, values, self._name)
+        txn = None if dry_run else session_txn(self._spark)
+        return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
+
+    def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
+        """A builder of a merge: what the rows of a source do to those of the table that they match.
+
+        Args:
+            source: The rows that come. One that is not deterministic is computed once.
+            condition: Which of them match which rows of the table; it may name both by their aliases, or by their names
+                in the catalog.
+
+        Raises:
+            InvalidRequest: The arguments are of other types (a TypeError, too).
+
+        Example:
+            >>> merge = table.alias("t").merge(updates.alias("s"), "t.id = s.id")
+            >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        """
+        if source is None or condition is None:
+            raise WrongValue(
+                f"'{'source' if source is None else 'condition'}' in merge cannot be None", code="wrong-type"
+            )
+        if not isinstance(source, DataFrame):
+            raise WrongType("Type of 'source' in merge must be DataFrame.", code="wrong-type")
+        request = MergeRequest(source, expression_argument(condition, "'condition'"), name=self._name)
+        return DeltaMergeBuilder(self._spark, self._access, request, self._own)
+
+    # --- columns, constraints and properties as methods ---
+
+    def addColumns(
+        self,
+        cols: StructType | Sequence[StructField] | Mapping[str, str | DataType],
+        position: PositionLike = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Adds nullable columns.
+
+        Args:
+            cols: Fields, or dotted name to type.
+            position: `"first"` or `"after x"`; last by default.
+            dry_run: Only tell what would change.
+            retry: How often to try.
+        """
+        wanted = named_types(cols) if isinstance(cols, Mapping) else fields_of(cols)
+        return self._alteration().add_columns(wanted, position, dry_run, retry)
+
+    def renameColumn(
+        self, name: str, newName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Renames a column (dotted when nested; `newName` is its last part) of a table with column mapping."""
+        return self._alteration().rename_column(name, newName, dry_run, retry)
+
+    def dropColumns(
+        self, *names: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Drops columns (dotted when nested) of a table with column mapping."""
+        return self._alteration().drop_columns(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
+
+    def alterColumn(
+        self,
+        name: str,
+        type: str | DataType | None = None,
+        comment: str | None = None,
+        nullable: bool | None = None,
+        position: PositionLike = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Widens a column's type, comments or moves it, drops NOT NULL; see `Alteration.alter_column`."""
+        wanted = None if type is None else our_type(type)
+        return self._alteration().alter_column(name, wanted, comment, nullable, position, dry_run, retry)
+
+    def addConstraint(
+        self, name: str, expr: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Adds a CHECK constraint, after Spark has checked the rows that are there.
+
+        Raises:
+            InvalidRequest: Rows violate it (`constraint-violated`), it is no condition (`invalid-constraint`), or there
+                is one of that name.
+        """
+        return add_checked_constraint(
+            self._spark, self._access.snapshot(), name, expr, self._access.engine, dry_run, retry
+        )
+
+    def dropConstraint(
+        self, name: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Drops a CHECK constraint."""
+        return self._alteration().drop_constraint(name, ifExists, dry_run, retry)
+
+    def setProperties(
+        self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Sets table properties, and upgrades the protocol as far as they need.
+
+        `delta.columnMapping.mode` = `none`, set alone, has all files written anew under the columns' names.
+        """
+        said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
+        snapshot = self._access.snapshot()
+        if said == {MODE.casefold(): "none"} and snapshot.config.mapping_mode != "none" and not dry_run:
+            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=True, retry=retry)
+        return self._alteration().set_properties(properties, dry_run, retry)
+
+    def unsetProperties(
+        self, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Removes table properties; without `delta.columnMapping.mode` all files are written anew."""
+        snapshot = self._access.snapshot()
+        is_mode = [name.casefold() for name in names] == [MODE.casefold()]
+        if is_mode and snapshot.config.mapping_mode != "none" and not dry_run:
+            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=False, retry=retry)
+        return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
+
+    # --- of delta.tables, but not implemented yet ---
+
+    def vacuum(self, retentionHours: float | None = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("vacuum")
+
+    def optimize(self) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("optimize")
+
+    def generate(self, mode: str) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("generate")
+
+    def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: object = None) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("clone")
+
+    def cloneAtVersion(
+        self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("cloneAtVersion")
+
+    def cloneAtTimestamp(
+        self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("cloneAtTimestamp")
+
+    @classmethod
+    def convertToDelta(
+        cls, sparkSession: SparkSession, identifier: str, partitionSchema: str | StructType | None = None
+    ) -> NoReturn:
+        """Not implemented yet."""
+        raise _later("convertToDelta")
+
+    @property
+    def _name(self) -> Qualifier:
+        """By which expressions know the table."""
+        if self._alias is not None:
+            return (self._alias,)
+        return (TABLE,) if self._access.entry is None else self._access.entry.parts
+
+    def _by_name(self, given: Column | str) -> Column | str:
+        return self._own.by_name(self._spark, given, self._name)
+
+    def _alteration(self) -> Alteration:
+        return Alteration(self._access.snapshot, self._access.engine)
+
+    def __repr__(self) -> str:
+        return f"DeltaTable({self._access.name or self._access.url!r})"
+
+
+def _session(given: SparkSession | None) -> SparkSession:
+    session = given or SparkSession.getActiveSession()
+    if session is None:
+        raise InvalidRequest("there is no active Spark session", code="no-jvm", hint="name the session")
+    return session
+
+
+def _ensure(condition: bool, message: str) -> None:
+    if not condition:
+        raise WrongValue(message, code="wrong-type")
+
+
+def _ensure_table(access: TableAccess, shown: str) -> None:
+    try:
+        access.snapshot()
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        raise _not_a_table(shown, access.url) from None
+
+
+def _not_a_table(shown: str, url: str | None = None) -> NotATable:
+    return NotATable(
+        f"{shown!r} is not a Delta table", code="not-a-table", url=url, hint="a table is what holds a folder _delta_log"
+    )
+
+
+def _later(verb: str) -> UnsupportedFeature:
+    return UnsupportedFeature(f"DeltaTable.{verb} is not implemented yet", features=(verb,))

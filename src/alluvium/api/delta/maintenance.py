@@ -1,0 +1,108 @@
+"""What keeps a table in order, without Spark."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+
+from alluvium.api.open import open_snapshot, storage_for
+from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
+from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
+from alluvium.delta.log_upkeep.log_compaction import compact_log
+from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import CorruptTable
+from alluvium.storage.open import open_store
+
+
+def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
+    """What is wrong with a table; nothing is changed, and no data file is read.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+
+    Returns:
+        The findings, none for a sound table: gaps in the log, checkpoints that are damaged or incomplete, data files
+        that are gone or of another size than the log says, deletion vectors that are gone or damaged, statistics that
+        do not parse, a version checksum that says otherwise, files of change data that are gone.
+
+    Raises:
+        NotFound: There is no table.
+        UnsupportedFeature: The table needs a reader that we are not.
+    """
+    store = storage_for(url, storage_options, None)
+    findings = check_log(store)
+    try:
+        snapshot = open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+        return (*findings, *check_snapshot(snapshot))
+    except CorruptTable as error:
+        return (*findings, Finding("error", "log", error.message, error.path))
+
+
+def write_checkpoint(url: str, storage_options: Mapping[str, str] | None = None) -> int:
+    """Writes a checkpoint of the newest version, so that readers need not read all commits.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+
+    Returns:
+        The version of the checkpoint.
+
+    Raises:
+        NotFound: There is no table.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CorruptTable: The log breaks the specification.
+    """
+    snapshot = _open_writable(url, storage_options)
+    write_checkpoint_at(snapshot)
+    return snapshot.version
+
+
+def clean_log(url: str, storage_options: Mapping[str, str] | None = None, dry_run: bool = False) -> LogCleanup:
+    """Deletes log files older than `delta.logRetentionDuration` that a checkpoint stands for, as checkpoints do.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what would go.
+
+    Returns:
+        The files, and the oldest version that can be read afterwards.
+
+    Raises:
+        NotFound: There is no table.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CorruptTable: The log breaks the specification, or a checkpoint that must stay is damaged.
+    """
+    return clean_up_log(_open_writable(url, storage_options), int(time.time() * 1000), dry_run=dry_run)
+
+
+def compact_commits(url: str, start: int, end: int, storage_options: Mapping[str, str] | None = None) -> str:
+    """Writes a log compaction, which readers may take in place of the commits from `start` to `end`.
+
+    Args:
+        url: The table.
+        start: First version.
+        end: Last version, greater than `start`.
+        storage_options: Credentials and settings of the object store.
+
+    Returns:
+        Its path, relative to the table.
+
+    Raises:
+        InvalidRequest: `end` is not greater than `start`.
+        NotFound: There is no table, or not all of the commits.
+        UnsupportedFeature: The table needs a writer that we are not.
+    """
+    return compact_log(_open_writable(url, storage_options).store, start, end)
+
+
+def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:
+    snapshot = open_snapshot(storage_for(url, storage_options, None))
+    # A feature that we do not know may ask for more than our files of the log hold.
+    ensure_writable(snapshot.config)
+    return snapshot

@@ -1,0 +1,275 @@
+"""Table: an immutable view of one version, without Spark."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
+from alluvium.api.history_view import History
+from alluvium.api.options import parse_bound
+from alluvium.api.schema_view import Schema
+from alluvium.codecs.variants.variant_text import show_variants
+from alluvium.delta.changes.source import load_changes
+from alluvium.delta.features.rows.deletion_vectors import live_row_counts
+from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
+from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.view.answers import is_ordered
+from alluvium.delta.view.history import commit_time_ms, read_history
+from alluvium.delta.view.scan import data_paths, plan_scan, select_files
+from alluvium.delta.view.snapshot import Snapshot, refresh
+from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.expr.tree import Expression, column_paths
+from alluvium.portable.reader import read_batches
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One version of a table, read without Spark; made by `alluvium.open`.
+
+    Every member reads from the same version, however many commits follow; `refresh()` gives the newest.
+    Predicates (`where`) are Spark SQL text such as `"day >= '2024-01-01' and n in (1, 2)"`.
+    """
+
+    _snapshot: Snapshot
+    _storage_options: Mapping[str, str]
+
+    @property
+    def format(self) -> str:
+        """`"delta"`."""
+        return "delta"
+
+    @property
+    def url(self) -> str:
+        """Where the table is, in canonical form."""
+        return self._snapshot.store.url
+
+    @property
+    def version(self) -> int:
+        """The version of this view."""
+        return self._snapshot.version
+
+    @property
+    def timestamp(self) -> dt.datetime:
+        """When the version was committed, in UTC, as the history shows it and time travel understands it."""
+        return dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(
+            milliseconds=commit_time_ms(self._snapshot)
+        )
+
+    @property
+    def schema(self) -> Schema:
+        """The logical schema: `.to_arrow()`, `.to_spark()`, `str()` is a tree."""
+        return Schema(self._snapshot.config.schema)
+
+    @property
+    def protocol(self) -> Protocol:
+        """What a client must implement: versions and features."""
+        return self._snapshot.config.protocol
+
+    @property
+    def metadata(self) -> Metadata:
+        """The table's description as the log has it."""
+        return self._snapshot.config.metadata
+
+    @property
+    def properties(self) -> Mapping[str, str]:
+        """Table properties by name."""
+        return dict(self._snapshot.config.metadata.configuration)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Columns that have one value a file, in partition order."""
+        return self._snapshot.config.partition_columns
+
+    @property
+    def txns(self) -> Mapping[str, int]:
+        """How far each application has come: id to version. Specification: "Transaction Identifiers"."""
+        return {app_id: txn.version for app_id, txn in self._snapshot.state.txns.items()}
+
+    @property
+    def domains(self) -> Mapping[str, str]:
+        """Metadata domains: name to configuration. Specification: "Domain Metadata"."""
+        return {name: d.configuration for name, d in self._snapshot.state.domains.items()}
+
+    def files(self, where: str | None = None) -> pa.Table:
+        """The live files, those skipped that cannot hold a row for which `where` is true.
+
+        Returns:
+            A row a file: `path` (decoded, relative to the table), `size` (bytes), `num_rows` (those that are not
+            deleted; null where unknown), `partition` (map of column to text), `modification_time`.
+
+        Raises:
+            InvalidRequest: `where` does not parse or names no column.
+        """
+        kept = select_files(self._snapshot, self._parse(where)).files
+        return pa.table(
+            {
+                "path": data_paths(kept),
+                "size": kept.column("size"),
+                "num_rows": live_row_counts(kept, self._snapshot.statistics(kept).num_rows()),
+                "partition": kept.column("partitionValues"),
+                "modification_time": kept.column("modificationTime").cast(pa.timestamp("ms", tz="UTC")),
+            }
+        )
+
+    def to_batches(
+        self, columns: Sequence[str] | None = None, where: str | None = None, batch_size: int = 65_536
+    ) -> pa.RecordBatchReader:
+        """The rows as a stream that never holds the whole table.
+
+        Args:
+            columns: Names of columns; `"*"` stands for all, and `"_file"` may be named beside it, and `"_row_id"` and
+                `"_row_commit_version"` where the table has row tracking.
+            where: Only rows for which this is true; it may name these columns, too (but `"_file"`).
+            batch_size: Rows a batch, at most.
+
+        Raises:
+            InvalidRequest: Unknown columns, or a predicate that needs Spark to evaluate.
+            NotFound: A data file is gone.
+        """
+        config = self._snapshot.config
+        predicate = None if where is None else parse_predicate(where, with_metadata_columns(config))
+        names = None if columns is None else self._expand(columns, self.schema.names)
+        in_where = [] if predicate is None else [path[0] for path in column_paths(predicate)]
+        plan = plan_scan(self._snapshot, predicate, asked_columns([*(names or ()), *in_where], config.schema))
+        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
+        """The rows as one `pyarrow.Table`; arguments and errors as for `to_batches`."""
+        return self.to_batches(columns, where).read_all()
+
+    def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> pd.DataFrame:
+        """The rows as a pandas DataFrame; arguments and errors as for `to_batches`. Variants become JSON text."""
+        try:
+            return show_variants(self.to_arrow(columns, where), self._snapshot.config.schema).to_pandas()
+        except ModuleNotFoundError as error:
+            raise InvalidRequest(
+                f"to_pandas needs pandas: {error}", code="missing-dependency", hint="pip install alluvium[pandas]"
+            ) from None
+
+    def count(self, where: str | None = None) -> int:
+        """How many rows there are for which `where` is true.
+
+        The log answers for files of which partition values and statistics say that all of their rows count, or none,
+        deleted rows subtracted; only the others are read. `alluvium.explain(url, where)` tells how many these are.
+
+        Raises:
+            InvalidRequest: `where` does not parse, names no column, or needs Spark to evaluate.
+            NotFound: A data file that must be read is gone.
+        """
+        return count_rows(self._snapshot, self._parse(where), self._open_store)
+
+    def bounds(self, columns: Sequence[str] | None = None) -> dict[str, Bounds]:
+        """The least and the greatest value of columns, exact.
+
+        The log answers where statistics are exact: whole numbers, decimals, dates and partition columns in files
+        without deleted rows. Of other types, whose statistics writers cut off, only files are read that may hold an
+        end; of floating-point columns all files, as writers differ on NaN.
+
+        Args:
+            columns: Names (fields of structs by dots); None: all columns whose values have an order.
+
+        Raises:
+            InvalidRequest: There is no such column (`unknown-column`), or it has no order (`unordered-column`).
+            NotFound: A data file that must be read is gone.
+        """
+        if columns is None:
+            fields = self._snapshot.config.schema.fields
+            names = [f.name for f in fields if is_ordered(f.type)]
+        else:
+            names = self._expand(columns, self.schema.names)
+        return {name: column_bounds(self._snapshot, name, self._open_store) for name in names}
+
+    def history(self, limit: int | None = None) -> History:
+        """The commits up to this version, newest first, in the columns of `DESCRIBE HISTORY`."""
+        if limit is not None and limit < 0:
+            raise InvalidRequest(f"limit must not be negative: {limit}", code="invalid-limit")
+        return History(read_history(self._snapshot, limit))
+
+    def changes(
+        self,
+        start: int | dt.datetime | dt.date | str,
+        end: int | dt.datetime | dt.date | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+    ) -> pa.Table:
+        """The change data feed as one `pyarrow.Table`; arguments and errors as for `changes_batches`."""
+        return self.changes_batches(start, end, columns=columns, where=where).read_all()
+
+    def changes_batches(
+        self,
+        start: int | dt.datetime | dt.date | str,
+        end: int | dt.datetime | dt.date | str | None = None,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        batch_size: int = 65_536,
+    ) -> pa.RecordBatchReader:
+        """Which rows versions inserted, updated and deleted, as a stream that never holds all of them.
+
+        Args:
+            start: The first version, or the first one committed at or after a time (naive: UTC).
+            end: The last version, or the last one committed at or before a time; what is newer than this view is cut,
+                and None is this view's version.
+            columns: Names of columns; None: the table's, then `_change_type` (`insert`, `update_preimage`,
+                `update_postimage`, `delete`), `_commit_version` and `_commit_timestamp`.
+            where: Only changes for which this is true; it may name the three, too.
+            batch_size: Rows a batch, at most.
+
+        Raises:
+            NotFound: The range is not in the log (`missing-version`), or a file of it is gone (`missing-file`).
+            InvalidRequest: The range ends before it starts (`invalid-range`), changes were not recorded in all of it
+                (`change-feed-disabled`), it has no common schema (`incompatible-schema`), or an unknown column.
+            CorruptTable: The log or a file breaks the specification, section "Add CDC File".
+
+        Example:
+            >>> t.changes(3, 7, where="_change_type = 'delete'")
+        """
+        bounds = parse_bound(start, "start"), None if end is None else parse_bound(end, "end")
+        source = load_changes(self._snapshot, *bounds)
+        predicate = None if where is None else parse_predicate(where, source.schema)
+        names = source.schema.names if columns is None else self._expand(columns, source.schema.names)
+        plan = source.plan_scan(predicate)
+        return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def system(self, name: str) -> pa.Table:
+        """Paimon's system tables; a Delta table has none."""
+        raise InvalidRequest(
+            f"a Delta table has no system table {name!r}",
+            code="no-system-tables",
+            url=self.url,
+            hint="use .history(), .files(), .properties",
+        )
+
+    def refresh(self) -> Table:
+        """The newest version, reading only the log entries that came since."""
+        newer = refresh(self._snapshot)
+        return self if newer is self._snapshot else Table(newer, self._storage_options)
+
+    def __repr__(self) -> str:
+        return f"Table({self.url!r}, format='delta', version={self.version})"
+
+    def _parse(self, where: str | None) -> Expression | None:
+        return None if where is None else parse_predicate(where, self._snapshot.config.schema)
+
+    def _expand(self, columns: Sequence[str], all_names: Sequence[str]) -> list[str]:
+        if isinstance(columns, str):
+            raise InvalidRequest("columns must be a list of names", code="invalid-columns", hint=f"[{columns!r}]")
+        expanded: list[str] = []
+        for name in columns:
+            expanded.extend(all_names if name == "*" else [name])
+        return expanded
+
+    def _open_store(self, url: str) -> Store:
+        return open_store(url, dict(self._storage_options))

@@ -1,0 +1,203 @@
+"""What the options of a writer, and where they are silent the session's settings, make of a write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from alluvium.api.delta.delta_access import engine_of
+from alluvium.api.options import Options, parse_version
+from alluvium.delta.view.source import DeltaSource
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.errors import InvalidRequest
+from alluvium.plan.changes import Operation, Replace
+from alluvium.schema.types import JsonValue
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.statements.conditions import text_condition
+
+#: The reference's settings of the session, each for what an option does not say.
+_SETTINGS: Mapping[str, str] = {
+    "partitionOverwriteMode": "spark.sql.sources.partitionOverwriteMode",
+    "mergeSchema": "spark.databricks.delta.schema.autoMerge.enabled",
+    "optimizeWrite": "spark.databricks.delta.optimizeWrite.enabled",
+    "txnAppId": "spark.databricks.delta.write.txnAppId",
+    "txnVersion": "spark.databricks.delta.write.txnVersion",
+}
+_REPLACES_ROWS = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
+_CHECKS_ROWS = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+_DEFAULTS = "spark.databricks.delta.properties.defaults."
+
+
+def with_session(spark: SparkSession, parsed: Options) -> Options:
+    """The options, with those that the session says in their place."""
+    known = dict(parsed.known)
+    for name, setting in _SETTINGS.items():
+        said = spark.conf.get(setting, None)
+        if said is not None and name not in known:
+            known[name] = said
+    return replace(parsed, known=known)
+
+
+def default_properties(spark: SparkSession) -> dict[str, str]:
+    """Properties that the session gives to tables that are created."""
+    settings = spark.conf.getAll
+    return {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in settings.items() if k.startswith(_DEFAULTS)}
+
+
+def ensure_whole(parsed: Options, partition_columns: Sequence[str]) -> None:
+    """What is left of the table would not fit a schema that was overwritten.
+
+    Raises:
+        InvalidRequest: `"contradicting-options"`.
+    """
+    partial_overwrite = "replaceWhere" if parsed.get("replaceWhere") is not None else None
+    if is_dynamic(parsed) and partition_columns:
+        partial_overwrite = "partitionOverwriteMode"
+    if partial_overwrite is not None:
+        raise InvalidRequest(
+            f"overwriteSchema overwrites the whole table, {partial_overwrite} only a part of it",
+            code="contradicting-options",
+            hint="mergeSchema adds new columns while a part is replaced",
+        )
+
+
+def parse_replace(
+    spark: SparkSession, given: Options, parsed: Options, save_mode: str, target: DeltaTarget
+) -> Replace | None:
+    """What an overwrite replaces; None: it is none.
+
+    Args:
+        spark: The session.
+        given: The options of the writer.
+        parsed: The same, and those of the session.
+        save_mode: As the history names it.
+        target: The table.
+
+    Raises:
+        InvalidRequest: `"contradicting-options"`, or the condition does not parse.
+    """
+    where = parsed.get("replaceWhere")
+    if save_mode != "Overwrite":
+        return None
+    if where is None:
+        return Replace(dynamic=is_dynamic(parsed) and bool(target.config.partition_columns))
+    if is_dynamic(given) and target.config.partition_columns:
+        # The session's habit does not contradict a condition, only the writer's own word does.
+        raise InvalidRequest(
+            "replaceWhere and dynamic partition overwrite exclude each other",
+            code="contradicting-options",
+            hint="replaceWhere names what is replaced; leave partitionOverwriteMode out",
+        )
+    snapshot, what = target.snapshot, "the condition of replaceWhere"
+    if snapshot is None:
+        condition = text_condition(spark, where, target.schema, what)
+    else:
+        rows = partial(read_native, spark, DeltaSource(snapshot))
+        condition = text_condition(spark, where, snapshot.config.schema, what, rows)
+    return Replace(
+        condition,
+        where,
+        rows=_is_on(spark, _REPLACES_ROWS),
+        unchecked=not _is_on(spark, _CHECKS_ROWS),
+    )
+
+
+def _is_on(spark: SparkSession, setting: str) -> bool:
+    return str(spark.conf.get(setting, "true")).strip().casefold() == "true"
+
+
+def is_dynamic(parsed: Options) -> bool:
+    """Whether exactly the partitions that rows are in are overwritten.
+
+    Raises:
+        InvalidRequest: The mode is neither static nor dynamic (`invalid-option`).
+    """
+    text = parsed.get("partitionOverwriteMode")
+    if text is None or text.casefold() == "static":
+        return False
+    if text.casefold() != "dynamic":
+        raise InvalidRequest(f"partitionOverwriteMode must be static or dynamic, not {text!r}", code="invalid-option")
+    return True
+
+
+def parse_data_change(parsed: Options, save_mode: str, target: DeltaTarget) -> bool:
+    """False where the rows are said to be those that they replace.
+
+    Raises:
+        InvalidRequest: There is nothing that they could replace (`data-changed`), or the schema changes with them
+            (`contradicting-options`).
+    """
+    if parsed.flag("dataChange", "true"):
+        return True
+    if target.snapshot is None or save_mode != "Overwrite":
+        raise InvalidRequest(
+            "the option dataChange=false is for an overwrite that only rearranges rows, not for new rows",
+            code="data-changed",
+            hint='say mode="overwrite", or leave dataChange out',
+        )
+    if target.config is not target.snapshot.config:
+        raise InvalidRequest(
+            "an overwrite with dataChange=false cannot change the schema or the partitioning",
+            code="contradicting-options",
+            hint="leave mergeSchema and overwriteSchema out",
+        )
+    return False
+
+
+def parse_rebalance(parsed: Options) -> bool | None:
+    """What is said of optimized writes; None: nothing, so that the table decides."""
+    return None if parsed.get("optimizeWrite") is None else parsed.flag("optimizeWrite")
+
+
+def parse_txn(parsed: Options) -> tuple[str, int] | None:
+    """The application's id and version.
+
+    Raises:
+        InvalidRequest: `"contradicting-options"`: one without the other.
+    """
+    app_id, version = parsed.get("txnAppId"), parsed.get("txnVersion")
+    if (app_id is None) != (version is None):
+        raise InvalidRequest("txnAppId and txnVersion go together", code="contradicting-options")
+    return None if app_id is None else (app_id, parse_version(version, "txnVersion"))
+
+
+def session_txn(spark: SparkSession) -> tuple[str, int] | None:
+    """The application's id and version that the session says, for verbs that have no options.
+
+    Raises:
+        InvalidRequest: As `parse_txn`.
+    """
+    return parse_txn(with_session(spark, Options({}, {}, {})))
+
+
+def engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:
+    """Options for Spark's Parquet writer."""
+    own = {name: parsed.known[name] for name in ("compression", "maxRecordsPerFile") if name in parsed.known}
+    return tuple({**parsed.engine, **own}.items())
+
+
+def write_operation(spark: SparkSession, save_mode: str, names: Sequence[str], parsed: Options) -> Operation:
+    """A WRITE as the history shows it."""
+    parameters: dict[str, JsonValue] = {"mode": save_mode, "partitionBy": msgspec.json.encode(list(names)).decode()}
+    if parsed.get("replaceWhere") is not None:
+        parameters["predicate"] = parsed.get("replaceWhere")
+    if save_mode == "Overwrite" and is_dynamic(parsed):
+        parameters["isDynamicPartitionOverwrite"] = True
+    if parsed.flag("overwriteSchema") and save_mode == "Overwrite":
+        parameters["canOverwriteSchema"] = True
+    if parsed.flag("mergeSchema"):
+        parameters["canMergeSchema"] = True
+    # An append replaces nothing, whatever it says; the reference's history tells of both.
+    idle = save_mode == "Append" and parsed.get("replaceWhere") is not None
+    metrics = {"numCopiedRows": "0", "numAddedChangeFiles": "0"} if idle else {}
+    return Operation("WRITE", parameters, metrics, engine_of(spark), parsed.get("userMetadata"))
+
+
+def parse_description(parsed: Options) -> dict[str, str]:
+    """What a table to create says of itself: the option `description`, or `comment`, as the property of that name."""
+    text = parsed.get("description") or parsed.get("comment")
+    return {} if text is None else {"comment": text}

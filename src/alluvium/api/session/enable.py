@@ -1,0 +1,335 @@
+"""enable(spark): `format("delta")` on `spark.read` and `df.write`, for the sessions that asked for it.
+
+PySpark's reader and writer classes are wrapped once, when the first session is enabled, and unwrapped when the
+last is disabled. The wrappers only remember what was said to a reader or writer; all calls go through to
+PySpark, except `load` and `save` of our formats in an enabled session, and `table`, `tableExists` and `DROP TABLE` of
+tables of ours, for which Spark would ask for a class of the format. Spark Connect has classes of its own, which are
+wrapped likewise; its SQL is the server's, which gets our Python data source under the formats' names.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from py4j.protocol import Py4JError
+from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+from alluvium.api.delta.delta_access import known_access
+from alluvium.api.reader import read
+from alluvium.api.server_scan import register
+from alluvium.api.session.catalog_writer import insert_into, save_as_table
+from alluvium.api.session.table_writer import TableWriter
+from alluvium.api.writer import write
+from alluvium.errors import InvalidRequest
+from alluvium.spark.sessions.catalog import drop_table, dropped_name, quoted_name
+from alluvium.spark.sessions.session import ensure_native, is_connect
+from alluvium.spark.statements.resolve import named_rows
+
+log = logging.getLogger("alluvium")
+
+FORMATS = ("delta", "paimon")
+
+
+@dataclass(slots=True)
+class _Said:
+    """What a reader or writer was told, beside what it told the JVM."""
+
+    format: str | None = None
+    mode: str = "error"
+    partition_by: tuple[str, ...] = ()
+    schema: bool = False
+    options: dict[str, object] = field(default_factory=dict)
+
+
+#: A setting of a classic session that is enabled. Copies of a session have its settings: the batches of a streaming
+#: query run in such a copy, of which Python knows nothing before `foreachBatch` is called.
+_MARK = "spark.alluvium.enabled"
+#: Sessions that were enabled, to know when the last is not any more.
+_ENABLED: list[SparkSession] = []
+_ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
+
+
+def enable(spark: SparkSession) -> None:
+    """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
+
+    It holds for the session, however many objects of Python stand for it, and for the copies that streaming queries
+    make of it when they start: a batch of `foreachBatch` is written and read alike. `newSession()` is another session.
+
+    Over Spark Connect this is `load` and `save`; SQL of the server (`CREATE TEMPORARY VIEW v USING delta
+    OPTIONS (path '...')`) reads by Python workers, where Alluvium must be installed.
+
+    Raises:
+        InvalidRequest: The session has been stopped.
+    """
+    classes = _classes(spark)
+    if not _is_enabled(spark):
+        _ENABLED[:] = [*filter(_remains, _ENABLED), spark]
+        if is_connect(spark):
+            _register(spark)
+        else:
+            spark.conf.set(_MARK, "true")
+    if (classes[0], "load") not in _ORIGINALS:
+        _wrap_all(*classes)
+
+
+def _classes(spark: SparkSession) -> tuple[type, type]:
+    if not is_connect(spark):
+        ensure_native(spark)
+        return DataFrameReader, DataFrameWriter
+    # Loaded by name: it needs packages that a classic session does without.
+    connect = importlib.import_module("pyspark.sql.connect.readwriter")
+    return connect.DataFrameReader, connect.DataFrameWriter
+
+
+def _register(spark: SparkSession) -> None:
+    for name in FORMATS:
+        try:
+            register(spark, name)
+        except InvalidRequest as error:
+            # The server's own source keeps the name in SQL; readers and writers of this client are ours all the same.
+            log.info("%s", error)
+
+
+def disable(spark: SparkSession) -> None:
+    """Undoes `enable`; a session that was not enabled is no error.
+
+    A Connect server keeps the data sources that SQL may name until the session ends.
+    """
+    if not is_connect(spark) and _remains(spark):
+        spark.conf.unset(_MARK)
+    _ENABLED[:] = [s for s in _ENABLED if s is not spark and _remains(s)]
+    if not _ENABLED:
+        for (owner, name), original in _ORIGINALS.items():
+            setattr(owner, name, original)
+        _ORIGINALS.clear()
+
+
+def _is_enabled(spark: SparkSession) -> bool:
+    if is_connect(spark):
+        return any(s is spark for s in _ENABLED)
+    return spark.conf.get(_MARK, None) == "true"
+
+
+def _remains(spark: SparkSession) -> bool:
+    """Whether a session is enabled and still there: it may have been stopped, or its JVM has died."""
+    if not is_connect(spark) and spark.sparkContext._jsc is None:
+        return False
+    try:
+        return _is_enabled(spark)
+    except (Py4JError, ConnectionError):
+        return False
+
+
+def _said(owner: object) -> _Said:
+    found: _Said = owner.__dict__.setdefault("_alluvium_said", _Said())
+    return found
+
+
+def _wrap_all(reader: type, writer: type) -> None:
+    for owner in (reader, writer):
+        _wrap(owner, "format", lambda said, source: setattr(said, "format", source))
+        _wrap(owner, "option", lambda said, key, value: said.options.__setitem__(key, value))
+        _wrap(owner, "options", lambda said, **options: said.options.update(options))
+    _wrap(reader, "schema", lambda said, schema: setattr(said, "schema", True))
+    _wrap(writer, "mode", _remember_mode)
+    _wrap(writer, "partitionBy", _remember_partitions)
+    _replace(reader, "load", _load)
+    _replace(writer, "save", _save)
+    _replace(writer, "saveAsTable", _save_as_table)
+    if reader is DataFrameReader:
+        _replace(writer, "insertInto", _insert_into)
+        _replace(ClassicDataFrame, "writeTo", _write_to)
+        _replace(reader, "table", _table)
+        _replace(SparkSession, "table", _table)
+        _replace(SparkSession, "sql", _sql)
+        _replace(Catalog, "tableExists", _table_exists)
+
+
+def _remember_mode(said: _Said, mode: str | None) -> None:
+    # PySpark, too, takes None as "leave it".
+    if mode is not None:
+        said.mode = mode
+
+
+def _remember_partitions(said: _Said, *columns: str | list[str]) -> None:
+    flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
+    said.partition_by = tuple(str(c) for c in flat)
+
+
+def _wrap(owner: type, name: str, remember: Callable[..., object]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(self: object, *args: object, **kwargs: object) -> object:
+        result = original(self, *args, **kwargs)
+        remember(_said(self), *args, **kwargs)
+        return result
+
+    _ORIGINALS[(owner, name)] = original
+    setattr(owner, name, wrapper)
+
+
+def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
+    original = getattr(owner, name)
+
+    @functools.wraps(original)
+    def wrapper(self: object, *args: object, **kwargs: object) -> object:
+        return ours(original, self, *args, **kwargs)
+
+    _ORIGINALS[(owner, name)] = original
+    setattr(owner, name, wrapper)
+
+
+def _sql(
+    original: Callable[..., DataFrame], spark: SparkSession, sqlQuery: str, *args: object, **kwargs: object
+) -> DataFrame:
+    """`DROP TABLE` of a table of ours; then, as for all else, Spark's own answer: there is no such table any more."""
+    name = dropped_name(spark, sqlQuery) if _is_enabled(spark) else None
+    access = None if name is None else known_access(spark, name)
+    # By its path a table has no entry to drop.
+    if access is not None and access.entry is not None:
+        drop_table(spark, access.entry)
+        return original(spark, f"drop table if exists {quoted_name(access.entry.parts)}")
+    return original(spark, sqlQuery, *args, **kwargs)
+
+
+def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
+    """`table` of a session, or of a reader with its options."""
+    spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
+    access = known_access(spark, tableName) if _is_enabled(spark) else None
+    if access is None:
+        return original(self, tableName)
+    rows = read(spark, access.url, **options)  # type: ignore[arg-type]
+    return rows if access.entry is None else named_rows(rows, access.entry.parts)
+
+
+def _table_exists(original: Callable[..., bool], self: Catalog, tableName: str, dbName: str | None = None) -> bool:
+    name = tableName if dbName is None else quoted_name((dbName, tableName))
+    spark = self._sparkSession
+    access = known_access(spark, name) if _is_enabled(spark) else None
+    return original(self, tableName, dbName) if access is None or access.entry is None else True
+
+
+def _format(owner: DataFrameReader | DataFrameWriter, name: str | None) -> str | None:
+    """The format, if it is one of ours and the session is enabled; the session's default where nobody says one."""
+    if not _is_enabled(_session(owner)):
+        return None
+    source = name or _said(owner).format or _session(owner).conf.get("spark.sql.sources.default")
+    return source if str(source).casefold() in FORMATS else None
+
+
+def _session(owner: DataFrameReader | DataFrameWriter) -> SparkSession:
+    # Connect's reader calls its session the client.
+    found: SparkSession = getattr(owner, "_spark", None) or vars(owner)["_client"]
+    return found
+
+
+def _rows(writer: DataFrameWriter) -> DataFrame:
+    if not is_connect(_session(writer)):
+        return writer._df
+    # Connect's writer has kept no more than the plan.
+    connect = importlib.import_module("pyspark.sql.connect.dataframe")
+    rows: DataFrame = connect.DataFrame(writer._df, _session(writer))
+    return rows
+
+
+def _load(
+    original: Callable[..., object],
+    self: DataFrameReader,
+    path: str | list[str] | None = None,
+    format: str | None = None,
+    schema: object = None,
+    **options: object,
+) -> object:
+    if _format(self, format) is None:
+        return original(self, path, format, schema, **options)
+    said = _said(self)
+    merged = {**said.options, **options}
+    if schema is not None or said.schema:
+        raise InvalidRequest(
+            "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
+        )
+    return read(_session(self), _path(path, merged), **merged)  # type: ignore[arg-type]
+
+
+def _save(
+    original: Callable[..., object],
+    self: DataFrameWriter,
+    path: str | None = None,
+    format: str | None = None,
+    mode: str | None = None,
+    partitionBy: str | list[str] | None = None,
+    **options: object,
+) -> object:
+    source = _format(self, format)
+    if source is None:
+        return original(self, path, format, mode, partitionBy, **options)
+    said = _said(self)
+    merged = {**said.options, **options}
+    write(
+        _rows(self),
+        _path(path, merged),
+        mode=mode or said.mode,
+        format=source,
+        partition_by=said.partition_by if partitionBy is None else partitionBy,
+        **merged,  # type: ignore[arg-type]
+    )
+    return None
+
+
+def _save_as_table(
+    original: Callable[..., object],
+    self: DataFrameWriter,
+    name: str,
+    format: str | None = None,
+    mode: str | None = None,
+    partitionBy: str | list[str] | None = None,
+    **options: object,
+) -> object:
+    said = _said(self)
+    if _format(self, format) is None and not _appends_to_ours(self, name, format, mode):
+        return original(self, name, format, mode, partitionBy, **options)
+    ensure_native(_session(self))
+    partitions = said.partition_by if partitionBy is None else partitionBy
+    names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
+    save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
+    return None
+
+
+def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mode: str | None) -> bool:
+    """Whether rows are appended to a table of ours by name: that needs no format."""
+    said, spark = _said(writer), _session(writer)
+    if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
+        return False
+    return _is_enabled(spark) and known_access(spark, name) is not None
+
+
+def _insert_into(
+    original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
+) -> object:
+    access = known_access(self._spark, tableName) if _is_enabled(self._spark) else None
+    if access is None:
+        return original(self, tableName, overwrite)
+    said = _said(self)
+    overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
+    insert_into(self._df, access, overwrites, said.options)
+    return None
+
+
+def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
+    theirs = original(self, table)
+    return TableWriter(self, table, theirs) if _is_enabled(self.sparkSession) else theirs
+
+
+def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:
+    found = path if path is not None else options.get("path")
+    if isinstance(found, (list, tuple)) and len(found) == 1:
+        found = found[0]
+    if not isinstance(found, str):
+        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .save("/data/table")')
+    return found

@@ -1,0 +1,271 @@
+"""Statistics of a Parquet file out of its footer: rows, and the bounds and null counts of columns.
+
+Nothing but the footer is read. Bounds are exact values; a bound that the file does not give for certain is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from alluvium.codecs.footers.definition_levels import null_collections
+from alluvium.errors import CorruptTable
+from alluvium.schema import types as t
+from alluvium.schema.types import DataType, Primitive
+from alluvium.schema.types import Decimal as DecimalType
+
+#: bool, int (integers; dates as days and timestamps as microseconds since 1970), float, Decimal, str or bytes.
+Bound: TypeAlias = "bool | int | float | Decimal | str | bytes"
+
+_INTEGRAL_PHYSICAL = ("INT32", "INT64")
+#: Spark sets this key where it was told to write in the hybrid calendar; from 1900 on both calendars agree.
+_LEGACY_CALENDAR = b"org.apache.spark.legacyDateTime"
+_CALENDARS_AGREE: Mapping[DataType, int] = {
+    t.DATE: -25_567,
+    t.TIMESTAMP: -25_567 * 86_400_000_000,
+    t.TIMESTAMP_NTZ: -25_567 * 86_400_000_000,
+}
+_NANOS_PER_UNIT = {"milliseconds": 1_000_000, "microseconds": 1_000, "nanoseconds": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class FooterColumn:
+    """A leaf whose statistics are taken from the Parquet footers: its path in the file and its type."""
+
+    path: tuple[str, ...]
+    type: DataType
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnStats:
+    """What a footer tells of one column.
+
+    Attributes:
+        type: The column's logical type.
+        min: No value is less; None where it is unknown, or where all values are null.
+        max: No value is greater; None likewise.
+        null_count: Rows whose value is null (a null struct around it counts); None where it is unknown.
+    """
+
+    type: DataType
+    min: Bound | None
+    max: Bound | None
+    null_count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class FileFooter:
+    """What a footer tells of a file: columns it lacks, or tells nothing of, have no entry."""
+
+    num_rows: int
+    columns: Mapping[tuple[str, ...], ColumnStats] = field(default_factory=dict)
+
+
+def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None) -> FileFooter:
+    """Reads the footer of a Parquet file, and closes the file.
+
+    Args:
+        file: A seekable file.
+        columns: The leaves to take statistics of, by their names in the file.
+        path: For the error.
+
+    Raises:
+        CorruptTable: The file is not a Parquet file.
+    """
+    try:
+        with file:
+            metadata = pq.read_metadata(file)
+            # In a file without rows there is nothing to count.
+            collections = [c.path for c in columns if isinstance(c.type, (t.Array, t.Map))] if metadata.num_rows else []
+            raw = _raw_footer(file, metadata.serialized_size) if collections else b""
+    except (pa.ArrowException, OSError) as error:
+        raise CorruptTable(
+            f"the footer of a Parquet file cannot be read: {error}",
+            code="damaged-file",
+            path=path,
+            hint="the file was cut or overwritten; restore it, or remove it from the table",
+        ) from None
+    leaves = _leaf_indices(metadata)
+    nulls = null_collections(raw, collections) if collections else {}
+    row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
+    # "If the min is a NaN, it should be ignored [...] NaN may be present": only parquet-mr leaves the bounds out when
+    # there is a NaN, and NaN is greater than any number, so elsewhere a float's maximum proves nothing.
+    trusts_float_max = (metadata.created_by or "").startswith("parquet-mr")
+    found: dict[tuple[str, ...], ColumnStats] = {}
+    legacy_calendar = _LEGACY_CALENDAR in (metadata.metadata or {})
+    for column in columns:
+        stats = _column_stats(metadata, row_groups, leaves, column, trusts_float_max)
+        if stats is not None and legacy_calendar:
+            stats = _without_old_dates(stats)
+        if stats is None and column.path in nulls:
+            stats = ColumnStats(column.type, None, None, nulls[column.path])
+        if stats is not None:
+            found[column.path] = stats
+    return FileFooter(metadata.num_rows, found)
+
+
+def _raw_footer(file: pa.NativeFile, size_bytes: int) -> bytes:
+    # Behind it come its length and the magic bytes, four of each.
+    file.seek(file.size() - size_bytes - 8)
+    return bytes(file.read(size_bytes))
+
+
+def _without_old_dates(stats: ColumnStats) -> ColumnStats:
+    """Drops bounds whose day number may mean another day in the calendar that the reader uses."""
+    agree = _CALENDARS_AGREE.get(stats.type) if isinstance(stats.type, Primitive) else None
+    if agree is None or not isinstance(stats.min, int) or stats.min >= agree:
+        return stats
+    return replace(stats, min=None, max=None)
+
+
+def _leaf_indices(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
+    """Index of each leaf by its path of names; Parquet itself joins names by dots, which names may contain."""
+    schema = metadata.schema
+    dotted = [schema.column(i).path for i in range(metadata.num_columns)]
+    by_dots = {tuple(path.split(".")): i for i, path in enumerate(dotted)}
+    if not any("." in path for path in dotted):
+        return by_dots
+    try:
+        arrow = schema.to_arrow_schema()
+    except pa.ArrowException:
+        # A type that pyarrow does not know (an older one: variant) must not cost the statistics of all others.
+        return by_dots
+    paths: list[tuple[str, ...]] = []
+    for f in arrow:
+        _append_leaves(f, (), paths)
+    return {path: i for i, path in enumerate(paths)} if len(paths) == len(dotted) else by_dots
+
+
+def _append_leaves(f: pa.Field, prefix: tuple[str, ...], paths: list[tuple[str, ...]]) -> None:
+    path = (*prefix, f.name)
+    kind = f.type.storage_type if isinstance(f.type, pa.BaseExtensionType) else f.type
+    if pa.types.is_nested(kind) and kind.num_fields:
+        for i in range(kind.num_fields):
+            _append_leaves(kind.field(i), path, paths)
+    else:
+        paths.append(path)
+
+
+def _collection_stats(
+    row_groups: Sequence[pq.RowGroupMetaData], leaves: Mapping[tuple[str, ...], int], column: FooterColumn
+) -> ColumnStats | None:
+    """An array or map is nowhere null if nothing is missing in one of its leaves; else counts of nulls do not tell."""
+    within = [index for path, index in leaves.items() if path[: len(column.path)] == column.path]
+    for index in within:
+        found = [row_group.column(index).statistics for row_group in row_groups]
+        if all(
+            statistics is not None and statistics.has_null_count and not statistics.null_count for statistics in found
+        ):
+            return ColumnStats(column.type, None, None, 0)
+    return None
+
+
+def _column_stats(
+    metadata: pq.FileMetaData,
+    row_groups: Sequence[pq.RowGroupMetaData],
+    leaves: Mapping[tuple[str, ...], int],
+    column: FooterColumn,
+    trusts_float_max: bool,
+) -> ColumnStats | None:
+    if isinstance(column.type, (t.Array, t.Map)):
+        return _collection_stats(row_groups, leaves, column)
+    # A variant is a group of two leaves; `metadata` is null exactly where the variant is.
+    path = (*column.path, "metadata") if column.type == t.VARIANT else column.path
+    index = leaves.get(path)
+    if index is None:
+        return ColumnStats(column.type, None, None, metadata.num_rows) if column.type == t.VOID else None
+    described = metadata.schema.column(index)
+    if described.max_repetition_level > 0:
+        return None
+    convert = None if column.type == t.VARIANT else _converter(described, column.type)
+    lows: list[Bound] = []
+    highs: list[Bound] = []
+    nulls: int | None = 0
+    for row_group in row_groups:
+        statistics = row_group.column(index).statistics
+        if statistics is None:
+            return None
+        counted = statistics.null_count if statistics.has_null_count else None
+        nulls = None if nulls is None or counted is None else nulls + counted
+        if convert is not None and statistics.has_min_max:
+            low, high = convert(statistics.min_raw), convert(statistics.max_raw)
+            if low is None or high is None:
+                convert = None
+            else:
+                lows.append(low)
+                highs.append(high)
+        elif counted != row_group.num_rows:
+            # Values without bounds in one row group leave the file without bounds.
+            convert = None
+    if convert is None or not lows:
+        return ColumnStats(column.type, None, None, nulls)
+    bounded_above = trusts_float_max or column.type not in t.FLOATING
+    return ColumnStats(column.type, min(lows), max(highs) if bounded_above else None, nulls)
+
+
+def _converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bound], Bound | None] | None:
+    """Raw statistics to values of the logical type; None where the file's type is not one that Spark writes for it."""
+    physical, logical = described.physical_type, described.logical_type.type
+    if isinstance(data_type, DecimalType):
+        return _decimal_converter(described) if logical == "DECIMAL" else None
+    if data_type in t.INTEGRAL or data_type == t.DATE:
+        signed = logical in ("NONE", "DATE") or (logical == "INT" and not str(described.converted_type).startswith("U"))
+        return _as_is if physical in _INTEGRAL_PHYSICAL and signed else None
+    if data_type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return _timestamp_converter(described) if physical == "INT64" and logical == "TIMESTAMP" else None
+    if data_type == t.TIME:
+        return _as_is if physical == "INT32" and logical in ("NONE", "TIME") else None
+    if data_type in t.FLOATING:
+        return _number if physical in ("FLOAT", "DOUBLE") else None
+    if data_type == t.BOOLEAN:
+        return _as_is if physical == "BOOLEAN" else None
+    if physical != "BYTE_ARRAY" or data_type not in (t.STRING, t.BINARY):
+        return None
+    return _text if data_type == t.STRING else _as_is
+
+
+def _as_is(raw: Bound) -> Bound | None:
+    return raw
+
+
+def _number(raw: Bound) -> Bound | None:
+    return raw if raw == raw else None
+
+
+def _text(raw: Bound) -> Bound | None:
+    assert isinstance(raw, bytes)
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _decimal_converter(described: pq.ColumnSchema) -> Callable[[Bound], Bound | None]:
+    scale = described.scale
+
+    def convert(raw: Bound) -> Bound | None:
+        unscaled = int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw
+        assert isinstance(unscaled, int)
+        # Built from its digits: arithmetic would round to the 28 digits of Python's context.
+        return Decimal((int(unscaled < 0), tuple(map(int, str(abs(unscaled)))), -scale))
+
+    return convert
+
+
+def _timestamp_converter(described: pq.ColumnSchema) -> Callable[[Bound], Bound | None] | None:
+    text = described.logical_type.to_json()
+    nanos = next((n for unit, n in _NANOS_PER_UNIT.items() if unit in text), None)
+    if nanos is None:
+        return None
+
+    def convert(raw: Bound) -> Bound | None:
+        assert isinstance(raw, int)
+        return raw * nanos // 1_000
+
+    return convert

@@ -1,0 +1,173 @@
+"""What DELETE, UPDATE and MERGE do to the rows of a Delta table: one description for both ways to apply it."""
+
+from __future__ import annotations
+
+import enum
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+
+from alluvium.delta.features.rows import change_data_feed, deletion_vectors
+from alluvium.delta.rows.candidates import Candidates
+from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.expr.tree import Expression
+from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
+from alluvium.plan.write import Numbered
+from alluvium.spark.kept import keep_rows, release_rows
+from alluvium.spark.positions import Located, changed_rows
+
+#: How many tasks keep rows, where there are no more than so many files.
+_TASKS_A_CORE, _FILES_A_CORE = 2, 8
+#: A row before an update: a struct of the table's columns, where rows are to be recorded.
+BEFORE = "__alluvium_before"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows by what became of them, and how long that took; `unmatched` ones had no match in a source."""
+
+    copied: int = 0
+    updated: int = 0
+    deleted: int = 0
+    inserted: int = 0
+    unmatched_updated: int = 0
+    unmatched_deleted: int = 0
+    scan_ms: int = 0
+    rewrite_ms: int = 0
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no row changes."""
+        return not (self.updated or self.deleted or self.inserted)
+
+
+class Purpose(enum.Enum):
+    """What the rows of the first pass are for.
+
+    PLACES: to say where rows change, and how many.
+    ROWS: also to be written.
+    """
+
+    PLACES = "places"
+    ROWS = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPass:
+    """The first pass over the files that may hold rows that change, and what it leaves for a second.
+
+    Rows are as they are afterwards: the table's columns, `KIND`, `MATCHED`, the columns of `plan.changes.RowColumns`,
+    and `BEFORE` where changes are recorded. For `Purpose.PLACES` the table's columns, and `BEFORE`, may be left out.
+
+    Attributes:
+        rows: Those that change, or have a match; others may be among them.
+        whole: All rows of some of the files, also those that stay, and those to insert: for a second pass, which writes
+            these files anew.
+        kept: What is to be freed when all is done.
+    """
+
+    rows: DataFrame
+    whole: Callable[[Candidates], DataFrame]
+    kept: tuple[DataFrame, ...] = ()
+
+    def release(self) -> None:
+        """Frees what was kept."""
+        for rows in self.kept:
+            release_rows(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """What is different where rows come out of a join with a source.
+
+    Attributes:
+        inserts: Whether rows of the source may be inserted: then files with matches are looked at, too, when files are
+            written anew.
+        numbered: Columns in which inserted rows have got numbers.
+        ensure_single: Raises where a row was matched more often than it may be.
+    """
+
+    inserts: bool
+    numbered: tuple[Numbered, ...]
+    ensure_single: Callable[[Located], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RowChanges:
+    """What a verb does to the rows of a table.
+
+    Attributes:
+        first: The first pass over some candidates.
+        candidates: Files that may hold rows that change.
+        where: What rows that change have in common, for conflicts; None: any row may.
+        join: Of MERGE.
+    """
+
+    first: Callable[[Candidates, Purpose], FirstPass]
+    candidates: Candidates
+    where: Expression | None
+    join: Join | None = None
+
+    @property
+    def numbered(self) -> tuple[Numbered, ...]:
+        """Columns in which inserted rows have got numbers."""
+        return () if self.join is None else self.join.numbered
+
+
+def kept_pass(rows: DataFrame, candidates: Candidates, *, numbered: bool = False) -> DataFrame:
+    """The rows that change, computed once: both their positions and the new rows come out of them.
+
+    Args:
+        rows: All rows of the first pass.
+        candidates: Where they come from.
+        numbered: Whether tasks have numbers to make: they number by how many there are.
+    """
+    changed = changed_rows(rows)
+    return keep_rows(changed if numbered else _in_few_tasks(changed, candidates))
+
+
+def _in_few_tasks(rows: DataFrame, candidates: Candidates) -> DataFrame:
+    """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
+    cores = rows.sparkSession.sparkContext.defaultParallelism
+    return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """How a verb names itself in the history.
+
+    Attributes:
+        operation: Name, parameters, engine.
+        metrics: Under the history's names, from the counts of rows and files.
+        started: When the verb began (`time.monotonic`).
+        txn: An application's id and version, which the commit records, be it of no row.
+        complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
+            there is a commit even where no row changes.
+    """
+
+    operation: Operation
+    metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
+    started: float = field(default_factory=time.monotonic)
+    complete: Callable[[EditRows, Counts], EditRows] | None = None
+    txn: tuple[str, int] | None = None
+
+
+def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
+    """How the table takes changed rows.
+
+    "`delta.enableDeletionVectors`: [...] writers may write deletion vectors", and only for files that say how many rows
+    they have.
+    """
+    config = target.config
+    if not (deletion_vectors.is_used(config) and "deletionVectors" in (config.protocol.writer_features or ())):
+        return RowChangeMode.REWRITE_FILES
+    unknown = live_counts(candidates.snapshot, candidates.files).null_count if candidates.files.num_rows else 0
+    return RowChangeMode.REWRITE_FILES if unknown else RowChangeMode.MASK_ROWS
+
+
+def is_recorded(target: DeltaTarget) -> bool:
+    """Whether the table keeps change data."""
+    return change_data_feed.is_used(target.config)

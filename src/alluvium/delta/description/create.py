@@ -1,0 +1,270 @@
+"""The first protocol and metadata of a table: no more than its schema and properties need."""
+
+from __future__ import annotations
+
+import re
+import time
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from alluvium.delta.description.upgrade import configure, split_protocol_request
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.mapping import MODE
+from alluvium.delta.terms.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
+from alluvium.delta.terms.spec import Format, Metadata
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.schema.ddl import parse_column_path
+from alluvium.schema.spark_json import format_schema
+from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.walk import drop_metadata, holds
+
+# Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
+_FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
+
+# A DataFrame that was read from a table of these features carries them along; the new table does not have them.
+_KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", "delta.identity.", "delta.columnMapping.")
+
+#: What a table keeps when it is replaced, unless told otherwise, as the reference does.
+_KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.")
+
+
+@dataclass(frozen=True, slots=True)
+class NewTable:
+    """A table as it is asked for.
+
+    Attributes:
+        schema: Its columns, with nullability and the metadata of fields as they are to be.
+        partition_by: Partition columns, in any case.
+        properties: `delta.*` and other table properties, and what they may say of the protocol.
+        comment: Of the table.
+        cluster_by: Clustering columns, dotted when nested.
+    """
+
+    schema: Struct
+    partition_by: Sequence[str] = ()
+    properties: Mapping[str, str] = field(default_factory=dict)
+    comment: str | None = None
+    cluster_by: Sequence[str] = ()
+
+
+def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[str, str]) -> TableConfig:
+    """The configuration of a table to create for rows.
+
+    Args:
+        schema: Columns of the first rows. All become nullable, as the reference makes them.
+        partition_by: Partition columns, in any case.
+        properties: `delta.*` and other table properties.
+
+    Raises:
+        InvalidRequest: Names, partition columns or properties that no table may have.
+        UnsupportedFeature: Types or properties that need features which we do not implement.
+    """
+    nullable = as_nullable(schema)
+    assert isinstance(nullable, Struct)
+    return table_config(NewTable(nullable, partition_by, properties))
+
+
+def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> TableConfig:
+    """The configuration of a table to create, or to put in the place of another.
+
+    Args:
+        wanted: The table.
+        replaces: The table that it replaces: features that were supported stay so.
+
+    Raises:
+        InvalidRequest: Names, partition columns or properties that no table may have.
+        UnsupportedFeature: Types or properties that need features which we do not implement.
+    """
+    request, properties = split_protocol_request(wanted.properties)
+    attributes = {name: properties.pop(name) for name in list(properties) if name in TABLE_ATTRIBUTES}
+    configuration = {**_kept(replaces), **settable_properties(properties)}
+    ensure_consistent(configuration)
+    ensure_columns(wanted.schema, configuration)
+    if wanted.cluster_by:
+        if wanted.partition_by:
+            raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
+        resolve_clustering_columns(wanted.schema, wanted.cluster_by)
+        request = replace(request, features=(*request.features, "clustering"))
+    # What Spark says of a default for rows that are there already: "CURRENT_DEFAULT" alone belongs into a table.
+    schema = drop_metadata(wanted.schema, lambda key: key == "EXISTS_DEFAULT")
+    metadata = Metadata(
+        id=str(uuid.uuid4()),
+        description=wanted.comment if wanted.comment is not None else attributes.get("comment"),
+        format=Format(provider="parquet"),
+        schema_string=format_schema(schema),
+        partition_columns=resolve_partition_columns(wanted.schema, wanted.partition_by),
+        configuration=configuration,
+        created_time=int(time.time() * 1000),
+    )
+    return configure(metadata, replaces, request)
+
+
+def _kept(replaces: TableConfig | None) -> dict[str, str]:
+    if replaces is None:
+        return {}
+    return {k: v for k, v in replaces.metadata.configuration.items() if k.startswith(_KEPT_WHEN_REPLACED)}
+
+
+def ensure_columns(schema: Struct, configuration: Mapping[str, str]) -> None:
+    """Refuses columns that no table may have, with these properties.
+
+    Raises:
+        InvalidRequest: Names, required values inside arrays or maps, statistics of columns that there are not.
+        UnsupportedFeature: Types that we do not write.
+    """
+    mapped = configuration.get(MODE, "none").strip().casefold() != "none"
+    _ensure_names(schema, mapped)
+    _ensure_types(schema)
+    _ensure_no_inner_not_null(schema)
+    for text in parse_properties(configuration).stats_columns or ():
+        find_column(schema, text)
+
+
+def find_column(schema: Struct, text: str) -> tuple[str, ...]:
+    """The path of a dotted name, as the schema spells it.
+
+    Raises:
+        InvalidRequest: There is no such column (`unknown-column`).
+    """
+    current: DataType = schema
+    found: list[str] = []
+    for part in parse_column_path(text):
+        member = current.find(part) if isinstance(current, Struct) else None
+        if member is None:
+            known = current.names if isinstance(current, Struct) else ()
+            raise InvalidRequest(
+                f"unknown column {text!r}", code="unknown-column", column=text, hint=suggest(part, known)
+            )
+        found.append(member.name)
+        current = member.type
+    return tuple(found)
+
+
+def resolve_clustering_columns(schema: Struct, names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """The paths of clustering columns, as the schema spells them.
+
+    Raises:
+        InvalidRequest: Unknown columns, or of types without statistics.
+    """
+    paths = tuple(find_column(schema, name) for name in names)
+    for path in paths:
+        found = schema.find_path(path)
+        if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type in (BINARY, VARIANT, VOID):
+            raise InvalidRequest(
+                f"a table cannot be clustered by {'.'.join(path)!r}: such columns have no statistics",
+                code="invalid-clustering-column",
+                column=".".join(path),
+            )
+    return paths
+
+
+def as_nullable(data_type: DataType) -> DataType:
+    """The type with every field, element and value nullable, without what fields bring from the table they were of."""
+    if isinstance(data_type, Struct):
+        fields = (Field(f.name, as_nullable(f.type), True, _own_metadata(f)) for f in data_type.fields)
+        return Struct(tuple(fields))
+    if isinstance(data_type, Array):
+        return Array(as_nullable(data_type.element), True)
+    if isinstance(data_type, Map):
+        return Map(as_nullable(data_type.key), as_nullable(data_type.value), True)
+    return data_type
+
+
+def _own_metadata(f: Field) -> dict[str, JsonValue]:
+    return {key: value for key, value in f.metadata.items() if not key.startswith(_KEYS_OF_ANOTHER_TABLE)}
+
+
+def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tuple[str, ...]:
+    """The names as the schema spells them.
+
+    Raises:
+        InvalidRequest: Unknown, repeated or unsuitable columns, or all of them.
+    """
+    resolved: list[str] = []
+    for name in partition_by:
+        found = schema.find(name)
+        if found is None:
+            raise InvalidRequest(
+                f"partition column {name!r} is not in the data",
+                code="unknown-column",
+                column=name,
+                hint=suggest(name, schema.names),
+            )
+        if isinstance(found.type, (Struct, Array, Map)) or found.type in (VOID, VARIANT):
+            raise InvalidRequest(
+                f"a table cannot be partitioned by {name!r}: its type is {found.type}",
+                code="invalid-partition-column",
+                column=name,
+            )
+        if found.name in resolved:
+            raise InvalidRequest(f"partition column {name!r} is named twice", code="invalid-partition-column")
+        resolved.append(found.name)
+    if resolved and len(resolved) == len(schema.fields):
+        raise InvalidRequest(
+            "a table cannot be partitioned by all of its columns",
+            code="invalid-partition-column",
+            hint="leave at least one column for the data files",
+        )
+    return tuple(resolved)
+
+
+def _ensure_names(schema: Struct, mapped: bool) -> None:
+    seen: set[str] = set()
+    for f in schema.fields:
+        if not mapped and _FORBIDDEN_IN_NAMES.search(f.name):
+            raise InvalidRequest(
+                f"column {f.name!r} has a character that only column mapping allows: one of ' ,;{{}}()\\n\\t='",
+                code="invalid-column-name",
+                column=f.name,
+                hint=f"rename it, e.g. df.withColumnRenamed({f.name!r}, {_FORBIDDEN_IN_NAMES.sub('_', f.name)!r})",
+            )
+        if f.name.casefold() in seen:
+            raise InvalidRequest(
+                f"column {f.name!r} stands twice (case is ignored)", code="duplicate-column", column=f.name
+            )
+        seen.add(f.name.casefold())
+        for inner in _structs_in(f.type):
+            _ensure_names(inner, mapped)
+
+
+def _ensure_no_inner_not_null(data_type: DataType, path: tuple[str, ...] = (), inside: bool = False) -> None:
+    if isinstance(data_type, Struct):
+        for f in data_type.fields:
+            if inside and not f.nullable:
+                raise InvalidRequest(
+                    "NOT NULL inside an array or map cannot be enforced",
+                    code="nested-not-null",
+                    column=".".join((*path, f.name)),
+                    hint="declare the column nullable",
+                )
+            _ensure_no_inner_not_null(f.type, (*path, f.name), inside)
+    elif isinstance(data_type, Array):
+        _ensure_no_inner_not_null(data_type.element, (*path, "element"), True)
+    elif isinstance(data_type, Map):
+        _ensure_no_inner_not_null(data_type.key, (*path, "key"), True)
+        _ensure_no_inner_not_null(data_type.value, (*path, "value"), True)
+
+
+def _structs_in(data_type: DataType) -> tuple[Struct, ...]:
+    if isinstance(data_type, Struct):
+        return (data_type,)
+    if isinstance(data_type, Array):
+        return _structs_in(data_type.element)
+    if isinstance(data_type, Map):
+        return (*_structs_in(data_type.key), *_structs_in(data_type.value))
+    return ()
+
+
+def _ensure_types(schema: Struct) -> None:
+    """A column of nulls alone has no place in Parquet: it is left out of the files, which arrays and maps cannot do."""
+    for f in schema.fields:
+        if isinstance(f.type, Struct):
+            _ensure_types(f.type)
+        elif f.type != VOID and holds(f.type, VOID):
+            raise InvalidRequest(
+                "an array or map cannot hold values of type void",
+                code="unsupported-type",
+                column=f.name,
+                hint="cast them to a type, e.g. string",
+            )

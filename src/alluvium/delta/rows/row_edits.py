@@ -1,0 +1,144 @@
+"""What becomes of live files some of whose rows go: removed, or committed again with a deletion vector.
+
+Specification: "Add File and Remove File", "Deletion Vectors".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.codecs.bitmaps.bits import union
+from alluvium.delta.features.rows.deletion_vectors import has_vector, load_vectors, parse_descriptors, vectors_of
+from alluvium.delta.rows.vector_files import vector_column, write_vectors
+from alluvium.delta.terms.actions import total
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.scan import data_paths
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import CorruptTable
+from alluvium.plan.changes import EditFigures
+
+
+@dataclass(frozen=True, slots=True)
+class EditedFiles:
+    """What a commit says of files that it edits.
+
+    Attributes:
+        removed: Live files as they were (`FILES`): each of them is removed.
+        masked: Those of them that live on, with their new vectors (`FILES`).
+        updated: How many had a vector before.
+        vectors_path: The file of vectors that was written, if one was.
+    """
+
+    removed: pa.Table
+    masked: pa.Table
+    updated: int = 0
+    vectors_path: str | None = None
+
+    def figures(self, added: pa.Table, change_files: int) -> EditFigures:
+        """What it comes to, with the files of new rows (`FILES`) and how many files of change data there are."""
+        gone = self.removed.filter(pc.invert(pc.is_in(self.removed["path"], value_set=_chunk(self.masked["path"]))))
+        return EditFigures(
+            files_added=added.num_rows,
+            bytes_added=total(added["size"]),
+            files_removed=gone.num_rows,
+            bytes_removed=total(gone["size"]),
+            masks_added=self.masked.num_rows,
+            bytes_masked=total(self.masked["size"]),
+            masks_updated=self.updated,
+            masks_removed=self.updated + total(has_vector(vectors_of(gone)).cast(pa.int64())),
+            change_files=change_files,
+        )
+
+
+def edit_files(snapshot: Snapshot, touched: pa.Table) -> EditedFiles:
+    """Carries out what a verb did to live files (`plan.changes.TOUCHED_FILES`).
+
+    Raises:
+        CorruptTable: A vector that is there is damaged, or a file does not say how many rows it has.
+    """
+    files = snapshot.files
+    rows = pc.index_in(touched["path"], value_set=data_paths(files).combine_chunks())
+    live = files.take(rows)
+    masks = _chunk(touched["mask"])
+    stays = masks.is_valid()
+    if not pc.any(stays, min_count=0).as_py():
+        return EditedFiles(live.select(FILES.names), FILES.empty_table())
+    candidates = live.filter(stays)
+    bitmaps = _merged(snapshot, candidates, masks.filter(stays))
+    counts = _num_records(snapshot, candidates)
+    # A file none of whose rows is left goes as a whole: nobody need read its vector.
+    kept = pa.array([cardinality < count for (_, cardinality), count in zip(bitmaps, counts, strict=True)], pa.bool_())
+    vectors, path = write_vectors(
+        snapshot.store, [bitmap for bitmap, is_kept in zip(bitmaps, kept.to_pylist(), strict=True) if is_kept]
+    )
+    masked = candidates.filter(kept)
+    had = has_vector(vectors_of(masked))
+    return EditedFiles(
+        live.select(FILES.names),
+        _recommitted(snapshot, masked, vector_column(vectors)),
+        int(pc.sum(had).as_py() or 0),
+        path,
+    )
+
+
+def _merged(snapshot: Snapshot, files: pa.Table, masks: pa.Array) -> list[tuple[bytes, int]]:
+    """The rows that go, with those that went before."""
+    there = has_vector(vectors_of(files))
+    masked = files.filter(there)
+    vectors, counts = parse_descriptors(vectors_of(masked)), snapshot.statistics(masked).num_rows().to_pylist()
+    earlier = iter(load_vectors(vectors, snapshot.store, snapshot.open_store, counts))
+    bitmaps = []
+    for mask, is_there in zip(masks.to_pylist(), there.to_pylist(), strict=True):
+        before = next(earlier) if is_there else None
+        bitmaps.append(union(mask, mask if before is None else before))
+    return bitmaps
+
+
+def _num_records(snapshot: Snapshot, files: pa.Table) -> list[int]:
+    counts = snapshot.statistics(files).num_rows()
+    if counts.null_count:
+        path = files["path"].filter(counts.is_null())[0].as_py()
+        raise CorruptTable(
+            "a file does not say how many rows it has, so that none of them can be masked",
+            code="no-num-records",
+            path=path,
+            hint="its statistics lack numRecords: rewrite the file, or set delta.enableDeletionVectors to false",
+        )
+    return list(counts.to_pylist())
+
+
+def _recommitted(snapshot: Snapshot, files: pa.Table, vectors: pa.Array) -> pa.Table:
+    counts = snapshot.statistics(files).num_rows().to_pylist() if files.num_rows else []
+    texts = files["stats"].to_pylist()
+    computed = {
+        "stats": pa.array([_wide(text, count) for text, count in zip(texts, counts, strict=True)], pa.string()),
+        "deletionVector": vectors,
+        "dataChange": pa.repeat(pa.scalar(True), files.num_rows),
+    }
+    columns = [computed[f.name] if f.name in computed else files.column(f.name).cast(f.type) for f in FILES]
+    return pa.Table.from_arrays(columns, schema=FILES)
+
+
+_STATS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+def _wide(text: str | None, count: int) -> str:
+    """ "When adding a logical file with a deletion vector, then that logical file must have correct `numRecords`
+    information for the data file in the `stats` field", and bounds are no longer those of live rows alone.
+    """
+    known = {"numRecords": msgspec.Raw(str(count).encode())} if text is None else _STATS.decode(text)
+    return msgspec.json.encode({**known, "tightBounds": False}).decode()
+
+
+def _chunk(values: pa.ChunkedArray) -> pa.Array:
+    return values.combine_chunks()
+
+
+def live_counts(snapshot: Snapshot, files: pa.Table) -> pa.Array:
+    """Rows of each file that are not deleted; null where a file does not say."""
+    deleted = pc.struct_field(vectors_of(files), "cardinality")
+    return pc.subtract(snapshot.statistics(files).num_rows(), pc.fill_null(deleted, 0))

@@ -1,0 +1,267 @@
+"""Snapshot plus predicate to ScanPlan: which files, and how columns come out of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.codecs.columns import repeated
+from alluvium.delta.features.columns.generated_partitions import (
+    DerivedStatistics,
+    PartitionsOnly,
+    generated_origins,
+    origins_named,
+)
+from alluvium.delta.features.feature import ScanContext
+from alluvium.delta.features.registry import SCAN_PASSES
+from alluvium.delta.features.rows.deletion_vectors import live_row_counts
+from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.view.partitions import partition_constants
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import CorruptTable
+from alluvium.expr.skipping.prune import Decision, decide
+from alluvium.expr.skipping.whole import decide_whole
+from alluvium.expr.tree import Expression, column_paths
+from alluvium.plan.scan import FileConstant, OutputColumn, Physical, ScanPart, ScanPlan
+from alluvium.storage.elsewhere import ensure_all_same_side
+from alluvium.storage.paths import decode_uri_paths
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The live files that a predicate leaves, and how many it left out, and why.
+
+    Attributes:
+        files: Files that may hold a row for which the predicate is true; schema `FILES`.
+        certain: One value a file: whether every row of it makes the predicate true, as far as bounds that others wrote
+            are right. Enough to count by, never to remove by: see `whole_files`.
+        by_partition: Files left out by their partition values.
+        by_statistics: Files left out by their statistics.
+        by_deletion: Files left out because all of their rows are deleted.
+    """
+
+    files: pa.Table
+    certain: pa.Array
+    by_partition: int = 0
+    by_statistics: int = 0
+    by_deletion: int = 0
+
+    @property
+    def skipped(self) -> tuple[tuple[str, int], ...]:
+        """How many files were left out, by reason."""
+        found = (("partition", self.by_partition), ("statistics", self.by_statistics))
+        return (*found, ("deletion", self.by_deletion)) if self.by_deletion else found
+
+
+def select_files(snapshot: Snapshot, where: Expression | None) -> Selection:
+    """Skips files that cannot hold a row for which `where` is true, and those all of whose rows are deleted.
+
+    Args:
+        snapshot: The version.
+        where: None: all files, those without live rows included.
+    """
+    files = snapshot.files
+    if where is None or files.num_rows == 0:
+        return Selection(files, repeated(where is None, files.num_rows))
+    return select_among(files, where, snapshot.config, snapshot.time_zone, snapshot.statistics)
+
+
+def select_among(
+    files: pa.Table,
+    where: Expression,
+    config: TableConfig,
+    time_zone: str,
+    statistics_of: Callable[[pa.Table], AddStatistics],
+    drop_emptied: bool = True,
+) -> Selection:
+    """As `select_files`, of any files of a table (`FILES`).
+
+    Args:
+        files: The files.
+        where: The predicate.
+        config: Of the table.
+        time_zone: In which partition values and predicates without a zone are read.
+        statistics_of: Statistics of some of the files.
+        drop_emptied: Whether files all of whose rows are deleted are skipped as well.
+    """
+    paths = column_paths(where)
+    partitions = {(name,) for name in config.partition_columns}
+    origins = origins_named(generated_origins(config), paths)
+    certain = repeated(False, files.num_rows)
+    kept = files
+    if paths & partitions or paths <= partitions or origins:
+        # Partition values alone first: statistics need not be decoded for files that go anyway.
+        alone = DerivedStatistics(PartitionsOnly(statistics_of(files)), None, origins)
+        kept, certain = _keep(files, decide(where, alone, time_zone))
+    by_partition = files.num_rows - kept.num_rows
+    by_deletion = kept.num_rows
+    if drop_emptied:
+        kept, certain = _without_emptied(statistics_of, kept, certain)
+    by_deletion -= kept.num_rows
+    if paths <= partitions or not kept.num_rows:
+        return Selection(kept, certain, by_partition, 0, by_deletion)
+    statistics = statistics_of(kept)
+    # Announced together, the columns are decoded in one pass over the statistics' text.
+    statistics.prepare(paths)
+    derived = DerivedStatistics(statistics, statistics, origins) if origins else statistics
+    sharper, certain = _keep(kept, decide(where, derived, time_zone))
+    return Selection(sharper, certain, by_partition, kept.num_rows - sharper.num_rows, by_deletion)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeSelection:
+    """What the partition values of the live files say of a predicate.
+
+    Attributes:
+        every: Files all of whose rows make it true (`FILES`).
+        undecided: Files of which only their rows can tell.
+    """
+
+    every: pa.Table
+    undecided: pa.Table
+
+
+def whole_files(snapshot: Snapshot, where: Expression | None) -> WholeSelection:
+    """The live files that go as a whole where all rows go for which `where` is true: what may be removed unread.
+
+    Partition values alone count. Statistics are what some writer found worth telling: good for leaving a file out of a
+    read, where an error hides rows until it is mended, but not for removing rows for good (docs/decisions/0018).
+
+    Args:
+        snapshot: The version.
+        where: None: all files.
+    """
+    files = snapshot.files
+    if where is None:
+        return WholeSelection(files, files.slice(0, 0))
+    found = decide_whole(where, snapshot.statistics(files), snapshot.time_zone)
+    return WholeSelection(files.filter(found.every), files.filter(found.undecided))
+
+
+def _keep(files: pa.Table, decision: Decision) -> tuple[pa.Table, pa.Array]:
+    if pc.all(decision.keep, min_count=0).as_py():
+        return files, decision.certain
+    return files.filter(decision.keep), decision.certain.filter(decision.keep)
+
+
+def _without_emptied(
+    statistics_of: Callable[[pa.Table], AddStatistics], files: pa.Table, certain: pa.Array
+) -> tuple[pa.Table, pa.Array]:
+    """Leaves out files all of whose rows are deleted.
+
+    "`numRecords`: The number of records in this data file"; a vector's "`cardinality`: Number of rows the given DV
+    logically removes from the file".
+    """
+    vectors = files["deletionVector"]
+    if vectors.null_count == files.num_rows:
+        return files, certain
+    masked = vectors.is_valid().combine_chunks()
+    suspects = files.filter(masked)
+    live = live_row_counts(suspects, statistics_of(suspects).num_rows())
+    emptied = pc.fill_null(pc.equal(live, 0), False)
+    if not pc.any(emptied).as_py():
+        return files, certain
+    keep = pc.invert(pc.replace_with_mask(masked, masked, emptied))
+    return files.filter(keep), certain.filter(keep)
+
+
+def plan_scan(snapshot: Snapshot, where: Expression | None = None, metadata_columns: tuple[str, ...] = ()) -> ScanPlan:
+    """How to read the rows of a snapshot for which `where` may be true, with some columns beside those of its schema.
+
+    "The path is a URI as specified by RFC 2396 URI Generic Syntax, which needs to be decoded to get the data file
+    path."
+    """
+    selection = select_files(snapshot, where)
+    return plan_files(snapshot, selection.files, metadata_columns, selection.skipped)
+
+
+def plan_files(
+    snapshot: Snapshot,
+    chosen: pa.Table,
+    metadata_columns: tuple[str, ...] = (),
+    skipped: tuple[tuple[str, int], ...] = (),
+) -> ScanPlan:
+    """How to read the rows of some live files of a snapshot (`FILES`); other arguments as in `plan_scan`."""
+    config = snapshot.config
+    output = tuple(
+        OutputColumn(
+            f.name,
+            f.type,
+            f.nullable,
+            FileConstant(f.name, f.type) if f.name in config.partition_columns else Physical((f.name,), f.type),
+        )
+        for f in config.schema.fields
+    )
+    files = _scan_files(snapshot, chosen)
+    ensure_all_same_side(snapshot.store.url, files["path"])
+    plan = ScanPlan(
+        root=snapshot.store.url,
+        parts=(ScanPart("files", files, "parquet", config.data_columns, output),),
+        schema=config.schema,
+        partition_columns=config.partition_columns,
+        skipped=skipped,
+    )
+    context = ScanContext(
+        config,
+        chosen,
+        snapshot.store,
+        snapshot.time_zone,
+        snapshot.open_store,
+        metadata_columns,
+        snapshot.version,
+    )
+    for edit in SCAN_PASSES:
+        plan = edit(plan, context)
+    return plan
+
+
+def _scan_files(snapshot: Snapshot, chosen: pa.Table) -> pa.Table:
+    """Those of all files are made once: every query begins with a plan without a predicate."""
+
+    def make() -> pa.Table:
+        return scan_files(chosen, snapshot.config, snapshot.time_zone)
+
+    return snapshot.once("scan_files", make) if chosen is snapshot.files else make()
+
+
+def scan_files(files: pa.Table, config: TableConfig, time_zone: str) -> pa.Table:
+    """Live files (`FILES`) as the waist wants them (`SCAN_FILES`), partition values typed."""
+    return pa.table(
+        {
+            "path": data_paths(files),
+            "size": files.column("size"),
+            "modification_time_ms": files.column("modificationTime"),
+            # Left open: it would cost decoding every file's statistics, and no engine needs it to read.
+            "num_rows": pa.nulls(files.num_rows, pa.int64()),
+            "constants": partition_constants(files, config, time_zone),
+            "mask": pa.nulls(files.num_rows, pa.binary()),
+        }
+    )
+
+
+def data_paths(files: pa.Table) -> pa.ChunkedArray:
+    """The decoded paths of files, none of which climbs out of its table.
+
+    "`path`: A relative path to a data file from the root of the table or an absolute path to a file".
+
+    Raises:
+        CorruptTable: A path with a `..` part, which only somebody who wants to lead readers astray would write, or one
+            that names no file.
+    """
+    paths = decode_uri_paths(files.column("path"))
+    senseless = pc.match_substring_regex(paths, r"(^|/)\.\.(/|$)|(^|/)\.?$|\x00")
+    if pc.any(senseless).as_py():
+        path = paths.filter(senseless)[0].as_py()
+        if ".." not in path.split("/"):
+            raise CorruptTable(f"the log names a data file by {path!r}", code="malformed-path", path=path)
+        raise CorruptTable(
+            f"the log names a data file outside the table: {path!r}",
+            code="path-escapes-root",
+            path=path,
+            hint="the log was tampered with, or written by a broken client; do not trust the table",
+        )
+    return paths

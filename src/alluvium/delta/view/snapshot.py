@@ -1,0 +1,142 @@
+"""Snapshot: one version of a table, immutable, readable from birth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar, cast
+
+import pyarrow as pa
+
+from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.features.registry import ensure_readable, ensure_readable_protocol
+from alluvium.delta.log.segment import list_segment
+from alluvium.delta.log.state import LogState, advance, apply_commits, load_state
+from alluvium.delta.log.timeline import version_at
+from alluvium.delta.statistics.stats import AddStatistics
+from alluvium.delta.terms.config import TableConfig, parse_config
+from alluvium.delta.view.recent import RecentSnapshots
+from alluvium.storage.locating import locating
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+T = TypeVar("T")
+
+#: What was read lately, see `alluvium.delta.view.recent`.
+RECENT = RecentSnapshots()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One version of a table.
+
+    Attributes:
+        store: The table's objects.
+        state: What its log files reconcile to.
+        config: Protocol, metadata and schema, parsed.
+        time_zone: In which partition values without a zone are read.
+        open_store: From a URL to its store, for files that lie outside the table.
+    """
+
+    store: Store
+    state: LogState
+    config: TableConfig
+    time_zone: str = "UTC"
+    open_store: Callable[[str], Store] = field(default=open_store, repr=False, compare=False)
+    _found: dict[tuple[str, str], tuple[LogState, object]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    @property
+    def timestamp_ms(self) -> int:
+        """When the version was committed, milliseconds since 1970 UTC."""
+        return self.state.segment.timestamp_ms
+
+    @property
+    def files(self) -> pa.Table:
+        """The live files, schema `FILES`."""
+        return self.state.files
+
+    def statistics(self, files: pa.Table) -> AddStatistics:
+        """Statistics of some of the live files; those of all of them are decoded once."""
+        return self.once("statistics", lambda: self._decode(files)) if files is self.files else self._decode(files)
+
+    def once(self, name: str, find: Callable[[], T]) -> T:
+        """What follows from this version alone, found when it is first asked for.
+
+        Args:
+            name: What it is.
+            find: Finds it; must not depend on the store, for the answer outlives its credentials.
+        """
+        # The dictionary is shared by copies of the snapshot, of which one may have been given another state or zone.
+        state, found = self._found.get((name, self.time_zone), (None, None))
+        if state is not self.state:
+            found = find()
+            self._found[name, self.time_zone] = (self.state, found)
+        return cast(T, found)
+
+    def _decode(self, files: pa.Table) -> AddStatistics:
+        config = self.config
+        return AddStatistics(files, config.schema, config.partition_columns, config.physical_paths, self.time_zone)
+
+
+def load_snapshot(
+    store: Store,
+    version: int | None = None,
+    timestamp_ms: int | None = None,
+    time_zone: str = "UTC",
+    max_checkpoint_bytes: int | None = None,
+) -> Snapshot:
+    """Reads a version of the table at the store's root.
+
+    Args:
+        store: The table's objects.
+        version: The version; None: the newest, or the one at `timestamp_ms`.
+        timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
+        time_zone: In which partition values without a zone are read.
+        max_checkpoint_bytes: See `load_state`; a snapshot whose `state.deferred` is not empty lacks files.
+
+    Raises:
+        NotFound: There is no table, or not that version.
+        UnsupportedFeature: The table needs a reader that we are not.
+        CorruptTable: The log breaks the specification.
+    """
+    with locating(store, version):
+        if timestamp_ms is not None:
+            newest = load_snapshot(store, time_zone=time_zone, max_checkpoint_bytes=max_checkpoint_bytes)
+            version = version_at(store, timestamp_ms, enablement(newest.config))
+            if version == newest.version:
+                return newest
+        key = (store.url, time_zone, max_checkpoint_bytes, version)
+        listed_ms = int(time.time() * 1000)
+        segment = list_segment(store, version)
+        known = RECENT.find(key, segment)
+        if known is not None and known.state.segment == segment:
+            return replace(known, store=store, open_store=open_store)
+        if known is not None:
+            newer = segment.commits[len(known.state.segment.commits) :]
+            state = apply_commits(known.state, store, newer, ensure_readable_protocol)
+            state = replace(state, segment=segment)
+        else:
+            state = load_state(store, segment, ensure_readable_protocol, max_checkpoint_bytes)
+        snapshot = _snapshot(store, state, time_zone)
+        RECENT.keep(key, segment, snapshot, listed_ms)
+        return snapshot
+
+
+def refresh(snapshot: Snapshot) -> Snapshot:
+    """The newest version, reading only the log entries that came since."""
+    with locating(snapshot.store, None):
+        _, state = advance(snapshot.store, snapshot.state.segment, snapshot.state, ensure_readable_protocol)
+        if state.version == snapshot.version:
+            return snapshot
+        return replace(_snapshot(snapshot.store, state, snapshot.time_zone), open_store=snapshot.open_store)
+
+
+def _snapshot(store: Store, state: LogState, time_zone: str) -> Snapshot:
+    config = parse_config(state.protocol, state.metadata)
+    ensure_readable(config)
+    return Snapshot(store, state, config, time_zone)

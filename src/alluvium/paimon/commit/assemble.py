@@ -1,0 +1,282 @@
+"""Draft plus base to snapshot, with the manifests that it names. Called anew for each base: that is the rebase.
+
+Specification: spec/paimon-format.md (e); `FileStoreCommitImpl.tryCommitOnce`.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.commit.loop import Entry
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.expr.skipping.whole import decide_whole
+from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
+from alluvium.paimon.files.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
+from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_manifests
+from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
+from alluvium.paimon.files.partition_bounds import partition_entries
+from alluvium.paimon.files.partitions import partitions_of
+from alluvium.paimon.log.names import directory
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.log.travel import list_snapshots
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.type_json import format_field
+from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, MANIFEST_FORMAT
+from alluvium.paimon.terms.spec import ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.view.stats import EntryStatistics
+
+#: The version of snapshot files that is written.
+_VERSION = 3
+
+
+def assemble(draft: Draft, base: Snapshot) -> Entry:
+    """The snapshot after the base, and its manifests.
+
+    Args:
+        draft: What to commit.
+        base: What it lands on.
+
+    Raises:
+        CommitConflict: The table was altered so that the files of the draft do not fit any more, or the base is not its
+            newest state (`"history-lost"`).
+        InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
+    """
+    _ensure_fits(draft, base)
+    _ensure_avro(base)
+    before = base.document
+    number = 1 if before is None else before.id + 1
+    _ensure_newest(base, number)
+    manifests = _manifests(base)
+    removed = removed_entries(base, draft.replaced)
+    added = _placed(draft, base, manifests, removed)
+    next_row_id = (0 if before is None else before.next_row_id) or 0
+    if is_tracked(base.schema.options):
+        added, next_row_id = with_row_ids(added, number, next_row_id)
+    writer = ManifestWriter(base.schema)
+    codec = codec_of(base.schema.options)
+    base_list = format_manifest_list(merge_manifests(base.store, manifests, writer), codec)
+    delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
+    delta = _rows(added) - _rows(removed)
+    document = SnapshotDocument(
+        version=_VERSION,
+        id=number,
+        schema_id=base.schema.id,
+        base_manifest_list=writer.add("manifest-list", base_list),
+        base_manifest_list_size=len(base_list),
+        delta_manifest_list=writer.add("manifest-list", delta_list),
+        delta_manifest_list_size=len(delta_list),
+        index_manifest=_index_manifest(base, removed, draft.replaced, writer),
+        commit_user=draft.user,
+        commit_identifier=draft.identifier,
+        commit_kind="APPEND" if draft.replaced is None else "OVERWRITE",
+        # Time travel looks for a time among snapshots in the order of their ids.
+        time_millis=max(int(time.time() * 1000), before.time_millis if before is not None else 0),
+        # "latestSnapshot.logOffsets()": where readers of a log beside the table go on from.
+        log_offsets=None if before is None else before.log_offsets,
+        total_record_count=_total(base) + delta,
+        delta_record_count=delta,
+        watermark=None if before is None else before.watermark,
+        statistics=before.statistics if before is not None and before.schema_id == base.schema.id else None,
+        properties=dict(draft.properties) or None,
+        next_row_id=next_row_id,
+    )
+    path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
+    return Entry(number, path, format_snapshot(document), tuple(writer.parts))
+
+
+def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
+    """The live entries (`ENTRIES`) that an overwrite takes out of a base."""
+    if replaced is None or base.document is None:
+        return ENTRIES.empty_table()
+    document = base.document
+    lists = (document.base_manifest_list, document.delta_manifest_list)
+    # Whole: "a deletion [...] by the file's identity", of which readers look at a part only.
+    entries = base.loaded("whole entries", lambda: live_entries(read_entries(base.store, lists)))
+    return in_scope(base, entries, replaced)
+
+
+def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa.Table:
+    """Those of some entries that lie where an overwrite takes files out.
+
+    Raises:
+        UnsupportedFeature: Only rows can tell, of some file (`"replace-where-undecided"`).
+    """
+    if replaced is None:
+        return entries.slice(0, 0)
+    if replaced.partitions is not None:
+        return entries.filter(pc.is_in(entries["partition"], value_set=replaced.partitions))
+    if replaced.where is None or not entries.num_rows:
+        return entries
+    values = EntryStatistics(base, entries, partitions_of(entries, base.schema))
+    found = decide_whole(replaced.where, values, base.time_zone)
+    if not found.is_decided:
+        raise UnsupportedFeature(
+            "replaceWhere by a condition that partition keys do not decide without Spark",
+            code="replace-where-undecided",
+            path=entries.filter(found.undecided)["file_name"][0].as_py(),
+            hint="compare partition keys with constants; nothing was replaced",
+        )
+    return entries.filter(found.every)
+
+
+def _ensure_newest(base: Snapshot, number: int) -> None:
+    """A free place below another snapshot is one that expired: who takes it is in no newer state. A place that is taken
+    is an ordinary race, and putting the snapshot tells.
+    """
+    known = list_snapshots(base.store, base.branch)
+    if known and known[-1] > number and number not in known:
+        message = f"snapshot {known[-1]} is there already, and {number} has expired"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("history-lost", known[-1], None, message)],
+            code="history-lost",
+            hint="read the table again and repeat the operation",
+        )
+
+
+def _ensure_fits(draft: Draft, base: Snapshot) -> None:
+    """The table may have been altered since the files were written; most of it makes no difference to them."""
+    if not _is_same_table(draft.schema, base):
+        message = "the table was dropped and made anew while the rows were written"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("table-replaced", base.version or 0, None, message)],
+            code="table-replaced",
+            hint="repeat the operation",
+        )
+    if _layout(draft.schema) == _layout(base.schema):
+        return
+    message = "the table's keys or buckets were altered while the rows were written"
+    raise CommitConflict(
+        message,
+        conflicts=[Conflict("metadata-changed", base.version or 0, "ALTER", message)],
+        code="metadata-changed",
+        hint="repeat the operation",
+    )
+
+
+def _ensure_avro(base: Snapshot) -> None:
+    """Java reads every manifest of a table in the format that the option names: one in another is the table's end."""
+    manifest_format = MANIFEST_FORMAT.get(base.schema.options)
+    if manifest_format != "avro":
+        raise UnsupportedFeature(
+            f"tables with {MANIFEST_FORMAT.key} = {manifest_format} are read, but not written",
+            code="unsupported-option",
+            features=(MANIFEST_FORMAT.key,),
+            hint="write it with Paimon's own engine",
+        )
+
+
+def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
+    """Whether the schema that files were written by is still the table's schema of that number."""
+    try:
+        known = base.schema_of(written.id)
+    except NotFound:
+        return False
+    return _identity(known) == _identity(written)
+
+
+def _identity(schema: TableSchema) -> tuple[object, ...]:
+    fields = [format_field(f) for f in schema.fields]
+    return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
+
+
+def _layout(schema: TableSchema) -> tuple[object, ...]:
+    keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
+    return (*keys, BUCKET.get(schema.options), BUCKET_FUNCTION.get(schema.options))
+
+
+def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:
+    """The new entries of buckets, their sequence numbers behind those of the files that are there.
+
+    "Append writer: sequence = running row count of the bucket". Where rows have no bucket each file counts for itself.
+    """
+    added = draft.added
+    if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
+        return _numbered(added, None)
+    partitions = pc.unique(added["partition"].combine_chunks())
+    live = partition_entries(base.store, manifests, base.schema, partitions)
+    if removed.num_rows:
+        live = live.filter(pc.invert(pc.is_in(live["file_name"], value_set=removed["file_name"].combine_chunks())))
+    _ensure_buckets(live, added, draft)
+    return _numbered(added, live)
+
+
+def _numbered(added: pa.Table, live: pa.Table | None) -> pa.Table:
+    if not added.num_rows or added["total_buckets"][0].as_py() <= 0:
+        return added
+    keys = ["partition", "bucket"]
+    nothing = added.select([*keys, "max_sequence_number"]).slice(0, 0)
+    known = nothing if live is None else live.select([*keys, "max_sequence_number"])
+    tops = known.group_by(keys).aggregate([("max_sequence_number", "max")])
+    top = {(row["partition"], row["bucket"]): row["max_sequence_number_max"] for row in tops.to_pylist()}
+    counts = np.asarray(added["row_count"].to_numpy(), np.int64)
+    first = np.zeros(len(counts), np.int64)
+    places = zip(added["partition"].to_pylist(), added["bucket"].to_pylist(), strict=True)
+    for index, place in enumerate(places):
+        first[index] = top.get(place, -1) + 1
+        top[place] = int(first[index] + counts[index]) - 1
+    added = added.set_column(
+        added.schema.get_field_index("min_sequence_number"), "min_sequence_number", pa.array(first)
+    )
+    last = pa.array(first + counts - 1)
+    return added.set_column(added.schema.get_field_index("max_sequence_number"), "max_sequence_number", last)
+
+
+def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
+    """ "total buckets of a partition unchanged (except OVERWRITE)" """
+    wanted = added["total_buckets"][0].as_py()
+    others = live.filter(pc.not_equal(pc.fill_null(live["total_buckets"], wanted), wanted))
+    if others.num_rows:
+        there = others["total_buckets"][0].as_py()
+        raise InvalidRequest(
+            f"the table has {wanted} buckets, but partitions that are written to have {there}",
+            code="bucket-change",
+            hint="overwrite these partitions as a whole, which gives them the new number of buckets",
+        )
+
+
+def _manifests(base: Snapshot) -> pa.Table:
+    """The manifests (`MANIFESTS`) of a snapshot, oldest first."""
+    if base.document is None:
+        return MANIFESTS.empty_table()
+    lists = (base.document.base_manifest_list, base.document.delta_manifest_list)
+    return pa.concat_tables([read_manifest_list(base.store, name) for name in lists])
+
+
+def _deletions(removed: pa.Table) -> pa.Table:
+    """Entries that delete files."""
+    place = removed.schema.get_field_index("kind")
+    return removed.set_column(place, ENTRIES.field("kind"), pa.repeat(pa.scalar(1, pa.int8()), removed.num_rows))
+
+
+def _rows(entries: pa.Table) -> int:
+    return int(pc.sum(entries["row_count"]).as_py() or 0)
+
+
+def _total(base: Snapshot) -> int:
+    """Rows of the base; old snapshots do not say how many they are."""
+    if base.document is None:
+        return 0
+    total = base.document.total_record_count
+    return _rows(base.entries) if total is None else total
+
+
+def _index_manifest(base: Snapshot, removed: pa.Table, replaced: Replaced | None, writer: ManifestWriter) -> str | None:
+    """The index files (deletion vectors) of the snapshot: those of the base, but for partitions that are taken out."""
+    before = None if base.document is None else base.document.index_manifest
+    if before is None or replaced is None or not removed.num_rows:
+        return before
+    entries = read_index_manifest(base.store, before)
+    gone = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
+    if not pc.any(gone).as_py():
+        return before
+    kept = entries.filter(pc.invert(gone))
+    if not kept.num_rows:
+        return None
+    return writer.add("index-manifest", format_index_manifest(kept, codec_of(base.schema.options)))

@@ -1,0 +1,105 @@
+"""May a draft still be committed after a winner? One check a rule, each pure; conflicts are values.
+
+Specification: spec/paimon-format.md (e), "Conflicts". Appends read nothing and take nothing out, so only their own
+repetition stands against them. An overwrite has seen what it takes out: what others add to it meanwhile was not meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import Conflict
+from alluvium.paimon.commit.draft import Draft
+from alluvium.paimon.terms.spec import SnapshotDocument
+
+#: Paths shown in a conflict.
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """A snapshot that was published while a draft was in the making.
+
+    Attributes:
+        document: The snapshot.
+        entries: What it added and deleted (`SCANNED_ENTRIES`); for the checks only where the draft takes files out.
+    """
+
+    document: SnapshotDocument
+    entries: pa.Table
+
+    def conflict(self, rule: str, message: str, entries: pa.Table | None = None) -> Conflict:
+        """A conflict that names the winner."""
+        document = self.document
+        shown = () if entries is None else tuple(entries["file_name"].slice(0, _SHOWN).to_pylist())
+        return Conflict(
+            rule, document.id, document.commit_kind, message, shown, document.commit_user, document.time_millis
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """Commits since the base that nobody can look at any more.
+
+    Attributes:
+        version: The snapshot of the last of them.
+        reason: Why.
+    """
+
+    version: int
+    reason: str
+
+
+def unseen_commit(draft: Draft, unseen: Unseen) -> tuple[Conflict, ...]:
+    """Appends read nothing; whatever depends on what others did since the base cannot be committed."""
+    if draft.replaced is None and not draft.is_named:
+        return ()
+    return (
+        Conflict("history-lost", unseen.version, None, f"what was committed since cannot be seen: {unseen.reason}"),
+    )
+
+
+def concurrent_transaction(draft: Draft, winner: Winner) -> Conflict | None:
+    """The same commit of the same user is there: perhaps it is our own earlier attempt."""
+    document = winner.document
+    if not draft.is_named or document.commit_user != draft.user or document.commit_identifier < draft.identifier:
+        return None
+    message = f"it is commit {document.commit_identifier} of the user {draft.user!r}"
+    return winner.conflict("concurrent-transaction", message)
+
+
+def concurrent_append(draft: Draft, winner: Winner) -> Conflict | None:
+    """The winner added rows to what we take out. A compaction only rearranges rows that we take out anyhow."""
+    if draft.replaced is None or winner.document.commit_kind == "COMPACT":
+        return None
+    added = winner.entries.filter(pc.equal(winner.entries["kind"], 0))
+    if not added.num_rows:
+        return None
+    message = f"it added {added.num_rows} files to what this operation overwrites"
+    return winner.conflict("concurrent-append", message, added)
+
+
+def concurrent_delete_delete(draft: Draft, winner: Winner) -> Conflict | None:
+    """Both take out the same file: its rows would be replaced twice."""
+    if draft.replaced is None or winner.document.commit_kind == "COMPACT":
+        return None
+    removed = winner.entries.filter(pc.equal(winner.entries["kind"], 1))
+    if not removed.num_rows:
+        return None
+    return winner.conflict("concurrent-delete-delete", f"it removed {removed.num_rows} files that we remove", removed)
+
+
+CHECKS: tuple[Callable[[Draft, Winner], Conflict | None], ...] = (
+    concurrent_append,
+    concurrent_delete_delete,
+    concurrent_transaction,
+)
+
+
+def conflicts(draft: Draft, winner: Winner) -> tuple[Conflict, ...]:
+    """Every rule that the winner broke for the draft, in the order of CHECKS."""
+    return tuple(found for check in CHECKS if (found := check(draft, winner)) is not None)

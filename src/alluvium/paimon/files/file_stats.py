@@ -1,0 +1,170 @@
+"""The statistics of data files as manifests have them, out of what their footers tell.
+
+Specification: "Stats strings are truncated to 16 chars by default (`metadata.stats-mode=truncate(16)`), max value
+incremented in its last char; modes none/counts/full/truncate(n), per column `fields.<c>.stats-mode`;
+`metadata.stats-dense-store` writes `_VALUE_STATS_COLS`".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
+from alluvium.codecs.footers.parquet_footer import Bound, ColumnStats, FileFooter, FooterColumn
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.files.manifest_write import EMPTY_ROW
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.terms.options import FILE_FORMAT, STATS_DENSE, STATS_FIRST_COLUMNS, STATS_MODE
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import Array, Map, Struct
+
+_TRUNCATE = re.compile(r"truncate\((\d+)\)")
+_LAST_CHARACTER, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """What is kept of a column: nothing, how many nulls, or the bounds too (texts cut to `length`; None: whole)."""
+
+    counts: bool = True
+    bounds: bool = True
+    length: int | None = None
+
+
+def _parse_mode(text: str, column: str) -> _Mode:
+    folded = text.strip().lower()
+    if folded in ("none", "counts", "full"):
+        return _Mode(folded != "none", folded == "full")
+    match = _TRUNCATE.fullmatch(folded)
+    if match is None or int(match[1]) == 0:
+        raise InvalidRequest(
+            f"{text!r} is no mode of statistics",
+            code="invalid-table-option",
+            column=column,
+            hint="none, counts, full or truncate(16)",
+        )
+    return _Mode(length=int(match[1]))
+
+
+def _modes(schema: TableSchema) -> list[_Mode]:
+    """Of each column."""
+    options = schema.options
+    first, counts = STATS_FIRST_COLUMNS.get(options), FILE_FORMAT.get(options) != "parquet"
+    found = []
+    for index, column in enumerate(schema.fields):
+        own = options.get(f"fields.{column.name}.stats-mode")
+        text = STATS_MODE.get(options) if own is None else own
+        if own is None and 0 <= first <= index:
+            text = "none"
+        mode = _parse_mode(text, column.name)
+        # Of columns made of several Java keeps how many are null, and from Parquet's footers, which know leaves alone,
+        # not even that.
+        whole = _Mode(counts and mode.counts, False)
+        found.append(mode if _is_leaf(column) else whole)
+    return found
+
+
+def _is_leaf(column: DataField) -> bool:
+    kind = to_logical(column.type)
+    return not isinstance(kind, (Struct, Array, Map)) and kind != t.VARIANT
+
+
+def stats_columns(schema: TableSchema) -> tuple[FooterColumn, ...]:
+    """The columns to take statistics of.
+
+    Raises:
+        InvalidRequest: A mode that there is not (`"invalid-table-option"`).
+    """
+    return tuple(
+        FooterColumn((f.name,), to_logical(f.type))
+        for f, mode in zip(schema.fields, _modes(schema), strict=True)
+        if mode.counts
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ValueStats:
+    """The statistics of some files, one of each a file; `columns` is None where they are of all columns."""
+
+    low: pa.Array
+    high: pa.Array
+    nulls: pa.Array
+    columns: tuple[str, ...] | None
+
+
+def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStats:
+    """The statistics of files that were written by a schema."""
+    modes = _modes(schema)
+    dense = STATS_DENSE.get(schema.options)
+    kept = [(f, m) for f, m in zip(schema.fields, modes, strict=True) if m.counts or not dense]
+    count = len(footers)
+    lows, highs, types = [], [], []
+    nulls: list[list[int | None]] = []
+    for column, mode in kept:
+        kind = to_logical(column.type)
+        # A slot all the same, for the row has as many as there are columns.
+        kind = kind if _is_leaf(column) else t.BINARY
+        if not mode.counts:
+            lows.append(pa.nulls(count, to_arrow(kind)))
+            highs.append(pa.nulls(count, to_arrow(kind)))
+            nulls.append([None] * count)
+        else:
+            stats = [footer.columns.get((column.name,)) for footer in footers]
+            low, high = _bounds(stats, kind, mode)
+            lows.append(low)
+            highs.append(high)
+            nulls.append([None if s is None else s.null_count for s in stats])
+        types.append((kind, column.type.precision))
+    names = None if len(kept) == len(schema.fields) else tuple(f.name for f, _ in kept)
+    counted = pa.array([list(row) for row in zip(*nulls, strict=True)] if kept else [[]] * count, pa.list_(pa.int64()))
+    if not kept:
+        empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
+        return ValueStats(empty, empty, counted, names)
+    return ValueStats(encode_rows(lows, types), encode_rows(highs, types), counted, names)
+
+
+def _bounds(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: _Mode) -> tuple[pa.Array, pa.Array]:
+    """Both bounds of a column in each file: either both are known or none is."""
+    lows: list[Bound | None] = []
+    highs: list[Bound | None] = []
+    # Java compares neither texts of bytes.
+    known = mode.bounds and kind != t.BINARY
+    for one in stats:
+        low, high = (one.min, one.max) if one is not None and known else (None, None)
+        if isinstance(low, str) and isinstance(high, str) and mode.length is not None:
+            low, high = low[: mode.length], _cut_above(high, mode.length)
+        if low is None or high is None:
+            low = high = None
+        lows.append(low)
+        highs.append(high)
+    return _array(lows, kind), _array(highs, kind)
+
+
+def _cut_above(text: str, length: int) -> str | None:
+    """The least text of so many characters that is not less than the whole; None where there is none."""
+    if len(text) <= length:
+        return text
+    for place in range(length - 1, -1, -1):
+        code = ord(text[place]) + 1
+        if code in _SURROGATES:
+            code = _SURROGATES.stop
+        if code <= _LAST_CHARACTER:
+            return text[:place] + chr(code)
+    return None
+
+
+def _array(values: Sequence[Bound | None], kind: t.DataType) -> pa.Array:
+    target = to_arrow(kind)
+    if kind in (t.DATE, t.TIME):
+        return pa.array(values, pa.int32()).cast(target)
+    if pa.types.is_timestamp(target):
+        # Nanoseconds have no statistics: their files have INT96.
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us", target.tz)).cast(target)
+    return pa.array(values, target)

@@ -1,0 +1,68 @@
+"""Where the files of a table are, from its root.
+
+A branch has its own schema, snapshot, tag and changelog files; its manifests and data lie in the main table's
+directories.
+"""
+
+from __future__ import annotations
+
+import re
+
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.storage.store import Store
+
+_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+_SENSELESS = re.compile(r"[/\\\x00]|^\.{0,2}$")
+
+
+def directory(branch: str, kind: str) -> str:
+    """The directory of a branch's `schema`, `snapshot`, `tag` or `changelog` files."""
+    return kind if branch == MAIN_BRANCH else f"branch/branch-{ensure_name(branch, 'branch')}/{kind}"
+
+
+def ensure_name(name: str, what: str) -> str:
+    """A name of a tag or branch as it stands in a path.
+
+    Raises:
+        InvalidRequest: It would lead elsewhere (`"invalid-name"`).
+    """
+    if _SENSELESS.search(name):
+        raise InvalidRequest(f"{name!r} is no name of a {what}", code="invalid-name")
+    return name
+
+
+def list_numbers(store: Store, folder: str, prefix: str) -> list[int]:
+    """The numbers N of the files `<prefix>N`, ascending. Hints (`LATEST`, `EARLIEST`) may be wrong, so files count."""
+    names = (info.path.rpartition("/")[2] for info in store.list_from(folder, prefix))
+    return sorted(int(name[len(prefix) :]) for name in names if name.startswith(prefix) and _is_number(name, prefix))
+
+
+def _is_number(name: str, prefix: str) -> bool:
+    """Whether a Java `long` follows the prefix as it would be written: other files are none of a table's."""
+    text = name[len(prefix) :]
+    return _NUMBER.fullmatch(text) is not None and int(text) < 1 << 63
+
+
+def list_names(store: Store, folder: str, prefix: str) -> list[str]:
+    """What follows the prefix in the names of files."""
+    names = (info.path.rpartition("/")[2] for info in store.list_from(folder, prefix))
+    return [name[len(prefix) :] for name in names if name.startswith(prefix)]
+
+
+def list_branches(store: Store) -> list[str]:
+    """The table's branches beside the main one."""
+    found = {
+        match[1]
+        for info in store.list_tree("branch")
+        if (match := re.match(r"(?:.*/)?branch-([^/]+)/(?:schema|snapshot|tag)/", info.path))
+    }
+    return sorted(found)
+
+
+def read_file(store: Store, path: str, missing: NotFound) -> bytes:
+    """A file's bytes; `missing` where there is none."""
+    try:
+        return store.get(path)
+    except NotFound:
+        raise missing from None

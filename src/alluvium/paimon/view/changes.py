@@ -1,0 +1,230 @@
+"""Changes between snapshots: the files that hold them, row by row with their kinds.
+
+Specification: `incremental-between`, `incremental-between-scan-mode`; "a exclusive, b inclusive".
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.expr.tree import Expression
+from alluvium.paimon.files.manifest import scan_entries
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, list_tags, read_changelog
+from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
+from alluvium.paimon.view.scan import plan_entries
+from alluvium.paimon.view.scan_parts import plan_files
+from alluvium.paimon.view.selection import is_data_evolution, unmerged, visible_entries
+from alluvium.plan.scan import ScanPlan
+from alluvium.storage.parallel import map_parallel
+
+MODES = ("auto", "delta", "changelog", "diff")
+#: Kinds of changes by the number that files hold.
+KINDS = ("+I", "-U", "+U", "-D")
+#: The first column of a change.
+ROW_KIND = "_row_kind"
+_POSTPONED = -2
+
+
+def change_mode(snapshot: Snapshot, mode: str) -> str:
+    """The mode that is meant: `auto` is `changelog` where the table produces one, else `delta`.
+
+    Raises:
+        InvalidRequest: There is no such mode (`"invalid-mode"`).
+    """
+    if mode not in MODES:
+        raise InvalidRequest(f"there is no mode {mode!r}", code="invalid-mode", hint=f"modes: {', '.join(MODES)}")
+    if mode != "auto":
+        return mode
+    return "delta" if o.CHANGELOG_PRODUCER.get(snapshot.schema.options) == "none" else "changelog"
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRange:
+    """Which changes are meant.
+
+    Attributes:
+        mode: `"delta"`, `"changelog"` or `"diff"`.
+        start: The snapshot before the first one; 0: from the beginning.
+        end: The last one.
+    """
+
+    mode: str
+    start: int
+    end: int
+
+
+def resolve_range(snapshot: Snapshot, start: object, end: object, mode: str) -> ChangeRange:
+    """The range that its ends name.
+
+    Args:
+        snapshot: The state that was opened, which is the end where there is none.
+        start: Exclusive: a snapshot's id, a tag, or a time (`At`). A time before the first snapshot is the beginning.
+        end: Inclusive.
+        mode: One of `MODES`; see `change_mode`.
+
+    Raises:
+        NotFound: There is nothing there.
+        InvalidRequest: No such mode, what is no point of the table's history, or an end that is before the start.
+    """
+    chosen = change_mode(snapshot, mode)
+    tags = list_tags(snapshot.store, snapshot.branch)
+    if mode == "auto" and start in tags and end in tags and snapshot.schema.primary_keys:
+        # `IncrementalDiffStartingScanner.betweenTags`: what lies between may have expired.
+        chosen = "diff"
+    first, last = _start_of(snapshot, start, chosen), _end_of(snapshot, end)
+    if last < first:
+        raise InvalidRequest(f"the range ends at {last} before it starts at {first}", code="invalid-range")
+    return ChangeRange(chosen, first, last)
+
+
+def _start_of(snapshot: Snapshot, point: object, mode: str) -> int:
+    if not isinstance(point, At):
+        return resolve_end(snapshot, point)
+    try:
+        return _at(snapshot, point)
+    except NotFound as error:
+        if error.code != "no-snapshot-before":
+            raise
+    # `IncrementalDeltaStartingScanner.betweenTimestamps` takes the first snapshot in; a difference begins with it.
+    numbers = list_snapshots(snapshot.store, snapshot.branch)
+    if not numbers:
+        raise _no_snapshot()
+    return numbers[0] if mode == "diff" else numbers[0] - 1
+
+
+def _end_of(snapshot: Snapshot, point: object) -> int:
+    return _at(snapshot, point) if isinstance(point, At) else resolve_end(snapshot, point)
+
+
+def _at(snapshot: Snapshot, point: At) -> int:
+    found = find_snapshot(snapshot.store, point, snapshot.branch)
+    if found is None:
+        raise _no_snapshot()
+    return found.id
+
+
+def _no_snapshot() -> NotFound:
+    return NotFound("the table has no snapshot", code="snapshot-not-found")
+
+
+def resolve_end(snapshot: Snapshot, point: object) -> int:
+    """The snapshot id that an end of a range names: an id, or a tag; None: the one that was opened.
+
+    Raises:
+        NotFound: There is nothing there.
+    """
+    if point is None:
+        if snapshot.version is None:
+            raise _no_snapshot()
+        return snapshot.version
+    if isinstance(point, str):
+        text = point.strip()
+        if text in list_tags(snapshot.store, snapshot.branch) or not re.fullmatch(r"\d+", text):
+            found = find_snapshot(snapshot.store, At(tag=text), snapshot.branch)
+            assert found is not None
+            return found.id
+        return int(text)
+    if isinstance(point, bool) or not isinstance(point, int) or point < 0:
+        raise InvalidRequest(f"{point!r} is neither a snapshot id nor a tag", code="invalid-version")
+    return point
+
+
+def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Expression | None = None) -> ScanPlan:
+    """The changes after one snapshot up to another, unmerged, each with its kind in the column `_VALUE_KIND`.
+
+    Args:
+        snapshot: Whose schema the rows have.
+        start: Exclusive.
+        end: Inclusive.
+        mode: `"delta"`: data files that appends added; `"changelog"`: changelog files.
+        where: Unused for skipping: changes are few, and a change that does not match may undo one that does.
+
+    Raises:
+        NotFound: A snapshot of the range has expired.
+    """
+    documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
+    lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
+    entries = scan_entries(snapshot.store, lists) if lists else SCANNED_ENTRIES.empty_table()
+    # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
+    entries = entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
+    if is_data_evolution(snapshot):
+        raise UnsupportedFeature(
+            "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)
+        )
+    return plan_files(snapshot, unmerged(snapshot, entries), None, None)
+
+
+def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:
+    if mode == "changelog":
+        return read_changelog(snapshot.store, number, snapshot.branch)
+    found = find_snapshot(snapshot.store, At(snapshot_id=number), snapshot.branch)
+    assert found is not None
+    return found
+
+
+def _list_of(document: SnapshotDocument, mode: str) -> str | None:
+    """ "delta takes only APPEND snapshots' added files"."""
+    if mode == "changelog":
+        return document.changelog_manifest_list
+    return document.delta_manifest_list if document.commit_kind == "APPEND" else None
+
+
+def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple[ScanPlan, ScanPlan]:
+    """The rows of the files that only the first state has, and of those that only the last has, merged by key.
+
+    Specification: `IncrementalDiffStartingScanner`: files that both states have are left out.
+    """
+    before, after = visible_entries(start), visible_entries(end)
+    plans = []
+    for one, other, state in ((before, after, start), (after, before, end)):
+        own = one.filter(pc.invert(pc.is_in(one["file_name"], value_set=other["file_name"].combine_chunks())))
+        plans.append(plan_entries(replace(state, schema=snapshot.schema), own))
+    return plans[0], plans[1]
+
+
+def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Numbers of kinds as `+I`, `-U`, `+U`, `-D`."""
+    return pa.chunked_array(
+        [pa.array(KINDS).take(chunk) for chunk in kinds.chunks] or [pa.array([], pa.string())], pa.string()
+    )
+
+
+def difference(before: pa.Table, after: pa.Table) -> pa.Table:
+    """Rows of `after`, with their kind in `_VALUE_KIND`, that are new or other than in `before`.
+
+    Specification: `IncrementalDiffSplitRead`; keys that are gone are left out, as batch reads leave deletions out.
+    """
+    names = after.column_names
+    both = pa.concat_tables([before.select(names), after])
+    side = pa.array([0] * before.num_rows + [1] * after.num_rows, pa.int8())
+    texts = [_comparable(both[name]) for name in names]
+    whole = pa.table({str(i): column for i, column in enumerate(texts)}).append_column("side", side)
+    places = [str(i) for i in range(len(names))]
+    known = whole.filter(pc.equal(whole["side"], 0)).select(places)
+    numbered = whole.filter(pc.equal(whole["side"], 1)).select(places)
+    numbered = numbered.append_column("row", pa.array(range(after.num_rows), pa.int64()))
+    joined = numbered.join(known.append_column("had", pa.repeat(pa.scalar(True), known.num_rows)), places, places)
+    # The same key cannot stand twice in a side, so no row is joined to several.
+    left = joined.filter(pc.is_null(joined["had"]))["row"]
+    return after.take(_sorted(left))
+
+
+def _sorted(rows: pa.ChunkedArray) -> pa.Array:
+    values = rows.combine_chunks()
+    return values.take(pc.array_sort_indices(values))
+
+
+def _comparable(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Columns that joins can compare, null equal to null."""
+    if pa.types.is_nested(values.type) or pa.types.is_floating(values.type) or pa.types.is_binary(values.type):
+        made = [repr(value) for value in values.to_pylist()]
+        return pa.chunked_array([pa.array(made, pa.string())])
+    text = values.cast(pa.string())
+    return pc.if_else(text.is_null(), "\x00", pc.binary_join_element_wise("=", text, ""))

@@ -1,0 +1,200 @@
+"""PaimonTarget: a Paimon append table as the place that rows are written to."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.commit.loop import NOTHING_STANDS, Published, commit
+from alluvium.errors import (
+    AlluviumError,
+    UnsupportedFeature,
+)
+from alluvium.expr.tree import named_paths, names_only
+from alluvium.paimon.commit.assemble import removed_entries
+from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.commit.port import PaimonPort, point_to
+from alluvium.paimon.files.partitions import data_paths, partitions_of
+from alluvium.paimon.log.schema_log import publish_first_schema
+from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.view.system import partition_maps
+from alluvium.paimon.write.write import added_entries, plan_write, written_schema
+from alluvium.plan.changes import Append, Committed, Replace, WrittenRows
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.write import Check, WritePlan
+from alluvium.schema.types import Struct
+from alluvium.storage.locating import locating
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.store import Store
+
+log = logging.getLogger("alluvium")
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonTarget:
+    """A table at the state it was opened at, or one about to be created.
+
+    Attributes:
+        store: The table's objects.
+        table: Its schema, the options of the call on top.
+        snapshot: None for a table to create.
+        retry: How often a lost commit is tried again.
+        properties: Of the snapshot to make.
+    """
+
+    store: Store
+    table: TableSchema
+    snapshot: Snapshot | None
+    retry: RetryPolicy = DEFAULT_RETRY
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def url(self) -> str:
+        return self.store.url
+
+    @property
+    def schema(self) -> Struct:
+        return written_schema(self.table)
+
+    @property
+    def exists(self) -> bool:
+        return self.snapshot is not None
+
+    @property
+    def version(self) -> int:
+        """The snapshot that it was opened at; 0: there is none yet."""
+        return 0 if self.snapshot is None else self.snapshot.version or 0
+
+    def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
+        with locating(self.store, self.version or None):
+            return plan_write(self.table, self.store.url, self._replace_checks(replace), options)
+
+    def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
+        """New rows must lie in what they replace, or they would stand beside it."""
+        if replace is None or replace.where is None or replace.sql is None:
+            return ()
+        paths, keys = named_paths(replace.where), {(name,) for name in self.table.partition_keys}
+        if not names_only(replace.where, keys):
+            others = sorted(".".join(path) for path in paths - keys)
+            raise UnsupportedFeature(
+                f"replaceWhere on columns that are not partition keys: {', '.join(others) or replace.sql}",
+                code="replace-where-data",
+                column=others[0] if others else None,
+                hint=f"partition keys: {', '.join(self.table.partition_keys) or 'none'}",
+            )
+        if self.snapshot is not None:
+            # What cannot be decided is refused before rows are written.
+            removed_entries(self.snapshot, Replaced(where=replace.where))
+        return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in paths)),)
+
+    def commit(self, changes: WrittenRows) -> Committed:
+        with locating(self.store, self.version or None):
+            added = added_entries(self.table, changes.new.table, changes.new.footers)
+            partitions = partitions_of(added, self.table)
+            paths = data_paths(added, partitions, self.table).to_pylist()
+            files = _told(added, partition_maps(self.table, partitions), paths)
+        draft = self._draft(added, changes)
+        base = self._created() if self.snapshot is None else self.snapshot
+        if self._is_idle(draft, changes):
+            return Committed(self.version, files, _metrics(draft, changes, None), 0)
+        self._move(changes.new.table["path"].to_pylist(), paths)
+        try:
+            published = publish(self.store, draft, base, self.retry, is_current=self.snapshot is None)
+        except NOTHING_STANDS:
+            self._delete(paths)
+            raise
+        return Committed(published.entry.version, files, _metrics(draft, changes, published.base), published.attempts)
+
+    def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
+        draft = Draft(self.table, added, _replaced(_replace_of(changes), added), properties=self.properties)
+        if changes.txn is None:
+            return draft
+        user, identifier = changes.txn
+        return replace(draft, user=user, identifier=identifier, is_named=True)
+
+    def _is_idle(self, draft: Draft, changes: WrittenRows) -> bool:
+        """No rows make no snapshot, but for an overwrite of more than the partitions of the rows."""
+        nothing = draft.added.num_rows == 0 and not draft.is_named
+        replaces = _replace_of(changes)
+        return nothing and (replaces is None or replaces.dynamic or self.snapshot is None)
+
+    def _created(self) -> Snapshot:
+        """The table, once its schema is there; files are moved into it only then."""
+        publish_first_schema(self.store, self.table)
+        return load_snapshot(self.store, At())
+
+    def _move(self, sources: Sequence[str], targets: Sequence[str]) -> None:
+        try:
+            map_parallel(lambda pair: self.store.move(*pair), list(zip(sources, targets, strict=True)))
+        except BaseException:
+            # No snapshot can name them.
+            self._delete(targets)
+            raise
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            try:
+                self.store.delete(path)
+            except AlluviumError as error:
+                # The caller is told why the write failed; what is left is in no snapshot.
+                log.warning("a file of a failed write could not be deleted: %s", error)
+
+
+def _replace_of(changes: WrittenRows) -> Replace | None:
+    return None if isinstance(changes, Append) else changes.replace
+
+
+def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:
+    if replaces is None:
+        return None
+    if replaces.dynamic:
+        return Replaced(partitions=pc.unique(added["partition"].combine_chunks()))
+    return Replaced(where=replaces.where)
+
+
+def _metrics(draft: Draft, changes: WrittenRows, base: Snapshot | None) -> dict[str, str]:
+    """What was written, and taken out of the state that the commit landed on (None: it made none)."""
+    written = changes.new.table
+    metrics = {"numFiles": str(written.num_rows)}
+    if draft.replaced is not None and base is not None:
+        removed = removed_entries(base, draft.replaced)
+        metrics["numRemovedFiles"] = str(removed.num_rows)
+        metrics["numRemovedBytes"] = str(pc.sum(removed["file_size"]).as_py() or 0)
+    metrics["numOutputRows"] = str(pc.sum(written["num_rows"]).as_py() or 0)
+    metrics["numOutputBytes"] = str(pc.sum(written["size"]).as_py() or 0)
+    return metrics
+
+
+def _told(added: pa.Table, partitions: pa.Array, paths: Sequence[str]) -> pa.Table:
+    """What a caller is told of the files: `path`, `size`, `num_rows`, and `partition`, a map of column to text."""
+    return pa.table(
+        {
+            "path": pa.array(paths, pa.string()),
+            "size": added["file_size"],
+            "num_rows": added["row_count"],
+            "partition": partitions,
+        }
+    )
+
+
+def publish(
+    store: Store, draft: Draft, base: Snapshot, retry: RetryPolicy, is_current: bool = False
+) -> Published[Snapshot]:
+    """Commits a draft by the loop, and leaves the hints.
+
+    Snapshots expire, so that the place behind an old base may be free again: the commit goes onto the newest state,
+    unless the caller has made it this moment (`is_current`).
+
+    Raises:
+        CommitConflict: Another writer won, or attempts are exhausted.
+        CommitUnknown: The store did not say whether the commit stands.
+    """
+    published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
+    point_to(store, published.entry, base.branch)
+    return published

@@ -1,0 +1,344 @@
+"""Rows to files to manifest entries: the write plan of a table, and the entries of what a job wrote."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+
+import pyarrow as pa
+
+from alluvium.codecs.avro.avro_rows import avro_schema
+from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
+from alluvium.codecs.footers.parquet_footer import FileFooter
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.sql.not_null import quote, required_inside
+from alluvium.paimon.files.file_forms import (
+    FORMATS,
+    spark_writes_where,
+    types_within,
+    writer_options,
+    written_by_workers,
+)
+from alluvium.paimon.files.file_stats import stats_columns, value_stats
+from alluvium.paimon.files.manifest_write import EMPTY_ROW
+from alluvium.paimon.files.orc_times import times_of_orc
+from alluvium.paimon.schema.arrow import to_arrow as arrow_type
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
+from alluvium.paimon.terms.options import (
+    BUCKET,
+    BUCKET_FUNCTION,
+    DATA_FILE_PREFIX,
+    DYNAMIC_BUCKET,
+    EXTERNAL_PATHS,
+    FILE_FORMAT,
+    MANIFEST_FORMAT,
+    TARGET_FILE_SIZE,
+)
+from alluvium.paimon.terms.spec import ENTRIES
+from alluvium.plan.scan import FIELD_ID
+from alluvium.plan.write import BucketColumn, Bucketing, Check, Derived, WritePlan
+from alluvium.schema import types as t
+from alluvium.schema.arrow import to_arrow
+from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
+
+#: Where a job leaves its files before the commit moves them; no name of a partition begins so.
+STAGING = "_staging"
+#: "0 append, 1 compact"
+_APPENDED = 0
+#: What Spark has no type for. Times of the day are milliseconds.
+_BROUGHT_AS: Mapping[t.DataType, t.DataType] = {
+    t.TIME: t.INTEGER,
+    t.TIMESTAMP_NANOS: t.TIMESTAMP,
+    t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ,
+}
+
+
+def ensure_writable(schema: TableSchema) -> None:
+    """Refuses tables whose rows are written in ways that we do not know.
+
+    Raises:
+        UnsupportedFeature: `"primary-key-write"`, `"unsupported-file-format"`, `"unsupported-type"`,
+            `"unsupported-option"`.
+    """
+    if schema.primary_keys:
+        raise UnsupportedFeature(
+            f"rows cannot be written to a table with a primary key ({', '.join(schema.primary_keys)}) yet",
+            code="primary-key-write",
+            features=("primary-key",),
+            hint="write it with Paimon's own engine, or write to an append table: one without a primary key",
+        )
+    file_format = FILE_FORMAT.get(schema.options)
+    if file_format not in FORMATS:
+        raise UnsupportedFeature(
+            f"data files of format {file_format} are not written",
+            code="unsupported-file-format",
+            features=(file_format,),
+            hint='a table may have files of several formats: give the option "file.format" = "parquet"',
+        )
+    if MANIFEST_FORMAT.get(schema.options) != "avro":
+        raise _no_option(MANIFEST_FORMAT.key)
+    bucket = BUCKET.get(schema.options)
+    if bucket < DYNAMIC_BUCKET or bucket == 0 or (bucket > 0 and BUCKET_FUNCTION.get(schema.options) == "hive"):
+        raise _no_option("bucket-function.type" if bucket > 0 else f"bucket = {bucket}")
+    if EXTERNAL_PATHS.get(schema.options).strip():
+        raise _no_option(EXTERNAL_PATHS.key)
+    for column in schema.fields:
+        _ensure_type(column.type, column.name, () if file_format == "parquet" else ("VARIANT",))
+    if file_format == "avro":
+        # Raises where Avro has no form for a type, or no such name.
+        avro_schema(_file_columns(schema))
+
+
+def _no_option(name: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"tables with {name} are read, but not written", code="unsupported-option", features=(name,)
+    )
+
+
+def _ensure_type(data_type: DataType, column: str, others: Sequence[str]) -> None:
+    if data_type.root in ("BLOB", "VECTOR", "GEOMETRY", "GEOGRAPHY", *others):
+        raise UnsupportedFeature(
+            f"a column of type {data_type} is read, but not written",
+            code="unsupported-type",
+            column=column,
+            features=(str(data_type),),
+        )
+    for inner in types_within(data_type):
+        _ensure_type(inner, column, others)
+
+
+def written_schema(schema: TableSchema) -> Struct:
+    """The columns that rows bring: as they are read by Spark, so that what was read can be written again."""
+    return Struct(tuple(Field(f.name, _as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
+
+
+def _as_brought(kind: t.DataType) -> t.DataType:
+    if isinstance(kind, Struct):
+        return Struct(tuple(Field(f.name, _as_brought(f.type), f.nullable) for f in kind.fields))
+    if isinstance(kind, Array):
+        return Array(_as_brought(kind.element), kind.contains_null)
+    if isinstance(kind, Map):
+        return Map(_as_brought(kind.key), _as_brought(kind.value), kind.value_contains_null)
+    return _BROUGHT_AS.get(kind, kind)
+
+
+def plan_write(
+    schema: TableSchema, root: str, checks: Sequence[Check] = (), options: Sequence[tuple[str, str]] = ()
+) -> WritePlan:
+    """How rows become files of a table.
+
+    Args:
+        schema: The table's, its options with those of the call on top.
+        root: Its URL.
+        checks: Conditions of the request itself, beside NOT NULL.
+        options: For the engine's writer.
+
+    Raises:
+        InvalidRequest: As of `writer_options`.
+        UnsupportedFeature: As of `ensure_writable` and `writer_options`.
+    """
+    ensure_writable(schema)
+    logical = written_schema(schema)
+    file_format = FILE_FORMAT.get(schema.options)
+    made = writer_options(schema, options)
+    by_workers = written_by_workers(schema, made)
+    bucketing = bucketing_of(schema)
+    return WritePlan(
+        root=root,
+        directory=f"{STAGING}/{uuid.uuid4()}",
+        schema=logical,
+        partition_by=schema.partition_keys,
+        checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema)),
+        derived=_defaults(schema),
+        stored=_with_ids(schema.fields),
+        files=_file_columns(schema) if by_workers or file_format != "parquet" else None,
+        spark_writes_where=None if by_workers else spark_writes_where(schema),
+        stats_columns=stats_columns(schema),
+        file_format=file_format,
+        options=tuple(made.items()),
+        # "Partition columns: present in files normally"
+        materialize_partitions=True,
+        # A bucket's rows come together, or each task would leave a file in every bucket.
+        rebalance=bucketing is not None,
+        target_file_bytes=TARGET_FILE_SIZE.get(schema.options),
+        bucket=bucketing,
+        is_staged=True,
+    )
+
+
+def bucketing_of(schema: TableSchema) -> Bucketing | None:
+    """How rows are divided into buckets; None where they are not.
+
+    Raises:
+        InvalidRequest: Buckets without a key, or with one that their function does not take (`"invalid-bucket"`).
+    """
+    count = BUCKET.get(schema.options)
+    if count <= 0:
+        return None
+    columns = tuple(
+        BucketColumn(f.name, _as_brought(to_logical(f.type)), f.type.precision)
+        for name in schema.bucket_keys
+        if (f := schema.find(name)) is not None
+    )
+    function = "hash" if BUCKET_FUNCTION.get(schema.options) == "default" else "mod"
+    if not columns or (function == "mod" and [c.type for c in columns] not in ([t.INTEGER], [t.LONG])):
+        raise InvalidRequest(
+            f"rows cannot be divided into {count} buckets by {', '.join(schema.bucket_keys) or 'nothing'}",
+            code="invalid-bucket",
+            hint="the option bucket-key names the columns; the function mod takes one INT or BIGINT",
+        )
+    return Bucketing(count, columns, function)
+
+
+def _not_null(schema: Struct) -> Iterator[Check]:
+    for f in schema.fields:
+        name, value = f"NOT NULL {f.name}", quote((f.name,))
+        if not f.nullable:
+            yield Check(name, f"{value} is not null", (f.name,), "not-null-violated")
+        if (inside := required_inside(f.type, value)) is not None:
+            yield Check(f"{name} (inside)", inside, (f.name,), "not-null-violated")
+
+
+def _lengths(schema: TableSchema) -> Iterator[Check]:
+    """Texts must not be longer than their columns say; whoever reads them may rely on that."""
+    for f in schema.fields:
+        if f.type.root in ("CHAR", "VARCHAR") and f.type.length < MAX_LENGTH:
+            value = quote((f.name,))
+            condition = f"({value} is null or char_length({value}) <= {f.type.length})"
+            yield Check(f"{f.name} {f.type}", condition, (f.name,), "text-too-long")
+
+
+def _defaults(schema: TableSchema) -> tuple[Derived, ...]:
+    """ "defaultValue": what writers put where the rows do not have the column at all."""
+    found = []
+    for f in schema.fields:
+        if f.default is not None and not isinstance(to_logical(f.type), (Array, Map, Struct)):
+            quoted = len(f.default) > 1 and f.default.startswith("'") and f.default.endswith("'")
+            text = f.default[1:-1] if quoted else f.default
+            found.append(Derived(f.name, text, is_constant=True))
+    return tuple(found)
+
+
+def _with_ids(fields: Sequence[DataField]) -> Struct:
+    """The columns with the numbers that files have beside names."""
+    found = []
+    for f in fields:
+        number: dict[str, JsonValue] = {FIELD_ID: f.id}
+        found.append(Field(f.name, _ids_inside(f.type), f.type.nullable, number))
+    return Struct(tuple(found))
+
+
+def _ids_inside(data_type: DataType) -> t.DataType:
+    if data_type.root == "ROW":
+        return _with_ids(data_type.fields)
+    if data_type.root == "MULTISET" and data_type.element is not None:
+        return Map(_ids_inside(data_type.element), t.INTEGER, False)
+    if data_type.element is not None:
+        return Array(_ids_inside(data_type.element), data_type.element.nullable)
+    if data_type.key is not None and data_type.value is not None:
+        return Map(_ids_inside(data_type.key), _ids_inside(data_type.value), data_type.value.nullable)
+    return _as_brought(to_logical(data_type))
+
+
+def _file_columns(schema: TableSchema) -> pa.Schema:
+    """The columns as Arrow writes them, those of partitions last, as Spark's writer has them."""
+    names = [f.name for f in schema.fields if f.name not in schema.partition_keys] + list(schema.partition_keys)
+    file_format = FILE_FORMAT.get(schema.options)
+    columns = {f.name: _file_column(f, file_format) for f in schema.fields}
+    return pa.schema([columns[name] for name in names])
+
+
+def _file_column(column: DataField, file_format: str) -> pa.Field:
+    # The latter is an attribute of ORC's.
+    ids = {"parquet": "PARQUET:field_id", "orc": "paimon.id"}
+    metadata = {ids[file_format]: str(column.id)} if file_format in ids else None
+    return pa.field(column.name, _file_type(column.type, file_format), column.type.nullable, metadata=metadata)
+
+
+def _file_type(data_type: DataType, file_format: str) -> pa.DataType:
+    if data_type.root == "ROW":
+        return pa.struct([_file_column(f, file_format) for f in data_type.fields])
+    if data_type.root == "MULTISET" and data_type.element is not None:
+        return pa.map_(_file_type(data_type.element, file_format), pa.field("value", pa.int32(), False))
+    if data_type.element is not None:
+        return pa.list_(pa.field("element", _file_type(data_type.element, file_format), data_type.element.nullable))
+    if data_type.key is not None and data_type.value is not None:
+        value = pa.field("value", _file_type(data_type.value, file_format), data_type.value.nullable)
+        return pa.map_(_file_type(data_type.key, file_format), value)
+    if data_type.root == "TIME_WITHOUT_TIME_ZONE" and file_format == "orc":
+        return pa.int32()
+    return arrow_type(data_type)
+
+
+def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
+    """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
+
+    Their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
+    """
+    count = written.num_rows
+    stats = value_stats(schema, footers)
+    rows = written["num_rows"].combine_chunks()
+    empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
+    bucket_count = max(BUCKET.get(schema.options), DYNAMIC_BUCKET)
+    job = uuid.uuid4()
+    prefix, ending = DATA_FILE_PREFIX.get(schema.options), FILE_FORMAT.get(schema.options)
+    now = dt.datetime.now()
+    columns: Mapping[str, pa.Array] = {
+        "kind": pa.repeat(pa.scalar(0, pa.int8()), count),
+        "partition": partition_rows(schema, written),
+        # "Bucket dir is `bucket-0` also for unaware append tables"
+        "bucket": written["bucket"].combine_chunks().fill_null(0),
+        "total_buckets": pa.repeat(pa.scalar(bucket_count, pa.int32()), count),
+        "file_name": pa.array([f"{prefix}{job}-{number}.{ending}" for number in range(count)], pa.string()),
+        "file_size": written["size"].combine_chunks(),
+        "row_count": rows,
+        # "Append writer: min/max key empty rows, key stats empty, level 0"
+        **dict.fromkeys(("min_key", "max_key", "key_stats_min", "key_stats_max"), empty),
+        "key_stats_nulls": pa.array([[]] * count, ENTRIES.field("key_stats_nulls").type),
+        "stats_min": stats.low,
+        "stats_max": stats.high,
+        "stats_nulls": stats.nulls,
+        "min_sequence_number": pa.repeat(pa.scalar(0, pa.int64()), count),
+        "max_sequence_number": pa.compute.subtract(rows, 1),
+        "schema_id": pa.repeat(pa.scalar(schema.id, pa.int64()), count),
+        "level": pa.repeat(pa.scalar(0, pa.int32()), count),
+        "extra_files": pa.array([[]] * count, ENTRIES.field("extra_files").type),
+        # "timestamp-millis (local wall clock of the writer)"
+        "creation_time": pa.repeat(pa.scalar(now, pa.timestamp("us")).cast(pa.timestamp("ms"), safe=False), count),
+        "delete_row_count": pa.repeat(pa.scalar(0, pa.int64()), count),
+        "file_source": pa.repeat(pa.scalar(_APPENDED, pa.int8()), count),
+        "value_stats_cols": pa.array(
+            [None if stats.columns is None else list(stats.columns)] * count,
+            ENTRIES.field("value_stats_cols").type,
+        ),
+    }
+    arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in ENTRIES]
+    return pa.Table.from_arrays(arrays, schema=ENTRIES)
+
+
+def partition_rows(schema: TableSchema, written: pa.Table) -> pa.Array:
+    """The partition of each written file, as the row of bytes that manifests have."""
+    texts = written["partition"].to_pylist()
+    if not schema.partition_keys:
+        return pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), len(texts))
+    columns, types = [], []
+    for place, name in enumerate(schema.partition_keys):
+        column = schema.find(name)
+        assert column is not None, "a table's partition keys are columns"
+        kind = to_logical(column.type)
+        columns.append(_values([row[place] for row in texts], kind))
+        types.append((kind, column.type.precision))
+    return encode_rows(columns, types)
+
+
+def _values(texts: Sequence[str | None], kind: t.DataType) -> pa.Array:
+    """Partition values out of their exact texts (see `WritePlan.is_staged`)."""
+    array, target = pa.array(texts, pa.string()), to_arrow(kind)
+    if kind in (t.DATE, t.TIME):
+        return array.cast(pa.int32()).cast(target)
+    if pa.types.is_timestamp(target):
+        return array.cast(pa.int64()).cast(pa.timestamp("us", target.tz)).cast(target)
+    return array.cast(target)

@@ -1,0 +1,58 @@
+"""The JVM's threads that call Python: what py4j keeps for one is closed once it has ended.
+
+py4j gives each thread of the JVM that calls back a connection of its own, which is a thread and an open file in this
+process and an open file in the JVM, and keeps it for ever. Spark plans and collects in threads that it starts for one
+query, so that a long session would run out of files.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import py4j.java_gateway
+from py4j.java_gateway import JavaGateway
+
+from alluvium.spark.jvm.gateway import Java, JavaObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """A thread of the JVM that has called, and its connection; both live in the JVM."""
+
+    thread: JavaObject
+    connection: JavaObject
+
+
+_callers: WeakKeyDictionary[JavaGateway, list[_Caller]] = WeakKeyDictionary()
+_changing = threading.Lock()
+_here = threading.local()
+
+
+def know_caller(java: Java) -> None:
+    """Remembers which thread of the JVM this thread answers, and frees what is kept for those that have ended.
+
+    To be called from within a callback; the second time in a thread it does nothing.
+    """
+    if getattr(_here, "is_known", False):
+        return
+    _here.is_known = True
+    client = java.gateway._gateway_client
+    # Without pinned threads (`PYSPARK_PIN_THREAD=false`) connections are not of threads, and py4j reuses them.
+    own = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
+    if own is None or own.initiated_from_client:
+        return
+    python = py4j.java_gateway.JavaObject("GATEWAY_SERVER", client).getCallbackClient()
+    caller = _Caller(java.jvm.java.lang.Thread.currentThread(), python.getPerThreadConnection())
+    with _changing:
+        known = _callers.pop(java.gateway, [])
+    kept = [caller]
+    for one in known:
+        if one.thread.isAlive():
+            kept.append(one)
+        else:
+            python.connectionStopped(one.connection)
+            one.connection.shutdown()
+    with _changing:
+        _callers.setdefault(java.gateway, []).extend(kept)

@@ -1,0 +1,193 @@
+"""The lane of Spark Connect: the server's own readers of Parquet and ORC, by public DataFrame calls alone.
+
+Nothing of ours is on the server, so nobody asks us for files while a query is planned: they are chosen when the client
+sends the plan (see `connect_frame`). What is one value a file comes as literals where there are few different ones,
+and else from a small table, joined by the address that Spark shows as `_metadata.file_path` (see `connect_constants`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.connect.conf import RuntimeConf
+
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.plan.scan import FIELD_ID, ScanPart, ScanPlan
+from alluvium.schema.types import Struct
+from alluvium.spark.jvm.failures import watch_elsewhere
+from alluvium.spark.naming.names import constant_schema, data_schema, nullable_schema
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.scan import orc
+from alluvium.spark.scan.connect_lane.connect_constants import (
+    is_few,
+    is_looked_up,
+    with_joined_constants,
+    with_literal_constants,
+    with_looked_up_constants,
+)
+from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
+from alluvium.spark.scan.files import address, directories_elsewhere
+from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable
+from alluvium.spark.scan.rows import group_files
+from alluvium.spark.scan.select import select_columns
+from alluvium.storage.paths import split_url
+
+_READ_BY_ID = "spark.sql.parquet.fieldId.read.enabled"
+#: `SparkHadoopUtil.isGlobPath`; options of a reader arrive in lower case, so that `__globPaths__` cannot turn it off.
+_GLOB = r"([{}\[\]*?\\])"
+#: `HadoopFSUtils.shouldFilterOutPathName`: files that Spark leaves out though they are named.
+_HIDDEN = r"/(?:\.[^/]*|_[^/=]*|[^/]*\._COPYING_)$"
+
+
+def read_plan(spark: SparkSession, plan: ScanPlan) -> DataFrame:
+    """The rows of a plan, all of whose files are given.
+
+    Raises:
+        UnsupportedFeature: The plan has what this lane cannot do.
+        CorruptTable: What says which rows are deleted is damaged, or a file lacks a constant.
+        NotFound: It is missing, or a data file is.
+    """
+    ensure_mergeable(plan)
+    for part in plan.parts:
+        watch_elsewhere(plan.root, directories_elsewhere(plan.root, part.files["path"]))
+    apart = [part for part in plan.parts if part.merge is None]
+    frames = [frame for part in apart if part.files.num_rows for frame in _read_part(spark, plan, part)]
+    for parts in merging_parts(plan):
+        rows = [frame for part in parts if part.files.num_rows for frame in _read_part(spark, plan, part)]
+        if rows and parts[0].merge is not None:
+            together = reduce(lambda one, other: one.union(other), rows)
+            frames.append(merge_frame(together, parts[0], parts[0].merge, plan.schema, plan.partition_columns))
+    if not frames:
+        return spark.createDataFrame([], to_spark(nullable_schema(plan.schema)))
+    return reduce(lambda one, other: one.union(other), frames)
+
+
+def ensure_settings(conf: RuntimeConf, plan: ScanPlan) -> None:
+    """Makes the server find columns by number where the plan does.
+
+    It is a setting of the session that sends the plan: the reader has no such option over Connect. It has no effect on
+    schemas that carry no numbers.
+    """
+    by_id = any(FIELD_ID in f.metadata for part in plan.parts for f in part.read_schema.fields)
+    if by_id and str(conf.get(_READ_BY_ID)).lower() != "true":
+        conf.set(_READ_BY_ID, "true")
+
+
+def unreachable(spark: SparkSession, plan: ScanPlan) -> str | None:
+    """Why the server's own reader cannot read the plan's files; None if it can, or if there is none.
+
+    A file that is not where others may be is no reason: it is missing.
+    """
+    found = next((part.files for part in plan.parts if part.files.num_rows), None)
+    if found is None:
+        return None
+    first = _paths(plan.root, found.slice(0, 1))
+    try:
+        spark.read.schema("probe int").parquet(*first).inputFiles()
+    except (PySparkException, NotFound) as error:
+        # The same error, once a table of the same root was read (`connect_failures.watch`).
+        if isinstance(error, PySparkException) and error.getCondition() != "PATH_NOT_FOUND":
+            return _sentence(error)
+        here = split_url(address(plan.root, found["path"].slice(0, 1))[0].as_py())
+        if here.scheme in ("", "file") and os.path.exists(here.path):
+            return f"{here.path} is on this machine's disk, and the server does not find it"
+    return None
+
+
+def _sentence(error: PySparkException) -> str:
+    text = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    return re.sub(r"^\([\w.]+\)\s*|\s*SQLSTATE.*$", "", text).strip().rstrip(".")
+
+
+def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[DataFrame]:
+    # Which side of the masks is read is all the same to this lane.
+    ensure_readable(part)
+    data, constants = data_schema(part, plan.schema), constant_schema(part, plan.schema)
+    ensure_constants(part, constants)
+    files, hidden = part.files, None
+    if part.is_masked:
+        files = part.load_masks(files)
+        if part.keeps_masked:
+            files = files.filter(files["mask"].is_valid())
+        if files["mask"].null_count < files.num_rows:
+            hidden = deleted_rows_field((*data.names, *constants.names)).name
+            files = add_deleted_rows(files, hidden)
+    if not files.num_rows:
+        return []
+    groups = group_files(files, constants)
+    shown = Struct((*data.fields, *constants.fields))
+    if hidden is None and is_few(groups, constants):
+        frames = [
+            with_literal_constants(
+                _relation(spark, plan, part, data, groups.files.slice(start, end - start)),
+                groups.constants.slice(row, 1),
+                constants,
+            )
+            for row, (start, end) in enumerate(zip(groups.starts, groups.ends, strict=True))
+        ]
+    else:
+        relation, addresses = _relation(spark, plan, part, data, files), address(plan.root, files["path"])
+        if hidden is None and is_looked_up(addresses, files, constants):
+            frames = [with_looked_up_constants(relation, data, addresses, files, constants)]
+        else:
+            frames = [with_joined_constants(relation, data, addresses, files, constants, hidden, part.keeps_masked)]
+    return [select_columns(frame, part, shown, plan.schema) for frame in frames]
+
+
+def _relation(spark: SparkSession, plan: ScanPlan, part: ScanPart, data: Struct, files: pa.Table) -> DataFrame:
+    # Spark reads a file as often as it is named; one that a plan names twice, the join with its constants repeats.
+    paths, reader = list(dict.fromkeys(_paths(plan.root, files))), spark.read.schema(to_spark(data))
+    if part.file_format != "orc":
+        return reader.parquet(*paths)
+    rows = reader.format(orc.READER).options(**orc.OPTIONS).load(paths)
+    # True for all, and nondeterministic to Spark, which then hands no filter from above to a reader that would skip
+    # rows by it (`orc.SETTINGS`): the setting is the session's, which is not ours to change.
+    return rows.where(sf.spark_partition_id() >= 0)
+
+
+def _paths(root: str, files: pa.Table) -> list[str]:
+    """The files as `DataFrameReader.parquet` takes them: not escaped as URIs, but as patterns.
+
+    Raises:
+        UnsupportedFeature: A name that Spark's file listing would leave out or cannot understand.
+    """
+    addresses = address(root, files["path"])
+    hidden = addresses.filter(pc.match_substring_regex(addresses, _HIDDEN))
+    if len(hidden):
+        raise _unreadable("Spark leaves out files with such a name", hidden[0].as_py())
+    is_pattern = pc.match_substring_regex(addresses, _GLOB)
+    if pc.any(is_pattern).as_py():
+        # Hadoop makes a path of each name in a pattern, and takes what stands before a colon for a scheme.
+        bad = addresses.filter(pc.and_(is_pattern, pc.match_substring_regex(addresses, r"^[^/]*/.*:")))
+        if len(bad):
+            raise _unreadable("Hadoop cannot match a path with both a colon and one of {}[]*?\\", bad[0].as_py())
+        addresses = pc.replace_substring_regex(addresses, _GLOB, r"\\\1")
+    return list(addresses.to_pylist())
+
+
+def _unreadable(problem: str, path: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"a data file cannot be read over Spark Connect: {problem}",
+        code="unsupported-scan",
+        path=path,
+        hint='read(spark, url, lane="python"), or without Spark: alluvium.open(url)',
+    )
+
+
+def cannot_be_seen(root: str, problem: str) -> InvalidRequest:
+    """The error for storage that is this machine's alone."""
+    return InvalidRequest(
+        f"the Spark Connect server cannot see the table's files: {problem}",
+        code="unreachable-storage",
+        url=root,
+        hint="put the table where the server can read it, or send the rows: "
+        "spark.createDataFrame(alluvium.open(url).to_arrow(columns, where))",
+    )

@@ -1,0 +1,116 @@
+"""Which scans of a table are below a DataFrame of Spark Connect: of the client's plan, and of what only names say.
+
+The client knows its own plan. Where that has a text of SQL, the name of a view or a table, or rows that the server
+keeps, the server is asked what it makes of this part, which costs it an analysis and a planning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyspark.sql.connect.proto as proto
+from pyspark.errors import PySparkException
+from pyspark.sql.connect.client import SparkConnectClient
+
+from alluvium.spark.scan.connect_lane.explained import (
+    analysed_tree,
+    marks,
+    meets,
+    names_place,
+    relations,
+    source_name,
+    unmarked,
+)
+from alluvium.spark.scan.connect_lane.marks import Mark, marks_in
+from alluvium.spark.scan.source import opener_of
+from alluvium.spark.sessions.clone import messages_in
+
+#: What a scan tells of itself; None: the table is read, or may be, and it is not known which version of it.
+Read = Mark | None
+
+#: Relations that the server alone can read, or whose kind this client does not know.
+_OPAQUE = frozenset({None, "sql", "cached_remote_relation", "relation_changes", "extension", "unknown"})
+
+
+def reads_of(df: Any, url: str) -> tuple[Read, ...]:
+    """The scans of a table below a DataFrame, those of subqueries included.
+
+    Args:
+        df: Of Spark Connect.
+        url: The table's root.
+    """
+    client: SparkConnectClient = df.sparkSession.client
+    plan = df._plan.plan(client)
+    found: list[Read] = []
+    for part in _parts(plan):
+        if isinstance(part, Mark):
+            found.append(part)
+        elif part.WhichOneof("rel_type") == "read" and part.read.HasField("data_source"):
+            found += _foreign(part.read.data_source, url)
+        else:
+            found += _told(client, part, plan, url)
+    return tuple(read for read in found if read is None or read.about.identity[0] == url)
+
+
+def _parts(plan: proto.Relation) -> Iterator[Mark | proto.Relation]:
+    """The marks of a plan, and the leaves beside them that may read something."""
+    waiting: list[Any] = [plan]
+    while waiting:
+        message = waiting.pop()
+        if isinstance(message, proto.Relation):
+            if (mark := _mark_of(message)) is not None:
+                yield mark
+                continue
+            kind = message.WhichOneof("rel_type")
+            if kind in _OPAQUE or kind == "read":
+                yield message
+                continue
+            if kind == "with_relations" and message.with_relations.root.WhichOneof("rel_type") == "sql":
+                # A text that names frames, which are beside it.
+                yield message
+                continue
+        waiting.extend(messages_in(message))
+
+
+def _mark_of(relation: proto.Relation) -> Mark | None:
+    if relation.WhichOneof("rel_type") != "filter":
+        return None
+    arguments = relation.filter.condition.unresolved_function.arguments
+    found = marks_in(arguments[0].literal.string) if len(arguments) == 1 else ()
+    return found[0] if found else None
+
+
+def _foreign(source: proto.Read.DataSource, url: str) -> list[Read]:
+    """Files that are read by their own addresses, or a source of the server's that is told one."""
+    told = [*source.paths, *(value for key, value in source.options.items() if key.casefold() == "path")]
+    return [None] if any(meets(address, url) for address in told) else []
+
+
+def _told(client: SparkConnectClient, part: proto.Relation, plan: proto.Relation, url: str) -> list[Read]:
+    """What the server makes of a part, or of the whole plan, where the part alone means nothing."""
+    text = _explained(client, part, "extended")
+    if text is None:
+        part, text = plan, _explained(client, plan, "extended")
+    tree = None if text is None else analysed_tree(text)
+    if tree is None:
+        return [None]
+    found: list[Read] = list(marks(tree))
+    others = relations(unmarked(tree))
+    # A source of ours that SQL of the server has opened: it does not say what.
+    if any(opener_of(name) is not None for name in map(source_name, others) if name is not None):
+        found.append(None)
+    elif others:
+        files = _explained(client, part, "formatted")
+        if files is None or names_place("\n".join([*others, files]), url):
+            found.append(None)
+    return found
+
+
+def _explained(client: SparkConnectClient, relation: proto.Relation, mode: str) -> str | None:
+    plan = proto.Plan()
+    plan.root.CopyFrom(relation)
+    try:
+        return str(client.explain_string(plan, mode))
+    except PySparkException:
+        return None

@@ -1,0 +1,4 @@
+"""Sessions: what one can do, which settings it reads text by, copies of it, and its catalog.
+
+Must not live here: scans and writes.
+"""

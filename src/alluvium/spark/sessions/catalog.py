@@ -1,0 +1,249 @@
+"""Tables by name: the session's own catalog (`spark_catalog`), in memory or Hive's.
+
+The catalog keeps name, location and provider; columns and properties are the format's own affair. Spark itself does
+not look up the provider when an entry is made through the catalog's interface, so that none of its classes is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.naming.names import quote
+from alluvium.spark.sessions.session import ensure_native
+
+_SESSION_CATALOG = "spark_catalog"
+#: What `SessionCatalog` takes for a table's name; it is asked only when the table's files have been written.
+_VALID_NAME = re.compile(r"\w+", re.ASCII)
+#: What may be a statement that drops a table; Spark's parser says whether it is.
+_DROP_TABLE = re.compile(r"\bdrop\b.*\btable\b", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogTable:
+    """An entry of the catalog.
+
+    Attributes:
+        parts: Its name: catalog, database, table.
+        location: URL of the table.
+        provider: Name of the format, lower case; "" for a view.
+        is_managed: Whether dropping the entry removes the data.
+    """
+
+    parts: tuple[str, ...]
+    location: str
+    provider: str
+    is_managed: bool
+
+    @property
+    def name(self) -> str:
+        """The name as it is shown, without quotes."""
+        return ".".join(self.parts)
+
+
+def parse_name(spark: SparkSession, name: str) -> tuple[str, ...]:
+    """The parts of a table's name.
+
+    Raises:
+        InvalidRequest: It does not parse (`invalid-table-name`).
+    """
+    ensure_native(spark)
+    try:
+        parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    except (PySparkException, Py4JJavaError):
+        raise InvalidRequest(f"{name!r} is not the name of a table", code="invalid-table-name") from None
+    return tuple(str(parts.apply(i)) for i in range(parts.size()))
+
+
+def find_relation(spark: SparkSession, name: str) -> CatalogTable | None:
+    """What a query, an INSERT or a DROP means by a name, where that is an entry of the catalog; None where there is
+    none, or a temporary view takes the name.
+
+    Raises:
+        InvalidRequest: The name does not parse.
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    java = java_of(spark)
+    # As given: a view has no database, so that a name with one never means it.
+    given = java.seq(list(parse_name(spark, name)))
+    if spark._jsparkSession.sessionState().catalog().isTempView(given):
+        return None
+    return find_table(spark, name)
+
+
+def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
+    """The entry that a table of that name has or would have, whatever temporary views are called; None where there is
+    none.
+
+    Raises:
+        InvalidRequest: The name does not parse.
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    identifier = _identifier(spark, parse_name(spark, name))
+    catalog = spark._jsparkSession.sessionState().catalog()
+    if not catalog.tableExists(identifier):
+        return None
+    entry = catalog.getTableMetadata(identifier)
+    provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else ""
+    is_managed = str(entry.tableType().name()) == "MANAGED"
+    location = _path_text(spark, entry.location()) if entry.storage().locationUri().isDefined() else ""
+    return CatalogTable(_parts_of(entry.identifier()), location, provider, is_managed)
+
+
+def ensure_nameable(spark: SparkSession, name: str) -> None:
+    """Refuses names for which the catalog has no place.
+
+    Raises:
+        InvalidRequest: There is no such database (`unknown-database`), or no table can have such a name
+            (`invalid-table-name`).
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    identifier = _identifier(spark, parse_name(spark, name))
+    if _VALID_NAME.fullmatch(str(identifier.table())) is None:
+        raise InvalidRequest(
+            f"the catalog takes no table {name!r}", code="invalid-table-name", hint="letters, digits and _ only"
+        )
+    database = str(identifier.database().get())
+    if not has_database(spark, database):
+        raise InvalidRequest(
+            f"there is no database {database!r} for a table {name!r}",
+            code="unknown-database",
+            hint=f"spark.sql('create database {database}')",
+        )
+
+
+def has_database(spark: SparkSession, database: str) -> bool:
+    """Whether the session's catalog has a database."""
+    ensure_native(spark)
+    return bool(spark._jsparkSession.sessionState().catalog().databaseExists(database))
+
+
+def default_location(spark: SparkSession, name: str) -> str:
+    """Where a table of that name goes when nobody says where."""
+    identifier = _identifier(spark, parse_name(spark, name))
+    return _path_text(spark, spark._jsparkSession.sessionState().catalog().defaultTablePath(identifier))
+
+
+def register_table(spark: SparkSession, name: str, location: str, provider: str, is_managed: bool) -> CatalogTable:
+    """Makes an entry; the table's files are not looked at.
+
+    Raises:
+        InvalidRequest: There is one of that name (`table-exists`), or no such database.
+    """
+    parts = parse_name(spark, name)
+    identifier = _identifier(spark, parts)
+    java = java_of(spark)
+    jvm = java.jvm
+    packages = jvm.org.apache.spark.sql.catalyst.catalog
+    options = jvm.java.util.HashMap()
+    options.put("path", location)
+    source = jvm.org.apache.spark.sql.execution.datasources.DataSource
+    storage = source.buildStorageFormatFromOptions(java.python_utils.toScalaMap(options))
+    table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
+    schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
+    entry = _new_entry(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+    catalog = spark._jsparkSession.sessionState().catalog()
+    try:
+        catalog.createTable(entry, False, False)
+    except (PySparkException, Py4JJavaError) as error:
+        raise InvalidRequest(
+            f"the catalog takes no table {name!r}: {str(error).split('SQLSTATE')[0].splitlines()[0]}",
+            code="invalid-table-name",
+        ) from None
+    # The catalog keeps names in lower case, unless the session tells cases apart.
+    kept = catalog.getTableMetadata(identifier).identifier()
+    return CatalogTable(_parts_of(kept), location, provider, is_managed)
+
+
+def drop_table(spark: SparkSession, table: CatalogTable) -> None:
+    """Removes an entry that was found, with the files of a managed table."""
+    identifier = _identifier(spark, table.parts)
+    spark._jsparkSession.sessionState().catalog().dropTable(identifier, True, False)
+
+
+def dropped_name(spark: SparkSession, statement: str) -> str | None:
+    """The name in a `DROP TABLE`, as Spark's own parser understands it; None for other statements."""
+    if _DROP_TABLE.search(statement) is None:
+        return None
+    ensure_native(spark)
+    try:
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
+    except (PySparkException, Py4JJavaError):
+        return None  # whoever runs it says what is wrong with it
+    if str(plan.nodeName()) != "DropTable" or str(plan.child().nodeName()) != "UnresolvedIdentifier":
+        return None
+    parts = plan.child().nameParts()
+    return quoted_name(tuple(str(parts.apply(n)) for n in range(parts.size())))
+
+
+def quoted_name(parts: Sequence[str]) -> str:
+    """A name as Spark's parser takes it."""
+    return ".".join(quote(part) for part in parts)
+
+
+def _new_entry(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
+    """A catalog entry with the first arguments given, and Scala's own defaults for the others.
+
+    How many there are differs from one version of Spark to the next.
+    """
+    jvm, gateway = java_of(spark).jvm, java_of(spark).gateway
+    name = "org.apache.spark.sql.catalyst.catalog.CatalogTable"
+    loader = jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader()
+    entry_class = loader.loadClass(name)
+    constructor = max(entry_class.getConstructors(), key=lambda c: c.getParameterCount())
+    count = constructor.getParameterCount()
+    arguments = gateway.new_array(jvm.java.lang.Object, count)
+    for index, value in enumerate(given):
+        arguments[index] = value
+    companion = loader.loadClass(f"{name}$")
+    module = companion.getField("MODULE$").get(None)
+    nothing = gateway.new_array(jvm.java.lang.Object, 0)
+    no_classes = gateway.new_array(jvm.java.lang.Class, 0)
+    for index in range(len(given), count):
+        default = companion.getMethod(f"$lessinit$greater$default${index + 1}", no_classes)
+        arguments[index] = default.invoke(module, nothing)
+    return constructor.newInstance(arguments)
+
+
+def _identifier(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
+    """As the catalog takes it: with the current database where the name has none."""
+    if len(parts) == 3 and parts[0].casefold() == _SESSION_CATALOG:
+        parts = parts[1:]
+    elif _is_elsewhere(spark, parts):
+        raise UnsupportedFeature(
+            f"{'.'.join(parts)!r} names a table of another catalog than {_SESSION_CATALOG}",
+            code="unsupported-catalog",
+            hint="name the table's path",
+        )
+    java = java_of(spark)
+    catalog = spark._jsparkSession.sessionState().catalog()
+    database = parts[0] if len(parts) == 2 else str(catalog.getCurrentDatabase())
+    identifier = java.jvm.org.apache.spark.sql.catalyst.TableIdentifier
+    return identifier(parts[-1], java.option.apply(database))
+
+
+def _is_elsewhere(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    """Whether a name belongs to a catalog other than the session's: it says so, or that one is the current one."""
+    catalogs = spark._jsparkSession.sessionState().catalogManager()
+    if len(parts) > 2:
+        return True
+    if len(parts) == 2 and parts[0].casefold() != _SESSION_CATALOG and catalogs.isCatalogRegistered(parts[0]):
+        return True
+    return str(catalogs.currentCatalog().name()).casefold() != _SESSION_CATALOG
+
+
+def _path_text(spark: SparkSession, uri: JavaObject) -> str:
+    """The address as Hadoop writes it, without escapes."""
+    return str(java_of(spark).hadoop_path(uri).toString())
+
+
+def _parts_of(identifier: JavaObject) -> tuple[str, ...]:
+    database = str(identifier.database().get()) if identifier.database().isDefined() else "default"
+    return (_SESSION_CATALOG, database, str(identifier.table()))

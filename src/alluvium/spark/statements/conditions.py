@@ -1,0 +1,193 @@
+"""What Spark makes of an SQL text before it is kept: its type, its columns, and the rows for which it is not true."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql import types as s
+
+from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.expr.tree import Expression, Unknown, in_zone
+from alluvium.schema.types import DataType, Field, Struct
+from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
+from alluvium.spark.jvm.filters import calls_users
+from alluvium.spark.naming.names import nullable_schema, plain, quote, unused_name
+from alluvium.spark.naming.types import from_spark, to_spark
+from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows
+from alluvium.spark.sessions.readings import reading_zone
+from alluvium.spark.sessions.session import analysed, ensure_native, is_connect, time_zone
+from alluvium.spark.statements.resolve import condition_tree, named_rows, resolve_condition
+
+_TABLE = "__alluvium_table"
+#: Rows shown in an error.
+_SHOWN = 5
+
+
+def ensure_condition(df: DataFrame, name: str, condition: str) -> None:
+    """Refuses what is no condition on single rows.
+
+    Raises:
+        InvalidRequest: `"invalid-constraint"`.
+    """
+    try:
+        found = df.select(sf.expr(condition).alias("c")).schema["c"].dataType
+        df.where(condition)
+    except (AnalysisException, ParseException) as error:
+        raise InvalidRequest(
+            f"the constraint {name!r} ({condition}) is not a condition on rows: {_first_line(error)}",
+            code="invalid-constraint",
+        ) from None
+    if not isinstance(found, s.BooleanType):
+        raise InvalidRequest(
+            f"the constraint {name!r} ({condition}) is {found.simpleString()}, not boolean", code="invalid-constraint"
+        )
+
+
+def ensure_holds(df: DataFrame, name: str, condition: str, columns: tuple[str, ...]) -> None:
+    """Refuses a condition that is not true for some row.
+
+    Args:
+        df: The rows.
+        name: Of the constraint, for the error.
+        condition: Boolean SQL over the rows' columns.
+        columns: Those that it names, to be shown.
+
+    Raises:
+        InvalidRequest: `"constraint-violated"`, with the number of rows and some of them.
+    """
+    bad = df.where(~sf.coalesce(sf.expr(condition), sf.lit(False)))
+    count = bad.count()
+    if count == 0:
+        return
+    values = sf.struct(*(sf.col(quote(name)) for name in columns))
+    shown = bad.select(sf.to_json(values, {"ignoreNullFields": "false"}).alias("r"))
+    rows = [str(row["r"]) for row in shown.limit(_SHOWN).collect()] if columns else []
+    raise InvalidRequest(
+        f"{count} rows of the table violate the constraint {name!r} ({condition})"
+        + (f": {', '.join(rows)}" if rows else ""),
+        code="constraint-violated",
+        hint="nothing was changed; correct or delete these rows first",
+    )
+
+
+def expression_type(spark: SparkSession, schema: Struct, sql: str, column: str) -> DataType:
+    """The type of an expression over columns, which gives one value for equal columns.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: it names unknown columns, is an aggregate, or not deterministic.
+    """
+    ensure_native(spark)
+    rows = spark.createDataFrame([], to_spark(nullable_schema(schema)))
+    try:
+        selected = rows.select(sf.expr(sql).alias("c"))
+    except (AnalysisException, ParseException) as error:
+        raise _invalid(sql, column, _first_line(error)) from None
+    plan = selected._jdf.queryExecution().analyzed()
+    if str(plan.nodeName()) != "Project":
+        raise _invalid(sql, column, "it is computed from several rows, or yields several")
+    if not plan.expressions().head().deterministic():
+        raise _invalid(sql, column, "it is not deterministic")
+    return from_spark(selected.schema["c"].dataType)
+
+
+def _invalid(sql: str, column: str, problem: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"the column cannot be generated as {sql}: {problem}", code="invalid-expression", column=column
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
+
+
+def text_condition(
+    spark: SparkSession, sql: str, schema: Struct, what: str, rows: Callable[[], DataFrame] | None = None
+) -> Expression:
+    """What Spark makes of a condition on a table's columns, as far as we understand it.
+
+    Over Connect the text is read here, unless settings of the session give it another meaning.
+
+    Args:
+        spark: A session, classic or of Connect.
+        sql: The condition.
+        schema: The columns.
+        what: For errors: `"the condition of replaceWhere"`.
+        rows: Makes the frame of the table's rows, of a classic session; None: there is none.
+
+    Raises:
+        InvalidRequest: It is not a condition on single rows, or not deterministic.
+    """
+    if is_connect(spark):
+        zone = reading_zone(spark)
+        # Where we see what is wrong with it, we say it better.
+        found_here = Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
+        _ensure_on_rows(spark, sql, schema, what)
+        return found_here
+    frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
+    frame = named_rows(frame, (_TABLE,))
+    try:
+        found = resolve_condition(frame, sql, what)
+    except InvalidRequest:
+        # Where we see what is wrong with it, we say it better.
+        parse_predicate(sql, schema, time_zone(spark))
+        raise
+    return condition_tree(frame, found, schema, (_TABLE,))
+
+
+def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) -> None:
+    """Over Connect: what `resolve_condition` sees in the tree, asked of the server."""
+    rows: Any = spark.createDataFrame([], to_spark(nullable_schema(schema)))
+    condition = sf.expr(f"({sql})")
+    try:
+        # Neither an aggregate nor a window or a generator may stand in a filter.
+        tree = analysed_tree(str(rows.where(condition)._explain_string(extended=True)))
+        # Conditions of joins are the ones that Spark refuses where they are not deterministic.
+        analysed(rows.join(spark.range(0).toDF(unused_name("__id", rows.columns)), condition))
+    except (AnalysisException, ParseException) as error:
+        problem = "it is not deterministic, so that it may say something else each time"
+        if "NON_DETERMINISTIC" not in str(error.getCondition()):
+            problem = analysis_problem(error)
+        raise Unresolvable(f"{what} cannot be used: {problem}", code="invalid-expression") from None
+    if tree is None or not is_over_rows(tree, "Filter"):
+        raise Unresolvable(
+            f"{what} cannot be used: subqueries are not supported",
+            code="invalid-expression",
+            hint="run the subquery first, or use a merge",
+        )
+
+
+def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> str | None:
+    """A condition over a table's columns as SQL text; None: it is true for every row.
+
+    Args:
+        spark: The session.
+        schema: The table's columns.
+        condition: It names them as they are; columns of other rows, which go by numbers, it cannot name.
+
+    Raises:
+        InvalidRequest: `"invalid-condition"`: it does not resolve, or is not boolean.
+    """
+    ensure_native(spark)
+    bare = Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))
+    try:
+        plan = spark.createDataFrame([], to_spark(bare)).where(condition)._jdf.queryExecution().analyzed()
+    except AnalysisException as error:
+        raise InvalidRequest(
+            f"the condition does not fit the table: {_first_line(error)}",
+            code="invalid-condition",
+            hint="name the table's columns: sf.col('id') == 1",
+        ) from None
+    if calls_users(plan.condition()):
+        # As text it would mean the function that the session has under that name.
+        raise InvalidRequest(
+            "the condition calls a function of yours, which no text can name",
+            code="invalid-condition",
+            hint="compute a column by it first, or say the condition in functions of Spark",
+        )
+    text = str(plan.condition().sql())
+    return None if text.casefold() == "true" else text

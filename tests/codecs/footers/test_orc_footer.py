@@ -1,0 +1,129 @@
+"""Statistics out of the footers of ORC files. These are of Arrow's writer; Spark's are asked in tests/api and interop."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import math
+import random
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyarrow import orc
+
+from alluvium.codecs.footers.orc_footer import read_orc_footer
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.schema import types as t
+
+
+def file_of(table: pa.Table, compression: str = "zstd") -> bytes:
+    sink = pa.BufferOutputStream()
+    orc.write_table(table, sink, compression=compression)
+    return bytes(sink.getvalue())
+
+
+def footer_of(data: bytes, **columns: t.DataType) -> FileFooter:
+    wanted = [FooterColumn((name,), kind) for name, kind in columns.items()]
+    return read_orc_footer(pa.BufferReader(data), wanted, "f.orc")
+
+
+def stats_of(values: list[Any], kind: pa.DataType, logical: t.DataType) -> tuple[Any, Any, int | None]:
+    data = file_of(pa.table({"c": pa.array(values, kind)}))
+    found: ColumnStats = footer_of(data, c=logical).columns["c",]
+    return found.min, found.max, found.null_count
+
+
+@pytest.mark.parametrize(
+    ("kind", "logical", "values", "expected"),
+    [
+        (pa.int8(), t.BYTE, [-128, None, 127], (-128, 127, 1)),
+        (pa.int16(), t.SHORT, [5, 3], (3, 5, 0)),
+        (pa.int32(), t.INTEGER, [-1], (-1, -1, 0)),
+        (pa.int32(), t.TIME, [1, 2], (1, 2, 0)),
+        (pa.int64(), t.LONG, [-(2**63), 2**63 - 1, 0], (-(2**63), 2**63 - 1, 0)),
+        (pa.float32(), t.FLOAT, [1.5, -2.25, None], (-2.25, 1.5, 1)),
+        (pa.float64(), t.DOUBLE, [-5e-324, math.inf], (-5e-324, math.inf, 0)),
+        (pa.bool_(), t.BOOLEAN, [True, None], (True, True, 1)),
+        (pa.bool_(), t.BOOLEAN, [False, True], (False, True, 0)),
+        (pa.bool_(), t.BOOLEAN, [False, False], (False, False, 0)),
+        (pa.string(), t.STRING, ["b", "", "ä"], ("", "ä", 0)),
+        (pa.string(), t.STRING, ["\U0001f600", "\uffff"], ("\uffff", "\U0001f600", 0)),
+        (pa.decimal128(9, 2), t.Decimal(9, 2), [Decimal("-1.50"), Decimal("0.07")], (Decimal("-1.5"), Decimal("0.07"), 0)),
+        (pa.decimal128(38, 38), t.Decimal(38, 38), [Decimal("0." + "9" * 38)], (Decimal("0." + "9" * 38),) * 2 + (0,)),
+        (pa.date32(), t.DATE, [dt.date(1582, 10, 15), dt.date(9999, 12, 31)], (-141427, 2932896, 0)),
+        (pa.int32(), t.INTEGER, [None, None], (None, None, 2)),
+        (pa.binary(), t.BINARY, [b"a", None], (None, None, 1)),
+        (pa.timestamp("us"), t.TIMESTAMP_NTZ, [0, None], (None, None, 1)),
+        (pa.list_(pa.int32()), t.Array(t.INTEGER), [[1], None, []], (None, None, 1)),
+        (pa.struct([("x", pa.int32())]), t.Struct((t.Field("x", t.INTEGER),)), [{"x": None}, None], (None, None, 1)),
+        # Of another type than the table's: the bounds say nothing, the nulls do.
+        (pa.string(), t.INTEGER, ["a", None], (None, None, 1)),
+    ],
+)  # fmt: skip
+def test_bounds(kind: pa.DataType, logical: t.DataType, values: list[Any], expected: tuple[Any, ...]) -> None:
+    assert stats_of(values, kind, logical) == expected
+
+
+@pytest.mark.parametrize("values", [[math.nan], [math.nan, 1.0], [1.0, math.nan, 5.0], [math.inf, -math.inf, math.nan]])
+def test_nan_leaves_no_bounds(values: list[float]) -> None:
+    """NaN is greater than any number; neither bound of the file knows of it."""
+    assert stats_of(values, pa.float64(), t.DOUBLE) == (None, None, 0)
+
+
+@pytest.mark.parametrize("values", [[0.0, -0.0], [-0.0, 0.0]])
+def test_zero_has_two_signs(values: list[float]) -> None:
+    low, high, _ = stats_of(values, pa.float64(), t.DOUBLE)
+    assert (math.copysign(1, low), math.copysign(1, high)) == (-1, 1)
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
+def test_codecs_and_long_footers(compression: str) -> None:
+    """Many columns: the footer is of several chunks, and longer than what is read at first."""
+    names = [f"column {n} ä" for n in range(3000)]
+    texts = random.Random(1)
+    table = pa.table({name: [texts.randbytes(30).hex() for _ in range(2)] for name in names})
+    data = file_of(table, compression)
+    found = footer_of(data, **dict.fromkeys(names, t.STRING))
+    assert found.num_rows == 2
+    for name in names:
+        ends = pc.min_max(table[name]).as_py()
+        assert found.columns[name,] == ColumnStats(t.STRING, ends["min"], ends["max"], 0)
+
+
+def test_a_codec_that_is_not_known() -> None:
+    # No writer at hand knows LZO.
+    before, codec, after = file_of(pa.table({"c": [1]}), "uncompressed").rpartition(b"\x10\x00\x18")
+    assert codec
+    data = before + b"\x10\x03\x18" + after
+    with pytest.raises(UnsupportedFeature) as caught:
+        footer_of(data, c=t.LONG)
+    assert caught.value.code == "unsupported-codec"
+
+
+def test_columns_that_are_not_there() -> None:
+    found = footer_of(file_of(pa.table({"c": [1]})), d=t.LONG)
+    assert (found.num_rows, found.columns) == (1, {})
+    assert footer_of(file_of(pa.table({"c": pa.array([], pa.int64())})), c=t.LONG) == FileFooter(0)
+
+
+def test_what_is_damaged() -> None:
+    data = file_of(pa.table({"c": list(range(100)), "s": [str(n) * 9 for n in range(100)]}))
+    for cut in (b"", b"ORC", data[:-1], data[:20], data[-20:], data[-60:], bytes(1000)):
+        with pytest.raises(CorruptTable) as caught:
+            footer_of(cut, c=t.LONG)
+        assert (caught.value.code, caught.value.path) == ("damaged-file", "f.orc")
+
+
+def test_no_damage_is_another_error() -> None:
+    data = file_of(pa.table({"c": list(range(100)), "s": [str(n) * 9 for n in range(100)]}), "uncompressed")
+    tail = min(len(data), 600)
+    for place in range(len(data) - tail, len(data)):
+        for flipped in (0x01, 0x80, 0xFF):
+            wrong = bytearray(data)
+            wrong[place] ^= flipped
+            with contextlib.suppress(CorruptTable, UnsupportedFeature):
+                footer_of(bytes(wrong), c=t.LONG, s=t.STRING)

@@ -1,0 +1,123 @@
+"""mergeSchema and overwriteSchema: what was seen of delta-spark 4.4."""
+
+from __future__ import annotations
+
+import pytest
+
+from alluvium.delta.description.create import new_config
+from alluvium.delta.description.merge_schema import merged_config, overwritten_config
+from alluvium.delta.features.registry import BY_NAME
+from alluvium.delta.terms.config import parse_config
+from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.schema.types import (
+    BYTE,
+    DOUBLE,
+    INTEGER,
+    LONG,
+    SHORT,
+    STRING,
+    TIMESTAMP_NTZ,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+)
+
+
+def struct(**fields: DataType) -> Struct:
+    return Struct(tuple(Field(name, data_type) for name, data_type in fields.items()))
+
+
+AB = struct(a=INTEGER, b=STRING)
+
+
+def test_small_integers_grow_wider_only_where_rows_are_not_cast():
+    config = new_config(struct(a=BYTE, s=struct(x=SHORT)), [], {})
+    data = struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
+    assert merged_config(config, data).schema == struct(a=INTEGER, s=struct(x=INTEGER, y=LONG))
+    assert merged_config(config, data, casts=True).schema == struct(a=BYTE, s=struct(x=SHORT, y=LONG))
+
+
+@pytest.mark.parametrize(
+    ("table", "data", "merged"),
+    [
+        (AB, struct(a=INTEGER, b=STRING, c=INTEGER), struct(a=INTEGER, b=STRING, c=INTEGER)),
+        (AB, struct(d=LONG, c=INTEGER, A=INTEGER), struct(a=INTEGER, b=STRING, d=LONG, c=INTEGER)),
+        (struct(s=struct(x=LONG)), struct(S=struct(y=LONG, X=LONG)), struct(s=struct(x=LONG, y=LONG))),
+        (
+            struct(s=Array(struct(x=LONG)), m=Map(STRING, struct(v=LONG))),
+            struct(s=Array(struct(x=LONG, y=LONG)), m=Map(STRING, struct(w=LONG, v=LONG))),
+            struct(s=Array(struct(x=LONG, y=LONG)), m=Map(STRING, struct(v=LONG, w=LONG))),
+        ),
+        (struct(a=BYTE), struct(a=INTEGER), struct(a=INTEGER)),
+        (struct(a=Array(BYTE)), struct(a=Array(SHORT)), struct(a=Array(SHORT))),
+        (struct(a=INTEGER), struct(a=BYTE), struct(a=INTEGER)),
+        # Left as they are: the rows are refused where they do not fit.
+        (struct(a=INTEGER), struct(a=LONG), struct(a=INTEGER)),
+        (struct(a=INTEGER), struct(a=STRING), struct(a=INTEGER)),
+        (struct(a=LONG), struct(a=INTEGER), struct(a=LONG)),
+    ],
+)
+def test_new_columns_come_last_and_narrow_integers_grow(table: Struct, data: Struct, merged: Struct):
+    assert merged_config(new_config(table, [], {}), data).schema == merged
+
+
+def test_nothing_new_is_no_change():
+    config = new_config(AB, ["a"], {"x": "1"})
+    assert merged_config(config, struct(B=STRING)) is config
+    assert overwritten_config(config, AB, ["A"]) is config
+
+
+def test_new_columns_are_nullable_at_every_depth_and_bring_nothing_along():
+    fresh = Field("c", Array(Struct((Field("x", LONG, False),)), False), False, {"delta.identity.start": 1})
+    merged = merged_config(new_config(AB, [], {}), Struct((fresh,)))
+    assert merged.schema.fields[-1] == Field("c", Array(struct(x=LONG), True))
+
+
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (Struct((Field("c", LONG), Field("C", LONG))), "duplicate-column"),
+        (struct(**{"c d": LONG}), "invalid-column-name"),
+        (struct(t=TIMESTAMP_NTZ), "feature-not-enabled"),
+    ],
+)
+def test_columns_that_the_table_cannot_have(data: Struct, code: str):
+    for change in (lambda c: merged_config(c, data), lambda c: overwritten_config(c, data, [])):
+        with pytest.raises(InvalidRequest) as caught:
+            change(new_config(AB, [], {}))
+        assert caught.value.code == code
+
+
+def test_types_widen_where_the_table_allows_it():
+    config = new_config(AB, [], {})
+    names = ("typeWidening",)
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=names, writer_features=names)
+    document = {f: getattr(config.metadata, f) for f in Metadata.__struct_fields__}
+    config = parse_config(protocol, Metadata(**{**document, "configuration": {"delta.enableTypeWidening": "true"}}))
+    if not BY_NAME["typeWidening"].writable:
+        with pytest.raises(UnsupportedFeature) as caught:
+            merged_config(config, struct(a=DOUBLE))
+        assert caught.value.features == ("typeWidening",)
+        return
+    widened = merged_config(config, struct(a=DOUBLE)).schema.fields[0]
+    assert widened.type == DOUBLE
+    assert widened.metadata == {"delta.typeChanges": [{"toType": "double", "fromType": "integer"}]}
+
+
+def test_an_overwritten_schema_keeps_the_properties_and_loses_partitions():
+    config = new_config(AB, ["a"], {"x": "1"})
+    after = overwritten_config(config, struct(b=LONG, a=STRING, c=LONG), [])
+    assert after.schema == struct(b=LONG, a=STRING, c=LONG)
+    assert after.partition_columns == ()
+    assert (after.metadata.id, after.metadata.configuration) == (config.metadata.id, {"x": "1"})
+    assert overwritten_config(config, AB, ["b"]).partition_columns == ("b",)
+
+
+def test_statistics_of_columns_that_go_are_an_error():
+    config = new_config(AB, [], {"delta.dataSkippingStatsColumns": "a"})
+    with pytest.raises(InvalidRequest) as caught:
+        overwritten_config(config, struct(z=LONG), [])
+    assert caught.value.code == "unknown-column"

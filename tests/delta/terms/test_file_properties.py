@@ -1,0 +1,61 @@
+"""How a table wants its data files."""
+
+from __future__ import annotations
+
+import pytest
+from delta_values import make_config
+
+from alluvium.delta.terms.file_properties import FileProperties, file_properties
+from alluvium.delta.terms.properties import settable_properties
+from alluvium.delta.write.write import plan_write
+from alluvium.errors import InvalidRequest
+from alluvium.plan.write import TARGET_FILE_BYTES
+from alluvium.schema.types import LONG, Field, Struct
+
+SCHEMA = Struct((Field("id", LONG),))
+
+
+def test_a_table_that_says_nothing() -> None:
+    assert file_properties({}) == FileProperties(False, TARGET_FILE_BYTES, None, 0)
+    assert file_properties({}).random_prefix() == ""
+    assert file_properties({"delta.randomPrefixLength": "5"}).prefix_length == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1048576", 1 << 20), ("128mb", 128 << 20), (" 1 GB ", 1 << 30), ("64K", 64 << 10), ("7b", 7)]
+)
+def test_sizes(text: str, size: int) -> None:
+    assert file_properties({"delta.targetFileSize": text}).target_file_bytes == size
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("delta.targetFileSize", "0"),
+        ("delta.targetFileSize", "large"),
+        ("delta.targetFileSize", "-1mb"),
+        ("delta.parquet.compression.codec", "zip"),
+        ("delta.randomPrefixLength", "0"),
+        ("delta.autoOptimize.optimizeWrite", "yes"),
+    ],
+)
+def test_values_that_make_no_sense_are_refused_when_they_are_set(name: str, text: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        settable_properties({name: text})
+    assert caught.value.code == "invalid-property"
+
+
+def test_the_plan_follows() -> None:
+    properties = {
+        "delta.autoOptimize.optimizeWrite": "true",
+        "delta.targetFileSize": "1mb",
+        "delta.parquet.compression.codec": "ZSTD",
+        "delta.randomizeFilePrefixes": "true",
+    }
+    config = make_config(SCHEMA, properties=properties)
+    plan = plan_write(config, "url")
+    assert plan.rebalance and plan.target_file_bytes == 1 << 20
+    assert dict(plan.options) == {"compression": "zstd"}
+    prefix, _, job = plan.directory.partition("/")
+    assert len(prefix) == 2 and prefix.isalnum() and len(job) == 36
+    assert dict(plan_write(config, "url", options=[("compression", "gzip")]).options) == {"compression": "gzip"}

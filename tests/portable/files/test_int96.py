@@ -1,0 +1,46 @@
+"""INT96 timestamps as nanoseconds: pyarrow wraps the years that 64 bits do not hold, so they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.portable.files.data_file import Files, open_data_file
+from alluvium.storage.open import open_store
+
+NEAR = ["2262-04-11 23:47:16", "1677-09-21 00:12:44", "1969-12-31 23:59:59.999999", None]
+FAR = ["9999-12-31 00:00:00", "0001-01-01 00:00:00", "2600-04-12 00:00:00", "1677-09-20 00:00:00"]
+
+
+def written(folder: Path, texts: list[str | None]) -> Files:
+    times = pa.array(texts).cast(pa.timestamp("us"))
+    structs = pa.StructArray.from_arrays([times], ["t"])
+    lists = pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), times)
+    table = pa.table({"n": pa.array(range(len(texts))), "t": times, "s": structs, "l": lists})
+    pq.write_table(table, folder / "f.parquet", use_deprecated_int96_timestamps=True, row_group_size=2)
+    return Files(open_store(str(folder)), open_store)
+
+
+@pytest.mark.parametrize("far", FAR)
+def test_years_that_nanoseconds_lack_are_refused_at_any_depth(tmp_path: Path, far: str) -> None:
+    files = written(tmp_path, [*NEAR, far])
+    for column in ("t", "s", "l"):
+        with pytest.raises(UnsupportedFeature) as caught:
+            list(open_data_file(files, "f.parquet", "UTC", unit="ns").batches({column: column}, 100))
+        assert (caught.value.column, caught.value.path) == (column, "f.parquet")
+    assert len(list(open_data_file(files, "f.parquet", "UTC", unit="ns").batches({"n": "n"}, 100))) == 3
+    coarse = [b for _, b in open_data_file(files, "f.parquet", "UTC", unit="us").batches({"t": "t"}, 100)]
+    assert str(coarse[-1]["t"][0]) == far
+
+
+def test_years_that_they_have_are_read(tmp_path: Path) -> None:
+    files = written(tmp_path, NEAR)
+    file = open_data_file(files, "f.parquet", "UTC", unit="ns")
+    times = pa.concat_arrays([arrays["t"] for _, arrays in file.batches({"t": "t"}, 100)])
+    file.close()
+    assert times.type == pa.timestamp("ns")
+    assert times.cast(pa.timestamp("us")).equals(pa.array(NEAR).cast(pa.timestamp("us")))

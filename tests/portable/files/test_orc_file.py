@@ -1,0 +1,78 @@
+"""ORC files in Arrow: `char(n)`, which ORC fills with blanks that no reader shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+from alluvium.errors import CorruptTable
+from alluvium.portable.files.orc_file import open_orc
+
+#: A string, and `char(5)`, as types of a footer: Arrow writes no `char`, but the two are stored alike.
+STRING, CHAR = b"\x22\x08\x08\x07\x20\x00", b"\x22\x08\x08\x11\x20\x05"
+VALUES = {
+    "c": ["ab   ", None, "abcde", " b   ", "     "],
+    "s": [{"x": "a    ", "n": 1}, None, {"x": None, "n": 2}, {"x": "abcde", "n": None}, {"x": "b c  ", "n": 3}],
+    "l": [["b    ", None, "c    "], None, [], ["d    "], ["e    "]],
+    "m": [[("k    ", "v    ")], None, [], [("l    ", None), ("m    ", "w    ")], []],
+    "t": ["x  ", "y", None, " ", ""],
+}
+TYPES = {
+    "c": pa.string(),
+    "s": pa.struct({"x": pa.string(), "n": pa.int64()}),
+    "l": pa.list_(pa.string()),
+    "m": pa.map_(pa.string(), pa.string()),
+    "t": pa.string(),
+}
+
+
+def written(path: Path) -> Path:
+    table = pa.table({name: pa.array(values, TYPES[name]) for name, values in VALUES.items()})
+    orc.write_table(table, path, compression="uncompressed")
+    data = path.read_bytes()
+    assert data.count(STRING) == 6
+    path.write_bytes(data.replace(STRING, CHAR, 5))  # all but the last, `t`
+    return path
+
+
+def read(path: Path, *names: str, batch_size: int = 2) -> dict[str, list[object]]:
+    with pa.OSFile(str(path)) as source:
+        file = open_orc("f.orc", source)
+        batches = [columns for _, columns in file.batches({name: name for name in names}, batch_size)]
+    return {name: [value for columns in batches for value in columns[name].to_pylist()] for name in names}
+
+
+def unpadded(value: object) -> object:
+    if isinstance(value, str):
+        return value.rstrip(" ")
+    if isinstance(value, dict):
+        return {key: unpadded(member) for key, member in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(unpadded, value))
+    return value
+
+
+@pytest.mark.parametrize("name", ["c", "s", "l", "m"])
+def test_blanks_that_fill_a_char_are_not_read(tmp_path, name):
+    assert read(written(tmp_path / "f.orc"), name) == {name: [unpadded(value) for value in VALUES[name]]}
+
+
+def test_blanks_of_other_texts_stay(tmp_path):
+    found = read(written(tmp_path / "f.orc"), "t", "c", batch_size=100)
+    assert found["t"] == VALUES["t"]
+    assert found["c"][0] == "ab"
+
+
+def test_a_type_that_is_a_member_twice_is_damage(tmp_path):
+    """Else a few types were as many as 2 to the power of their number."""
+    path = written(tmp_path / "f.orc")
+    data = path.read_bytes()
+    columns = b"\x12\x05\x01\x02\x05\x07\n"
+    assert columns in data
+    path.write_bytes(data.replace(columns, b"\x12\x05\x01\x02\x05\x07\x07"))
+    with pytest.raises(CorruptTable) as caught:
+        read(path, "c")
+    assert caught.value.code == "damaged-file"

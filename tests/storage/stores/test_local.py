@@ -1,0 +1,206 @@
+"""What only the local disk can get wrong: races between processes, crashes, file systems without hard links."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.storage.open import open_store
+from alluvium.storage.store import PutOutcome
+from alluvium.storage.stores.local import LocalStore
+
+RACER = """
+import sys, time
+from alluvium.storage.stores.local import LocalStore
+store, start = LocalStore(sys.argv[1]), float(sys.argv[2])
+while time.time() < start:
+    pass
+for version in range(20):
+    print(store.put_if_absent(f"_delta_log/{version:020}.json", sys.argv[3].encode()).value)
+"""
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(os.listdir(directory))
+
+
+def test_of_racing_processes_one_wins_each_name(tmp_path: Path) -> None:
+    start = str(time.time() + 1.0)
+    racers = [
+        subprocess.Popen([sys.executable, "-c", RACER, str(tmp_path), start, str(n)], stdout=subprocess.PIPE, text=True)
+        for n in range(4)
+    ]
+    outcomes = [racer.communicate(timeout=60)[0].split() for racer in racers]
+    assert all(racer.returncode == 0 for racer in racers)
+    for version, answers in enumerate(zip(*outcomes, strict=True)):
+        assert sorted(answers) == ["done", "exists", "exists", "exists"]
+        winner = str(answers.index("done"))
+        assert (tmp_path / "_delta_log" / f"{version:020}.json").read_text() == winner
+    assert len(names(tmp_path / "_delta_log")) == 20
+
+
+CRASHER = """
+import os, sys
+from alluvium.storage.stores.local import LocalStore
+real = getattr(os, sys.argv[2])
+def die(*args, **kwargs):
+    os._exit(9)
+setattr(os, sys.argv[2], die)
+getattr(LocalStore(sys.argv[1]), sys.argv[3])("0.json", b"x" * 100_000)
+"""
+
+
+@pytest.mark.parametrize(("call", "verb"), [("write", "put_if_absent"), ("link", "put_if_absent"), ("replace", "put")])
+def test_a_crash_leaves_nothing_that_looks_like_a_file_of_the_table(tmp_path: Path, call: str, verb: str) -> None:
+    done = subprocess.run([sys.executable, "-c", CRASHER, str(tmp_path), call, verb], check=False)
+    assert done.returncode == 9
+    (stray,) = names(tmp_path)
+    assert stray.startswith(".alluvium-")
+    assert stray.endswith(".tmp")
+    store = LocalStore(str(tmp_path))
+    assert store.list_from("", "0") == []
+    assert store.put_if_absent("0.json", b"after") is PutOutcome.DONE
+    assert store.get("0.json") == b"after"
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("x", b"1")
+    store.put("x", b"2")
+    store.put_if_absent("y", b"1")
+    store.put_if_absent("y", b"2")
+    assert names(tmp_path) == ["x", "y"]
+    (tmp_path / "d").mkdir()
+    with pytest.raises(AlluviumError) as caught:
+        store.put("d", b"")
+    assert caught.value.code == "storage"
+    assert store.put_if_absent("d", b"") is PutOutcome.EXISTS
+    assert names(tmp_path) == ["d", "x", "y"]
+
+
+def failing(code: int, before: Callable[[str, str], None] | None = None) -> Callable[[str, str], None]:
+    def link(source: str, target: str) -> None:
+        if before is not None:
+            before(source, target)
+        raise OSError(code, os.strerror(code))
+
+    return link
+
+
+@pytest.mark.parametrize("code", [errno.EPERM, errno.ENOTSUP, errno.ENOSYS])
+def test_without_hard_links_a_conditional_put_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    # No file system without hard links can be mounted here: the kernel's answer is given instead.
+    monkeypatch.setattr(os, "link", failing(code))
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(tmp_path).put_if_absent("x", b"1")
+    assert caught.value.code == "no-put-if-absent"
+    assert "allow_unsafe_put" in str(caught.value)
+    assert names(tmp_path) == []
+    unsafe = open_store(tmp_path, {"allow_unsafe_put": "true"})
+    assert unsafe.put_if_absent("x", b"1") is PutOutcome.DONE
+    assert unsafe.put_if_absent("x", b"2") is PutOutcome.EXISTS
+    assert unsafe.get("x") == b"1"
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_link_whose_answer_was_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = LocalStore(str(tmp_path))
+    monkeypatch.setattr(os, "link", failing(errno.EEXIST, before=os.link))  # NFS repeats the request
+    assert store.put_if_absent("x", b"1") is PutOutcome.DONE
+    monkeypatch.setattr(os, "link", failing(errno.EIO))
+    assert store.put_if_absent("y", b"1") is PutOutcome.UNKNOWN
+    assert names(tmp_path) == ["x"]
+
+
+def test_a_directory_that_cannot_be_synced_leaves_the_outcome_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, calls = os.fsync, []
+
+    def fsync(descriptor: int) -> None:
+        calls.append(descriptor)
+        if len(calls) == 2:
+            raise OSError(errno.EIO, "I/O error")
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    assert LocalStore(str(tmp_path)).put_if_absent("x", b"1") is PutOutcome.UNKNOWN
+
+
+def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "write", write)
+    for put in (LocalStore(str(tmp_path)).put, LocalStore(str(tmp_path)).put_if_absent):
+        with pytest.raises(AlluviumError, match="No space left") as caught:
+            put("x", b"1")
+        assert (caught.value.code, caught.value.path) == ("storage", "x")
+    assert names(tmp_path) == []
+
+
+def test_a_file_where_a_directory_should_be(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("")
+    store = LocalStore(str(tmp_path))
+    for put in (store.put, store.put_if_absent):
+        with pytest.raises(AlluviumError):
+            put("f/x", b"")
+    assert store.list_from("f") == []
+    store.delete("f/x")
+
+
+def test_links_are_followed_to_files_but_not_in_circles(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"123")
+    (tmp_path / "link").symlink_to("real")
+    (tmp_path / "broken").symlink_to("nowhere")
+    (tmp_path / "loop").symlink_to(".")
+    store = LocalStore(str(tmp_path))
+    assert [(info.path, info.size) for info in store.list_from("")] == [("link", 3), ("real", 3)]
+    assert {info.path for info in store.list_tree("")} == {"link", "real"}
+
+
+def test_names_that_are_not_utf8(tmp_path: Path) -> None:
+    with open(os.fsencode(tmp_path) + b"/a\xffb", "wb") as file:
+        file.write(b"1")
+    store = LocalStore(str(tmp_path))
+    (info,) = store.list_from("")
+    assert store.get(info.path) == b"1"
+    assert store.open_input(info.path).read() == b"1"
+
+
+@pytest.mark.parametrize("length", [255, 256])
+def test_names_as_long_as_the_file_system_allows(tmp_path: Path, length: int) -> None:
+    store = LocalStore(str(tmp_path))
+    if length == 255:
+        assert store.put_if_absent("n" * length, b"1") is PutOutcome.DONE
+    else:
+        with pytest.raises(AlluviumError) as caught:
+            store.put_if_absent("n" * length, b"1")
+        assert caught.value.code == "storage"
+
+
+def test_checksums_of_hadoop_go_with_their_files(tmp_path: Path) -> None:
+    """It refuses a file that the checksum beside it does not fit, and leaves none that has none."""
+    store = LocalStore(str(tmp_path))
+    for name in ("put", "absent", "deleted", "source", "target"):
+        (tmp_path / f".{name}.crc").write_bytes(b"crc\0 of other bytes")
+    for name in ("deleted", "source"):
+        (tmp_path / name).write_bytes(b"old")
+    store.put("put", b"new")
+    assert store.put_if_absent("absent", b"new") is PutOutcome.DONE
+    store.delete("deleted")
+    store.move("source", "target")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["absent", "put", "target"]
+    (tmp_path / ".put.crc").write_bytes(b"crc\0 of these bytes")
+    assert store.put_if_absent("put", b"newer") is PutOutcome.EXISTS
+    assert (tmp_path / ".put.crc").exists()

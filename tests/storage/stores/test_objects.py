@@ -1,0 +1,236 @@
+"""Object stores: what conditional puts come to when the store answers oddly or not at all."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+
+import pytest
+from s3_server import S3Bucket
+
+from alluvium.errors import AlluviumError, InvalidRequest, StorageError
+from alluvium.storage.open import open_store
+from alluvium.storage.store import PutOutcome, Store
+from alluvium.storage.stores.object_options import parse_object_options
+
+
+@pytest.fixture
+def s3(s3_options: dict[str, str]) -> Store:
+    return open_store("s3://bucket/t", s3_options)
+
+
+def test_keys_carry_the_prefix(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3.put("a b/é%20", b"1")
+    assert s3_bucket.objects == {"t/a b/é%20": b"1"}
+    assert s3.url == "s3a://bucket/t"
+    assert s3.uri("a b/é%20") == "s3a://bucket/t/a b/é%20"
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429, "drop"])
+def test_without_a_clear_answer_the_outcome_is_unknown(s3: Store, s3_bucket: S3Bucket, fault: int | str) -> None:
+    s3_bucket.fault = fault
+    assert s3.put_if_absent("x", b"1") is PutOutcome.UNKNOWN
+    assert s3_bucket.objects == {}
+
+
+def test_a_lost_response_is_unknown_though_the_object_stands(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3_bucket.fault = "lose"
+    assert s3.put_if_absent("x", b"1") is PutOutcome.UNKNOWN
+    assert s3_bucket.objects == {"t/x": b"1"}
+
+
+def test_a_store_that_is_gone_is_unknown() -> None:
+    gone = open_store(
+        "s3://bucket/t",
+        {"endpoint": "http://127.0.0.1:9", "access_key_id": "a", "secret_access_key": "b", "max_retries": "0"},
+    )
+    assert gone.put_if_absent("x", b"1") is PutOutcome.UNKNOWN
+    with pytest.raises(StorageError) as caught:
+        gone.get("x")
+    assert caught.value.code == "store-unreachable"
+    assert "endpoint" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("fault", [400, 401, 403, 404])
+def test_a_clear_refusal_is_raised(s3: Store, s3_bucket: S3Bucket, fault: int) -> None:
+    s3_bucket.fault = fault
+    with pytest.raises(AlluviumError) as caught:
+        s3.put_if_absent("x", b"1")
+    assert caught.value.path == "x"
+    assert ("credentials" in str(caught.value)) == (fault in (401, 403))
+
+
+def test_a_conflict_with_nothing_there_is_unknown(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3_bucket.fault = 409  # ConditionalRequestConflict: another put is under way, and may come to nothing
+    assert s3.put_if_absent("x", b"1") is PutOutcome.UNKNOWN
+    s3_bucket.objects["t/x"] = b"theirs"
+    assert s3.put_if_absent("x", b"1") is PutOutcome.EXISTS
+
+
+@pytest.mark.parametrize("by", ["server", "option"])
+def test_without_conditional_put_writing_is_refused(s3_bucket: S3Bucket, s3_options: dict[str, str], by: str) -> None:
+    if by == "server":
+        s3_bucket.conditional = False
+    else:
+        s3_options["conditional_put"] = "disabled"
+    with pytest.raises(InvalidRequest) as caught:
+        open_store("s3a://bucket/t", s3_options).put_if_absent("x", b"1")
+    assert caught.value.code == "no-put-if-absent"
+    assert "allow_unsafe_put" in str(caught.value)
+    assert s3_bucket.objects == {}
+
+    unsafe = open_store("s3a://bucket/t", {**s3_options, "allow_unsafe_put": "true"})
+    assert unsafe.put_if_absent("x", b"1") is PutOutcome.DONE
+    assert unsafe.put_if_absent("x", b"2") is PutOutcome.EXISTS
+    assert s3_bucket.objects == {"t/x": b"1"}
+
+
+def test_opting_out_does_not_weaken_a_store_that_can(s3_bucket: S3Bucket, s3_options: dict[str, str]) -> None:
+    store = open_store("s3a://bucket/t", {**s3_options, "allow_unsafe_put": "true"})
+    assert store.put_if_absent("x", b"1") is PutOutcome.DONE
+    assert store.put_if_absent("x", b"2") is PutOutcome.EXISTS
+    assert s3_bucket.puts == ["t/x", "t/x"]
+
+
+def test_control_characters_are_refused_before_anything_is_sent(s3: Store, s3_bucket: S3Bucket) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        s3.put_if_absent("a\tb", b"1")
+    assert caught.value.code == "invalid-path"
+    assert s3_bucket.puts == []
+
+
+def test_many_objects_are_deleted_and_listed(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3_bucket.objects.update({f"t/d/{n}": b"" for n in range(2500)})
+    s3_bucket.objects["t/e"] = b""
+    assert len(list(s3.list_tree("d"))) == 2500
+    s3.delete_tree("d")
+    assert list(s3_bucket.objects) == ["t/e"]
+
+
+def test_hadoop_spellings() -> None:
+    options = parse_object_options(
+        "s3",
+        {
+            "spark.hadoop.fs.s3a.access.key": "a",
+            "fs.s3a.secret.key": "b",
+            "fs.s3a.endpoint": "minio:9000",
+            "fs.s3a.connection.ssl.enabled": "false",
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.bucket.my.bucket.endpoint.region": "eu",
+            "fs.s3a.bucket.other.session.token": "no",
+            "fs.s3a.encryption.algorithm": "SSE-KMS",
+            "AWS_SESSION_TOKEN": "t",
+            "timeout": "30s",
+            "max_retries": "3",
+            "allow_unsafe_put": "True",
+        },
+        "s3a://my.bucket/t",
+    )
+    assert options.config == {
+        "access_key_id": "a", "secret_access_key": "b", "endpoint": "http://minio:9000", "region": "eu",
+        "virtual_hosted_style_request": "false", "server_side_encryption": "aws:kms", "aws_session_token": "t",
+    }  # fmt: skip
+    assert options.client == {"timeout": "30s", "allow_http": "true"}
+    assert options.max_retries == 3
+    assert options.allow_unsafe_put
+
+
+def test_azure_keys_belong_to_their_account() -> None:
+    options = {
+        "fs.azure.account.key.mine.dfs.core.windows.net": "bWluZQ==",
+        "fs.azure.account.key.other.dfs.core.windows.net": "b3RoZXI=",
+    }
+    parsed = parse_object_options("azure", options, "abfss://c@mine.dfs.core.windows.net/t", "mine")
+    assert parsed.config == {"account_key": "bWluZQ=="}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "hint"),
+    [
+        ({"fs.s3a.acces.key": "a"}, "unknown-option", "fs.s3a.access.key"),
+        ({"nonsense": "a"}, "invalid-option", "nonsense"),
+        ({"allow_unsafe_put": "maybe"}, "invalid-option", "true"),
+        ({"max_retries": "many"}, "invalid-option", "number"),
+        ({"timeout": "soon"}, "invalid-option", "soon"),
+    ],
+)
+def test_options_that_cannot_be_understood(options: dict[str, str], code: str, hint: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store("s3://bucket/t", options)
+    assert caught.value.code == code
+    assert hint in str(caught.value)
+
+
+_FORKED = """
+import os, sys, json
+from alluvium.storage.open import open_store
+from alluvium.errors import StorageError
+store = open_store("s3://bucket/t", json.loads(sys.argv[1]))
+store.put("x", b"1")
+child = os.fork()
+if child == 0:
+    try:
+        store.get("x")
+    except StorageError as error:
+        os._exit(7 if error.code == "forked-process" else 8)
+    os._exit(9)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), store.get("x").decode())
+"""
+
+
+def test_a_forked_process_is_told(s3_options: dict[str, str]) -> None:
+    options = json.dumps(s3_options)
+    done = subprocess.run((sys.executable, "-c", _FORKED, options), capture_output=True, timeout=60, check=False)
+    assert done.stdout.split() == [b"7", b"1"], done.stderr.decode()[-500:]
+
+
+_INTERRUPTED = """
+import sys, json, threading, os, signal, time
+from alluvium.storage.open import open_store
+from alluvium.storage.parallel import map_parallel
+store = open_store("s3://bucket/t", json.loads(sys.argv[1]))
+for ask in (lambda: store.get("x"), lambda: map_parallel(store.get, ["x", "y", "z"])):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        ask()
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_an_interruption_gets_through_while_a_store_hangs(s3_options: dict[str, str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        options = json.dumps({**s3_options, "fs.s3a.endpoint": endpoint, "timeout": "60s"})
+        # Its end waits for no request either: with what is under way it would last a minute.
+        done = subprocess.run(
+            (sys.executable, "-c", _INTERRUPTED, options), capture_output=True, timeout=30, check=False
+        )
+    assert done.stdout.split() == [b"interrupted"] * 2, done.stderr.decode()[-500:]
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        ({"session_token": "hunter2\n"}, "invalid-option"),
+        ({"fs.s3a.access.key": "hun\x00ter2"}, "invalid-option"),
+        ({"endpoint": "http://me:hunter2@127.0.0.1:9"}, "credentials-in-url"),
+    ],
+)
+def test_values_that_cannot_be_sent_are_refused_unseen(options: dict[str, str], code: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store("s3://bucket/t", options)
+    assert caught.value.code == code
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url", ["s3://key:hunter2@bucket/t", "s3a://hunter2@bucket/t", "abfss://c:hunter2@a.dfs.core.windows.net/t"]
+)
+def test_credentials_in_an_address_are_refused_unseen(url: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        open_store(url)
+    assert caught.value.code == "credentials-in-url"
+    assert "hunter2" not in str(caught.value)
