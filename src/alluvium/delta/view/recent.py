@@ -11,13 +11,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Generic, Protocol, TypeVar
 
 from alluvium.delta.log.segment import LogSegment
+from alluvium.delta.log.state import LogState
 from alluvium.storage.paths import is_near
-
-if TYPE_CHECKING:
-    from alluvium.delta.view.snapshot import Snapshot
+from alluvium.storage.store import Store
 
 #: How much all of them may hold, in bytes of their lists of files; and how many they may be.
 MAX_BYTES = 512 << 20
@@ -31,10 +30,25 @@ SETTLED_MS = 2_000
 SETTLED_NEAR_MS = 50
 
 
+class Kept(Protocol):
+    """What this memory asks of a snapshot."""
+
+    @property
+    def store(self) -> Store:
+        """The table's objects."""
+
+    @property
+    def state(self) -> LogState:
+        """What its log files reconcile to."""
+
+
+S = TypeVar("S", bound=Kept)
+
+
 @dataclass(slots=True)
-class _Entry:
+class _Entry(Generic[S]):
     segment: LogSegment
-    snapshot: Snapshot
+    snapshot: S
     used_s: float
 
     @property
@@ -43,14 +57,14 @@ class _Entry:
         return int(state.files.nbytes + state.tombstones.nbytes)
 
 
-class RecentSnapshots:
+class RecentSnapshots(Generic[S]):
     """The snapshots, by table and settings; safe for threads."""
 
     def __init__(self) -> None:
-        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._entries: OrderedDict[Hashable, _Entry[S]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def find(self, key: Hashable, segment: LogSegment) -> Snapshot | None:
+    def find(self, key: Hashable, segment: LogSegment) -> S | None:
         """The snapshot that was read from these very files, or from the first of them."""
         with self._lock:
             entry = self._entries.get(key)
@@ -60,7 +74,7 @@ class RecentSnapshots:
             self._entries.move_to_end(key)
             return entry.snapshot
 
-    def keep(self, key: Hashable, segment: LogSegment, snapshot: Snapshot, listed_ms: int) -> None:
+    def keep(self, key: Hashable, segment: LogSegment, snapshot: S, listed_ms: int) -> None:
         """Remembers a snapshot, in place of another of the same key.
 
         Args:

@@ -24,7 +24,7 @@ from alluvium.storage.store import Store
 T = TypeVar("T")
 
 #: What was read lately, see `alluvium.delta.view.recent`.
-RECENT = RecentSnapshots()
+RECENT: RecentSnapshots[Snapshot] = RecentSnapshots()
 
 
 @dataclass(frozen=True, slots=True)
