@@ -7,15 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from alluvium.errors import InvalidRequest
-from alluvium.paimon.schema.merge_checks import check_aggregators, check_sequence_groups
+from alluvium.paimon.schema.merge_checks import CheckedSchema, check_aggregators, check_sequence_groups
 from alluvium.paimon.schema.types import DataType, duplicates
 from alluvium.paimon.terms import options as o
-
-if TYPE_CHECKING:
-    from alluvium.paimon.schema.table_schema import TableSchema
 
 #: Columns that Paimon adds itself.
 SYSTEM_FIELDS = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"})
@@ -53,7 +49,7 @@ class Problem:
     column: str | None = None
 
 
-def check_schema(schema: TableSchema) -> Iterator[Problem]:
+def check_schema(schema: CheckedSchema) -> Iterator[Problem]:
     """Every broken rule, in the order in which Paimon looks.
 
     Raises:
@@ -63,7 +59,7 @@ def check_schema(schema: TableSchema) -> Iterator[Problem]:
         yield from check(schema)
 
 
-def ensure_valid(schema: TableSchema) -> None:
+def ensure_valid(schema: CheckedSchema) -> None:
     """Refuses a schema that breaks a rule.
 
     Raises:
@@ -78,7 +74,7 @@ def _option(message: str, column: str | None = None) -> Problem:
     return Problem("invalid-table-option", message, column)
 
 
-def check_key_types(schema: TableSchema) -> Iterator[Problem]:
+def check_key_types(schema: CheckedSchema) -> Iterator[Problem]:
     """Keys are plain values."""
     upsert = o.UPSERT_KEY.get(schema.options)
     for what, names in (("primary key", schema.primary_keys), ("partition", schema.partition_keys), ("upsert", upsert)):
@@ -92,7 +88,7 @@ def check_key_types(schema: TableSchema) -> Iterator[Problem]:
         yield Problem("invalid-key", f"{o.UPSERT_KEY.key} is for tables without a primary key")
 
 
-def check_bucket(schema: TableSchema) -> Iterator[Problem]:
+def check_bucket(schema: CheckedSchema) -> Iterator[Problem]:
     """The number of buckets, and what it is taken from."""
     bucket = o.BUCKET.get(schema.options)
     if bucket == o.DYNAMIC_BUCKET:
@@ -111,7 +107,7 @@ def check_bucket(schema: TableSchema) -> Iterator[Problem]:
             yield Problem("invalid-bucket", f"the bucket key {name!r} cannot be {column.type}", name)
 
 
-def check_scan_options(schema: TableSchema) -> Iterator[Problem]:
+def check_scan_options(schema: CheckedSchema) -> Iterator[Problem]:
     """A table may carry options of reads; they must say one version, in the mode that it belongs to."""
     mode = o.SCAN_MODE.get(schema.options)
     present = [key for key in (*_SCAN_OPTIONS, "scan.watermark") if key in schema.options]
@@ -125,7 +121,7 @@ def check_scan_options(schema: TableSchema) -> Iterator[Problem]:
             yield _option(f"{key} does not go with scan.mode {mode}")
 
 
-def check_field_options(schema: TableSchema) -> Iterator[Problem]:
+def check_field_options(schema: CheckedSchema) -> Iterator[Problem]:
     """`fields.<column>.<...>` must name columns."""
     for key in schema.options:
         parts = key.split(".")
@@ -136,7 +132,7 @@ def check_field_options(schema: TableSchema) -> Iterator[Problem]:
                 yield _option(f"option {key} names {name!r}, which is no column", name)
 
 
-def check_sequence_fields(schema: TableSchema) -> Iterator[Problem]:
+def check_sequence_fields(schema: CheckedSchema) -> Iterator[Problem]:
     """`sequence.field`: which of two rows of a key is the later."""
     sequence = o.SEQUENCE_FIELD.get(schema.options)
     for name in sequence:
@@ -152,7 +148,7 @@ def check_sequence_fields(schema: TableSchema) -> Iterator[Problem]:
         yield _option("sequence.field needs every partition key in the primary key")
 
 
-def check_changelog(schema: TableSchema) -> Iterator[Problem]:
+def check_changelog(schema: CheckedSchema) -> Iterator[Problem]:
     """Who writes changelogs, and of what."""
     options = schema.options
     producer = o.CHANGELOG_PRODUCER.get(options)
@@ -169,7 +165,7 @@ def check_changelog(schema: TableSchema) -> Iterator[Problem]:
         yield _option(f"{o.TABLE_READ_SEQUENCE_NUMBER.key} needs a primary key")
 
 
-def check_retention(schema: TableSchema) -> Iterator[Problem]:
+def check_retention(schema: CheckedSchema) -> Iterator[Problem]:
     """How many snapshots and changelogs stay."""
     least = o.SNAPSHOT_NUM_RETAINED_MIN.get(schema.options)
     most = o.SNAPSHOT_NUM_RETAINED_MAX.get(schema.options)
@@ -188,7 +184,7 @@ def check_retention(schema: TableSchema) -> Iterator[Problem]:
         yield _option("partition.expiration-time needs partitions")
 
 
-def check_names_and_types(schema: TableSchema) -> Iterator[Problem]:
+def check_names_and_types(schema: CheckedSchema) -> Iterator[Problem]:
     """Names that Paimon needs for itself, and types that the data files cannot hold."""
     file_format = o.FILE_FORMAT.get(schema.options)
     if file_format not in _FORMATS:
@@ -209,7 +205,7 @@ def _check_format(file_format: str, name: str, t: DataType) -> Iterator[Problem]
         yield from _check_format(file_format, name, inner)
 
 
-def check_time_field(schema: TableSchema) -> Iterator[Problem]:
+def check_time_field(schema: CheckedSchema) -> Iterator[Problem]:
     """Rows may expire by a column of theirs, and say their kind in another."""
     name = o.RECORD_LEVEL_TIME_FIELD.get(schema.options)
     if name:
@@ -223,7 +219,7 @@ def check_time_field(schema: TableSchema) -> Iterator[Problem]:
         yield _option(f"rowkind.field names {kind!r}, which is no column", kind)
 
 
-def check_deletion_vectors(schema: TableSchema) -> Iterator[Problem]:
+def check_deletion_vectors(schema: CheckedSchema) -> Iterator[Problem]:
     """Deletion vectors with the changelog producers and merge engines that know them."""
     if not o.DELETION_VECTORS.get(schema.options):
         return
@@ -235,7 +231,7 @@ def check_deletion_vectors(schema: TableSchema) -> Iterator[Problem]:
         yield _option("merge-engine first-row deletes nothing: it takes no deletion vectors")
 
 
-def check_row_tracking(schema: TableSchema) -> Iterator[Problem]:
+def check_row_tracking(schema: CheckedSchema) -> Iterator[Problem]:
     """Row ids, files of some columns, and blobs in files of their own."""
     options = schema.options
     tracks, evolves = o.ROW_TRACKING.get(options), o.DATA_EVOLUTION.get(options)
@@ -261,14 +257,14 @@ def check_row_tracking(schema: TableSchema) -> Iterator[Problem]:
             yield _option(f"{o.BLOB_DESCRIPTOR_FIELD.key} names {name!r}, which is no BLOB column", name)
 
 
-def check_vectors(schema: TableSchema) -> Iterator[Problem]:
+def check_vectors(schema: CheckedSchema) -> Iterator[Problem]:
     for name in o.VECTOR_FIELD.get(schema.options):
         column = schema.find(name)
         if column is None or column.type.root != "VECTOR":
             yield _option(f"{o.VECTOR_FIELD.key} names {name!r}, which is no VECTOR column", name)
 
 
-def check_clustering(schema: TableSchema) -> Iterator[Problem]:
+def check_clustering(schema: CheckedSchema) -> Iterator[Problem]:
     options = schema.options
     if not o.CLUSTERING_INCREMENTAL.get(options):
         return
@@ -281,7 +277,7 @@ def check_clustering(schema: TableSchema) -> Iterator[Problem]:
             yield _option("clustering.incremental with buckets does not go with deletion-vectors.enabled")
 
 
-def check_clustered_keys(schema: TableSchema) -> Iterator[Problem]:
+def check_clustered_keys(schema: CheckedSchema) -> Iterator[Problem]:
     """`pk-clustering-override`: files of a primary-key table sorted by other columns."""
     options = schema.options
     if not o.PK_CLUSTERING_OVERRIDE.get(options):
@@ -300,7 +296,7 @@ def check_clustered_keys(schema: TableSchema) -> Iterator[Problem]:
             yield _option(f"{mode} does not go with {key}")
 
 
-def check_chain_table(schema: TableSchema) -> Iterator[Problem]:
+def check_chain_table(schema: CheckedSchema) -> Iterator[Problem]:
     """Tables whose partitions build on each other."""
     options = schema.options
     if not o.CHAIN_TABLE.get(options):
@@ -318,7 +314,7 @@ def check_chain_table(schema: TableSchema) -> Iterator[Problem]:
         yield _option("chain-table.enabled does not go with deletion-vectors.enabled")
 
 
-def check_file_indexes(schema: TableSchema) -> Iterator[Problem]:
+def check_file_indexes(schema: CheckedSchema) -> Iterator[Problem]:
     """`file-index.<kind>.columns` must name columns; `map[key]` is one of a map."""
     for key, text in schema.options.items():
         if key.startswith("file-index.") and key.endswith(".columns"):
@@ -327,7 +323,7 @@ def check_file_indexes(schema: TableSchema) -> Iterator[Problem]:
                     yield _option(f"option {key} names {name!r}, which is no column", name)
 
 
-_CHECKS: tuple[Callable[[TableSchema], Iterator[Problem]], ...] = (
+_CHECKS: tuple[Callable[[CheckedSchema], Iterator[Problem]], ...] = (
     check_key_types,
     check_bucket,
     check_scan_options,

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 from alluvium.errors import suggest
+from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
-
-if TYPE_CHECKING:
-    from alluvium.paimon.schema.table_schema import TableSchema
 
 #: What is wrong, and the column.
 Found: TypeAlias = "tuple[str, str | None]"
@@ -28,6 +26,41 @@ AGGREGATORS = frozenset({
 })  # fmt: skip
 
 
+class CheckedSchema(Protocol):
+    """What checks ask of a schema, whoever holds it: the schema itself is made of values that have passed them."""
+
+    @property
+    def version(self) -> int:
+        """The version of the file's form."""
+
+    @property
+    def fields(self) -> tuple[DataField, ...]:
+        """Columns in order."""
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """The table's options."""
+
+    @property
+    def partition_keys(self) -> tuple[str, ...]:
+        """Columns that name a row's directory."""
+
+    @property
+    def primary_keys(self) -> tuple[str, ...]:
+        """Columns that tell rows apart."""
+
+    @property
+    def bucket_keys(self) -> tuple[str, ...]:
+        """Columns by whose hash rows go to buckets."""
+
+    @property
+    def crosses_partitions(self) -> bool:
+        """Whether a key's row may move from partition to partition."""
+
+    def find(self, name: str) -> DataField | None:
+        """The column of that name."""
+
+
 def sequence_groups(options: Mapping[str, str]) -> dict[tuple[str, ...], tuple[str, ...]]:
     """`fields.<columns>.sequence-group`: the columns that order, and those that they order."""
     prefix = f"{o.FIELDS_PREFIX}."
@@ -38,7 +71,7 @@ def sequence_groups(options: Mapping[str, str]) -> dict[tuple[str, ...], tuple[s
     }
 
 
-def check_sequence_groups(schema: TableSchema) -> Iterator[Found]:
+def check_sequence_groups(schema: CheckedSchema) -> Iterator[Found]:
     """Groups of merge-engine partial-update, and what excludes them."""
     options = schema.options
     if not schema.primary_keys or o.MERGE_ENGINE.get(options) != "partial-update":
@@ -67,7 +100,7 @@ def check_sequence_groups(schema: TableSchema) -> Iterator[Found]:
             yield f"{o.REMOVE_RECORD_ON_SEQUENCE_GROUP.key} names {name!r}, which leads no sequence group", name
 
 
-def check_aggregators(schema: TableSchema) -> Iterator[Found]:
+def check_aggregators(schema: CheckedSchema) -> Iterator[Found]:
     """Aggregators that exist, and in partial updates an order for them."""
     engine = o.MERGE_ENGINE.get(schema.options)
     if not schema.primary_keys or engine not in ("aggregation", "partial-update"):
