@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from alluvium.api.open import is_paimon, open_snapshot, storage_for
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.doors import is_paimon
+from alluvium.api.stores import storage_for
 from alluvium.delta.terms.actions import total
 from alluvium.delta.view.answers import count_from_log
 from alluvium.delta.view.scan import select_files

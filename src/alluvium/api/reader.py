@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.delta.delta_access import session_opener
-from alluvium.api.open import ensure_no_paimon, is_paimon, open_snapshot, option_texts, paimon_point
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.doors import ensure_no_paimon, is_paimon
+from alluvium.api.engine import session_opener
 from alluvium.api.options import (
     READ,
     READ_LATER,
@@ -23,6 +24,7 @@ from alluvium.api.options import (
     parse_options,
     point_in_path,
 )
+from alluvium.api.paimon.door import option_texts, paimon_point
 from alluvium.api.paimon.paimon_frame import narrowed, read_changes, read_view
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit

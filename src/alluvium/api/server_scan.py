@@ -16,9 +16,7 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.open import is_paimon, open_snapshot
-from alluvium.api.options import as_of
-from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
+from alluvium.api.doors import DELTA, PAIMON, format_at
 from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.sql.parse import parse_predicate
@@ -48,16 +46,8 @@ def open_scan(options: Mapping[str, str]) -> OpenedScan:
     zone = given.get("timezone") or "UTC"
     if "path" not in given:
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("s3://bucket/table")')
-    version, timestamp_ms = as_of(given.get("versionasof"), given.get("timestampasof"), zone)
     store = open_table_store(given, given["path"])
-    open_any = partial(open_table_store, given)
-    source: DeltaSource | PaimonSource
-    if is_paimon(store):
-        source = open_pinned(store, given, zone, open_any)
-        schema = source.schema
-    else:
-        source = DeltaSource(open_snapshot(store, version, timestamp_ms, zone, open_any))
-        schema = source.snapshot.config.schema
+    source, schema = format_at(store).door.open_source(store, given, zone, partial(open_table_store, given))
     where = parse_predicate(given["where"], schema, zone) if given.get("where") else None
     names = msgspec.json.decode(given["columns"], type=list[str]) if given.get("columns") else schema.names
     return OpenedScan(source.plan_scan(where), resolve_columns(names, schema.names), where, zone)
@@ -175,9 +165,7 @@ def read_by_workers(
 
 def _pins(source: DeltaSource | PaimonSource) -> dict[str, str]:
     """Options that name the very state that was opened."""
-    if isinstance(source, DeltaSource):
-        return {"versionAsOf": str(source.snapshot.version)}
-    return paimon_pins(source)
+    return (DELTA if isinstance(source, DeltaSource) else PAIMON).door.pins(source)
 
 
 def _load(spark: SparkSession, options: Mapping[str, str], url: str) -> DataFrame:

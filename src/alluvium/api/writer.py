@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta.delta_access import session_opener
+from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.write_options import (
     default_properties,
     engine_options,
@@ -20,7 +20,7 @@ from alluvium.api.delta.write_options import (
     with_session,
     write_operation,
 )
-from alluvium.api.open import open_snapshot
+from alluvium.api.engine import session_opener
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.commands.own_reads import read_scope

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import alluvium
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.options import parse_timestamp_ms, parse_version
+from alluvium.api.stores import storage_for
 from alluvium.delta.description import evolve
 from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import Change

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import SparkSession
 
-import alluvium
 from alluvium.api.delta.delta_errors import WrongValue
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.engine import engine_of
+from alluvium.api.stores import storage_for
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Author
 from alluvium.spark.sessions.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
-from alluvium.spark.sessions.session import ensure_native, hadoop_access, is_connect, time_zone
+from alluvium.spark.sessions.session import ensure_native, hadoop_access, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
-#: The reference's setting of the session: `userMetadata` of every commit.
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +66,6 @@ class TableAccess:
             if error.code != "not-a-table":
                 raise
             return None
-
-
-def session_opener(spark: SparkSession, storage_options: Mapping[str, str] | None) -> Callable[[str], Store]:
-    """From a URL to its store, over the session's Hadoop file systems where the session has them at hand."""
-    hadoop = None if is_connect(spark) else partial(hadoop_access, spark)
-    return partial(storage_for, storage_options=storage_options, hadoop=hadoop)
-
-
-def engine_of(spark: SparkSession) -> Author:
-    """How commits of a session name their engine, and what it says of them all."""
-    return Author(f"Apache-Spark/{spark.version} Alluvium/{alluvium.__version__}", spark.conf.get(_NOTE, None))
 
 
 def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | None = None) -> TableAccess:

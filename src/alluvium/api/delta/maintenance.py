@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from alluvium.api.open import open_snapshot, storage_for
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log

@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_access import engine_of
+from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget

@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.delta.delta_access import engine_of
+from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, engine_of, named_access, table_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, table_access
+from alluvium.api.engine import engine_of
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.api.writer import parse_mode, write_parsed
 from alluvium.delta.terms.config import TableConfig

@@ -1,0 +1,45 @@
+"""Versions of Delta tables, opened for every call that means one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from alluvium.api.doors import is_paimon
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+
+def open_snapshot(
+    store: Store,
+    version: int | None = None,
+    timestamp_ms: int | None = None,
+    time_zone: str = "UTC",
+    open_elsewhere: Callable[[str], Store] = open_store,
+    max_checkpoint_bytes: int | None = None,
+) -> Snapshot:
+    """The snapshot of the Delta table in a store.
+
+    Args:
+        store: The table's objects.
+        version: The version; None: the newest, or the one at `timestamp_ms`.
+        timestamp_ms: The newest version committed at or before this time, milliseconds since 1970 UTC.
+        time_zone: In which partition values without a zone are read.
+        open_elsewhere: From a URL to its store, for files that lie outside the table.
+        max_checkpoint_bytes: Larger checkpoints are left for Spark to read.
+
+    Raises:
+        NotFound: Nothing at the URL is a table; says what there is instead.
+        UnsupportedFeature: It is a Paimon table.
+    """
+    try:
+        snapshot = load_snapshot(store, version, timestamp_ms, time_zone, max_checkpoint_bytes)
+        return replace(snapshot, open_store=open_elsewhere)
+    except NotFound as error:
+        if error.code == "not-a-table" and is_paimon(store):
+            raise UnsupportedFeature(
+                "it is a Paimon table, which this call does not read yet", features=("paimon",), url=store.url
+            ) from None
+        raise

@@ -1,0 +1,54 @@
+"""Paimon's door, as `api.doors` asks for it: a view without Spark, and a source for workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from alluvium.api.doors import Asked
+from alluvium.api.options import as_of
+from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
+from alluvium.api.paimon.paimon_view import PaimonView, open_paimon
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.view.source import PaimonSource
+from alluvium.schema.types import Struct
+from alluvium.storage.store import Store
+
+
+def open_view(store: Store, asked: Asked, access: Mapping[str, str]) -> PaimonView:
+    """The view of one state."""
+    at = paimon_point(asked.version, asked.timestamp_ms, asked.tag)
+    return open_paimon(store, at, asked.branch or MAIN_BRANCH, option_texts(asked.options), access)
+
+
+def open_source(
+    store: Store, given: Mapping[str, str], time_zone: str, open_any: Callable[[str], Store]
+) -> tuple[PaimonSource, Struct]:
+    """The state that options name."""
+    # What no version or time can be is refused, whatever pins it.
+    as_of(given.get("versionasof"), given.get("timestampasof"), time_zone)
+    source = open_pinned(store, given, time_zone, open_any)
+    return source, source.schema
+
+
+def pins(source: PaimonSource) -> dict[str, str]:
+    """Options that name the state that was opened."""
+    return paimon_pins(source)
+
+
+def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At | None:
+    """The one point in a Paimon table's history that was asked for; None: none was.
+
+    Raises:
+        InvalidRequest: More than one was.
+    """
+    if sum(value is not None for value in (version, timestamp_ms, tag)) > 1:
+        raise InvalidRequest("give a version, a timestamp or a tag, only one of them", code="version-and-timestamp")
+    at = At(snapshot_id=version, timestamp_ms=timestamp_ms, tag=tag)
+    return None if at.is_latest else at
+
+
+def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:
+    """Options as texts, as tables hold them."""
+    return {key: str(v).lower() if isinstance(v, bool) else str(v) for key, v in (options or {}).items()}
