@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from alluvium.api.delta.delta_columns import IdentityGenerator as IdentityGenerator
     from alluvium.api.delta.delta_merge import DeltaMergeBuilder as DeltaMergeBuilder
     from alluvium.api.delta.delta_table import DeltaTable as DeltaTable
-    from alluvium.api.delta.delta_table_builder import DeltaTableBuilder as DeltaTableBuilder
+    from alluvium.api.delta.delta_table import DeltaTableBuilder as DeltaTableBuilder
     from alluvium.api.delta.table import Table as Table
     from alluvium.api.explain import explain as explain
     from alluvium.api.open import open as open
@@ -41,7 +41,7 @@ _WHERE = {
     "Committed": "alluvium.plan.changes",
     "DeltaMergeBuilder": "alluvium.api.delta.delta_merge",
     "DeltaTable": "alluvium.api.delta.delta_table",
-    "DeltaTableBuilder": "alluvium.api.delta.delta_table_builder",
+    "DeltaTableBuilder": "alluvium.api.delta.delta_table",
     "IdentityGenerator": "alluvium.api.delta.delta_columns",
     "Preview": "alluvium.plan.changes",
     "RetryPolicy": "alluvium.plan.retry",

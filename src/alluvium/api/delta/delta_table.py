@@ -15,7 +15,7 @@ from alluvium.api.delta.delta_columns import DeltaColumnBuilder, fields_of, name
 from alluvium.api.delta.delta_errors import NotATable, WrongType, WrongValue
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
-from alluvium.api.delta.delta_table_builder import DeltaTableBuilder, Mode
+from alluvium.api.delta.delta_table_builder import Mode, TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
@@ -36,6 +36,17 @@ from alluvium.spark.statements.own_columns import OwnColumns
 from alluvium.spark.statements.resolve import Qualifier, named_rows
 
 _NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+class DeltaTableBuilder(TableBuilder["DeltaTable"]):
+    """Describes a table, and creates or replaces it with `execute()`.
+
+    Either a name (in the session's catalog) or a location must be given.
+
+    Example:
+        >>> (DeltaTable.create(spark).location("/data/trips")
+        ...     .addColumn("id", "bigint", nullable=False).addColumn("day", "date").partitionedBy("day").execute())
+    """
 
 
 class DeltaTable:

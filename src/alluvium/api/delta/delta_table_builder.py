@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 from pyspark.sql import SparkSession
@@ -27,7 +27,9 @@ from alluvium.spark.statements.conditions import expression_type
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
-    from alluvium.api.delta.delta_table import DeltaTable
+    from typing_extensions import Self
+
+T = TypeVar("T")
 
 
 class Mode(enum.Enum):
@@ -39,17 +41,10 @@ class Mode(enum.Enum):
     CREATE_OR_REPLACE = "CREATE OR REPLACE TABLE"
 
 
-class DeltaTableBuilder:
-    """Describes a table, and creates or replaces it with `execute()`.
+class TableBuilder(Generic[T]):
+    """Describes a table, and creates or replaces it with `execute()`, which gives it as a `T`."""
 
-    Either a name (in the session's catalog) or a location must be given.
-
-    Example:
-        >>> (DeltaTable.create(spark).location("/data/trips")
-        ...     .addColumn("id", "bigint", nullable=False).addColumn("day", "date").partitionedBy("day").execute())
-    """
-
-    def __init__(self, spark: SparkSession, mode: Mode, table: type[DeltaTable]) -> None:
+    def __init__(self, spark: SparkSession, mode: Mode, table: Callable[[SparkSession, TableAccess], T]) -> None:
         self._spark = spark
         self._mode = mode
         self._table = table
@@ -61,17 +56,17 @@ class DeltaTableBuilder:
         self._clusters: tuple[str, ...] = ()
         self._properties: dict[str, str] = {}
 
-    def tableName(self, identifier: str) -> DeltaTableBuilder:
+    def tableName(self, identifier: str) -> Self:
         """The table's name, [database.]table, or delta.`/path`."""
         self._name = _text(identifier, "Identifier must be str.")
         return self
 
-    def location(self, location: str) -> DeltaTableBuilder:
+    def location(self, location: str) -> Self:
         """Where the table's files go."""
         self._location = _text(location, "Location must be str.")
         return self
 
-    def comment(self, comment: str) -> DeltaTableBuilder:
+    def comment(self, comment: str) -> Self:
         """A comment on the table."""
         self._comment = _text(comment, "Table comment must be str.")
         return self
@@ -84,7 +79,7 @@ class DeltaTableBuilder:
         generatedAlwaysAs: str | IdentityGenerator | None = None,
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
-    ) -> DeltaTableBuilder:
+    ) -> Self:
         """A column.
 
         Args:
@@ -123,29 +118,29 @@ class DeltaTableBuilder:
         self._columns.append(builder.build())
         return self
 
-    def addColumns(self, cols: StructType | list[StructField]) -> DeltaTableBuilder:
+    def addColumns(self, cols: StructType | list[StructField]) -> Self:
         """The columns of a schema."""
         self._columns.extend(fields_of(cols))
         return self
 
-    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder:
+    def partitionedBy(self, *cols: str | list[str] | tuple[str, ...]) -> Self:
         """The partition columns, in order."""
         self._partitions = _names(cols, "Partitioning column must be str.")
         return self
 
-    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> DeltaTableBuilder:
+    def clusterBy(self, *cols: str | list[str] | tuple[str, ...]) -> Self:
         """The clustering columns, dotted when nested."""
         self._clusters = _names(cols, "Clustering column must be str.")
         return self
 
-    def property(self, key: str, value: str) -> DeltaTableBuilder:
+    def property(self, key: str, value: str) -> Self:
         """A table property; the protocol is chosen as weak as the properties allow."""
         if type(key) is not str or type(value) is not str:
             raise _wrong_type("Key and value of property must be string.", (key, value))
         self._properties[key] = value
         return self
 
-    def execute(self) -> DeltaTable:
+    def execute(self) -> T:
         """Creates or replaces the table.
 
         Raises:
