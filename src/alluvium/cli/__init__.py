@@ -1,1 +1,4 @@
-"""The command line: parses flags, prints."""
+"""The command line: parses flags, prints.
+
+Must not live here: anything that a caller of `alluvium` could want.
+"""

@@ -1,1 +1,4 @@
-"""Values in bytes: partition paths, Parquet footers, bitmaps. Pure; no storage, no table."""
+"""Values in bytes: partition paths, footers, bitmaps, Avro, variants. Pure.
+
+Must not live here: storage, tables, and what the values mean.
+"""

@@ -1,1 +1,4 @@
-"""The only interpreter of plans on Spark. Contains no word of any format."""
+"""The only interpreter of plans on Spark.
+
+At the root: writing. Must not live here: the word of any format, and verbs: `commands` joins plans to engines.
+"""

@@ -1,1 +1,4 @@
-"""Work on a table that changes none of its rows: checkpoints, later vacuum and log clean-up."""
+"""Work on a table that adds no rows: restore, features dropped, damage found, row ids given.
+
+Must not live here: what keeps only the log short (`delta.log_upkeep`).
+"""

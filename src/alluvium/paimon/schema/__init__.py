@@ -4,6 +4,8 @@ from alluvium.paimon.schema import SchemaChange, TableSchema
 
 schema = TableSchema.parse(data)
 schema.apply([SchemaChange.add_column("price", "DECIMAL(10, 2)")]).format()
+
+Must not live here: where schema files lie and how they are published (`paimon.log.schema_log`).
 """
 
 from alluvium.paimon.schema.changes import Move, SchemaChange
