@@ -74,3 +74,16 @@ def test_tests_of_a_module_stand_beside_its_room():
         if homes and place.parent.as_posix() not in homes and place.parts[0] in WINGS:
             lost.append(f"{place}: {homes}")
     assert not lost
+
+
+PLACE = re.compile(r"`(?:src/alluvium/)?((?:[a-z_]+/)+(?:[a-z_]+\.py)?)`")
+
+
+def test_the_page_of_the_architecture_names_rooms_that_exist():
+    """Of places that begin with a storey: others are named from the room that their sentence is about."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = {place for place in PLACE.findall(page) if (PACKAGE / place.split("/")[0]).is_dir()}
+    # Floors stand in the table by their own names, which are those of storeys, too.
+    named -= {f"{room.name}/" for room in rooms()}
+    assert len(named) > 30
+    assert not sorted(place for place in named if not (PACKAGE / place).exists())
