@@ -13,7 +13,7 @@ from tracked_table import EXPECTED as TRACKED
 from tracked_table import make_table as make_tracked
 
 import alluvium
-from alluvium.api.open import open_snapshot
+from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition

@@ -9,7 +9,7 @@ import pytest
 from plain_writer import commit_rows, open_target
 
 import alluvium
-from alluvium.api.open import storage_for
+from alluvium.api.stores import storage_for
 from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import Change, set_properties
 from alluvium.delta.description.evolve_columns import NewColumn, add_columns
