@@ -2,7 +2,7 @@
 
 A loop from Python costs 0.5 ms a group. The JVM has no loops to lend over py4j, but `java.lang.invoke` composes method
 handles, makes the composition an `IntFunction`, and `Arrays.setAll` runs it for each index. That takes some 10 ms,
-however many groups there are: a few of them are looped over all the same.
+however many groups there are: a few of them are looped over all the same. How to debug it: docs/method-handles.md.
 """
 
 from __future__ import annotations
