@@ -88,26 +88,26 @@ class MergeRows:
     def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
         """Joins the candidates' rows to the source's: rows that change or have a match, and those to insert."""
         scope = self._scope(candidates, reads_whole=not self.skips, has_values=purpose is Purpose.ROWS)
-        parts, kept, met = [], [], None
+        parts, kept_frames, matched_rows = [], [], None
         if not self.only_inserts:
             own = keep_rows(changed_rows(self._own(scope, False, is_recorded(self.target))))
-            met = own.where(sf.col(MATCHED))
+            matched_rows = own.where(sf.col(MATCHED))
             parts.append(own.drop(NUMBER))
-            kept.append(own)
+            kept_frames.append(own)
         # Rows that met are kept already; those to insert are where they are counted and written, or numbered.
         keeps_all = purpose is Purpose.ROWS and (self.only_inserts or bool(self.numbered))
         if self._about(When.NOT_MATCHED):
-            inserts = self._inserts(scope, met)
+            inserts = self._inserts(scope, matched_rows)
             # Of a recorded merge they go into the table and into its feed, which must tell the same values.
             if purpose is Purpose.ROWS and is_recorded(self.target) and not keeps_all:
                 inserts = keep_rows(inserts)
-                kept.append(inserts)
+                kept_frames.append(inserts)
             parts.append(inserts)
         rows = reduce(DataFrame.union, parts)
         if keeps_all:
             rows = kept_pass(rows, candidates, numbered=bool(self.numbered))
-            kept.append(rows)
-        return FirstPass(rows, partial(self._whole_files, met), tuple(kept))
+            kept_frames.append(rows)
+        return FirstPass(rows, partial(self._whole_files, matched_rows), tuple(kept_frames))
 
     def _whole_files(self, met: DataFrame | None, candidates: Candidates) -> DataFrame:
         """The second pass, which knows from the first what has a match (`met`): all rows of some of the files."""

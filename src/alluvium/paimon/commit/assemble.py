@@ -273,10 +273,10 @@ def _index_manifest(base: Snapshot, removed: pa.Table, replaced: Replaced | None
     if before is None or replaced is None or not removed.num_rows:
         return before
     entries = read_index_manifest(base.store, before)
-    gone = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
-    if not pc.any(gone).as_py():
+    is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
+    if not pc.any(is_taken_out).as_py():
         return before
-    kept = entries.filter(pc.invert(gone))
-    if not kept.num_rows:
+    remaining = entries.filter(pc.invert(is_taken_out))
+    if not remaining.num_rows:
         return None
-    return writer.add("index-manifest", format_index_manifest(kept, codec_of(base.schema.options)))
+    return writer.add("index-manifest", format_index_manifest(remaining, codec_of(base.schema.options)))

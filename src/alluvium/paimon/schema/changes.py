@@ -282,19 +282,19 @@ def _path(column: Column) -> tuple[str, ...]:
 
 
 def _move(column: str, first: bool, after: str | None, before: str | None, last: bool) -> Move | None:
-    asked = [
+    wanted = [
         Move(column, kind, reference)
-        for kind, said, reference in (
+        for kind, is_wanted, reference in (
             ("FIRST", first, None),
             ("AFTER", after is not None, after),
             ("BEFORE", before is not None, before),
             ("LAST", last, None),
         )
-        if said
+        if is_wanted
     ]
-    if len(asked) > 1:
+    if len(wanted) > 1:
         raise _invalid(f"{column!r} cannot go to two places")
-    return asked[0] if asked else None
+    return wanted[0] if wanted else None
 
 
 def _text(document: Mapping[str, JsonValue], key: str) -> str:

@@ -171,20 +171,20 @@ class Rounds:
             aggregate.put(rows, flags)
 
     def _result(self, starts: Indices, lengths: Indices) -> pa.Table:
-        gone = self._deleted | ~self._inserted
-        kept = np.ones(len(gone), bool) if self._merge.keeps_deletes else ~gone
-        places = pa.array(np.flatnonzero(kept))
-        last = (starts + lengths - 1)[kept]
+        is_deleted = self._deleted | ~self._inserted
+        is_shown = np.ones(len(is_deleted), bool) if self._merge.keeps_deletes else ~is_deleted
+        places = pa.array(np.flatnonzero(is_shown))
+        last = (starts + lengths - 1)[is_shown]
         arrays = []
         for name in self._names:
             values = self._table[name].combine_chunks()
             if name in self._aggregates:
                 arrays.append(self._aggregates[name].result().take(places))
             elif name in self._row:
-                rows = self._row[name][kept]
+                rows = self._row[name][is_shown]
                 arrays.append(values.take(pa.array(rows, mask=rows < 0)))
             elif name == self._merge.kind:
-                arrays.append(pa.array(np.where(gone[kept], _DELETE, 0), pa.int8()))
+                arrays.append(pa.array(np.where(is_deleted[is_shown], _DELETE, 0), pa.int8()))
             else:
                 # Keys and hidden columns: the newest row's.
                 arrays.append(values.take(pa.array(last)))

@@ -235,9 +235,9 @@ def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataF
         for c in merge.order
     )
     place = f"row_number() over (partition by {', '.join(within)} order by {order})"
-    kept = frame.select("*", sql_column(place).alias(_NEWEST)).where(f"{_NEWEST} = 1")
-    gone = merge.kind is not None and merge.has_retracts and not (merge.keeps_deletes or merge.ignores_delete)
-    return kept.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}")) if gone else kept
+    newest = frame.select("*", sql_column(place).alias(_NEWEST)).where(f"{_NEWEST} = 1")
+    hides_retracts = merge.kind is not None and merge.has_retracts and not (merge.keeps_deletes or merge.ignores_delete)
+    return newest.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}")) if hides_retracts else newest
 
 
 def _aggregated(frame: DataFrame, part: ScanPart, merge: KeyMerge, within: Sequence[str]) -> DataFrame:

@@ -65,10 +65,10 @@ class Statement:
         if self._times is None:
             java = java_of(self.spark)
             plan = self.spark.sql(f"select {', '.join(_CLOCKS)}")._jdf.queryExecution().analyzed()
-            asked, told = plan.expressions(), java.compute_current_time.apply(plan).expressions()
+            clocks, literals = plan.expressions(), java.compute_current_time.apply(plan).expressions()
             known = java.jvm.java.util.HashMap()
             for n in range(len(_CLOCKS)):
-                known.put(asked.apply(n).child(), told.apply(n).child())
+                known.put(clocks.apply(n).child(), literals.apply(n).child())
             self._times = java.python_utils.toScalaMap(known)
         return self._times
 
