@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable
+
 from pyspark.sql import DataFrame
+
+log = logging.getLogger("alluvium")
 
 
 def keep_rows(rows: DataFrame) -> DataFrame:
@@ -20,4 +25,17 @@ def keep_rows(rows: DataFrame) -> DataFrame:
 
 def release_rows(rows: DataFrame) -> None:
     """Frees what `keep_rows` has kept; rows that come from it count as lost."""
-    rows._jdf.queryExecution().analyzed().rdd().unpersist(False)
+    _free(lambda: rows._jdf.queryExecution().analyzed().rdd().unpersist(False))
+
+
+def unpersist_rows(rows: DataFrame) -> None:
+    """Frees what `DataFrame.persist` has kept."""
+    _free(rows.unpersist)
+
+
+def _free(act: Callable[[], object]) -> None:
+    """Rows are freed when a verb has ended: an error would hide how, and call a commit that stands a failure."""
+    try:
+        act()
+    except Exception as error:  # of py4j, Spark, or the network
+        log.warning("rows that were kept for a statement could not be freed: %s", error, exc_info=error)

@@ -115,3 +115,12 @@ def test_candidates_tell_file_and_place(store):
     for path, constants in zip(found["path"].to_pylist(), found["constants"].to_pylist(), strict=True):
         assert constants["__alluvium_file"] == numbers[path]
     assert found.num_rows == 2
+
+
+def test_other_files_of_one_version_are_another_source(store):
+    """Plans are kept by what they are of: two choices of as many files have the same numbers."""
+    snapshot = load_snapshot(store)
+    first, second = (candidates_of(snapshot, snapshot.files.slice(begin, 2)) for begin in (0, 1))
+    assert first.numbers == second.numbers
+    assert first.identity != second.identity
+    assert first.identity == candidates_of(snapshot, snapshot.files.slice(0, 2)).identity

@@ -26,6 +26,7 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
+from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED
@@ -127,7 +128,7 @@ class _FreshRows:
                 recorded = pa.concat_tables([recorded, self._record(df)])
         finally:
             if records:
-                df.unpersist()
+                unpersist_rows(df)
         new, kept = written, changes.new
         written, footers = pa.concat_tables([written, kept.table]), (*footers, *kept.footers)
         return replace(

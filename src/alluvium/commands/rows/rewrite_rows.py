@@ -13,6 +13,7 @@ from alluvium.commands.rows.row_changes import FirstPass, Purpose, is_recorded
 from alluvium.commands.rows.row_work import Edit, RowWork
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, Preview
+from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.positions import KIND
 
 
@@ -58,7 +59,7 @@ class RewriteRows:
         try:
             return work.commit(self._edit(rows, touched, copied, records=True))
         finally:
-            rows.unpersist()
+            unpersist_rows(rows)
 
     def _edit(self, rows: DataFrame, touched: pa.Table, copied: int | None, *, records: bool) -> Edit:
         if copied is None:

@@ -39,7 +39,9 @@ class Candidates:
     @property
     def identity(self) -> tuple[str, ...]:
         s = self.snapshot
-        chosen = hashlib.sha256(self.numbers.to_numpy(zero_copy_only=False).tobytes()).hexdigest()
+        choice = hashlib.sha256(self.numbers.to_numpy(zero_copy_only=False).tobytes())
+        choice.update("\n".join(self.files["path"].to_pylist()).encode(errors="surrogatepass"))
+        chosen = choice.hexdigest()
         return (s.store.url, str(s.version), s.config.metadata.id, str(s.timestamp_ms), s.time_zone, "rows", chosen)
 
     @property
