@@ -1,4 +1,6 @@
-"""The whole test suite in phases: test.py [PHASE ...] (`make test`). Runs inside `.venv`.
+"""The whole test suite in phases: test.py [PHASE ...] [PATH ...] (`make test`). Runs inside `.venv`.
+
+Paths below `tests/` choose a room: the phases (those named, or all) then play nothing but what they have there.
 
 Lint comes first; then two phases at a time, for most of a phase is spent waiting for one thread of a JVM. Every phase
 runs even if an earlier one failed, so that one run tells everything; what a phase prints is shown when it ends, the
@@ -16,7 +18,7 @@ import time
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -39,12 +41,25 @@ class Phase:
     Attributes:
         name: What it is called on the command line and in the summary.
         command: What runs, from the project's root.
+        paths: What of the tests it plays; none: all.
         is_pytest: Whether its results can be counted by JUnit XML.
     """
 
     name: str
     command: tuple[str, ...]
+    paths: tuple[str, ...] = ()
     is_pytest: bool = False
+
+    def within(self, rooms: Sequence[str]) -> Phase | None:
+        """What it plays of some rooms; None: nothing."""
+        own = [Path(path) for path in self.paths]
+        chosen = [
+            str(max(path, room, key=lambda p: len(p.parts)))
+            for room in map(Path, rooms)
+            for path in own or [room]
+            if path.is_relative_to(room) or room.is_relative_to(path)
+        ]
+        return replace(self, paths=tuple(chosen)) if chosen and self.is_pytest else None
 
 
 @dataclass(frozen=True)
@@ -65,10 +80,10 @@ def pytest_phase(
     name: str, marks: str, *paths: str, bin: Path = NEWEST, turn: str | None = None, shared: Sequence[str] = ()
 ) -> Phase:
     """A phase of tests; of those in the `shared` folders it plays the variants whose `turn` it is."""
-    command = (str(bin / "python"), "-m", "pytest", "-q", "-m", marks, *paths)
+    command = (str(bin / "python"), "-m", "pytest", "-q", "-m", marks)
     if turn is not None and not PLAYS_ALL:
         command = (*command, f"--variants={turn}", *(f"--variants-of={folder}" for folder in shared))
-    return Phase(name, command, is_pytest=True)
+    return Phase(name, command, paths, is_pytest=True)
 
 
 PHASES = (
@@ -165,7 +180,12 @@ def run(phase: Phase, scratch: Path) -> Outcome:
     started = time.monotonic()
     with output.open("wb") as sink:
         code = subprocess.run(
-            (*phase.command, *extra), cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT
+            (*phase.command, *phase.paths, *extra),
+            cwd=ROOT,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
         ).returncode
     with _printing:
         print(f"\n=== {phase.name} ===\n{output.read_text(errors='replace')}", flush=True)
@@ -206,14 +226,19 @@ def summary(outcomes: Sequence[Outcome]) -> str:
     return "\n".join([*lines, "", f"{passed} passed, {failed} failed, {skipped} skipped"])
 
 
-def main(names: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     known = {phase.name: phase for phase in PHASES}
+    rooms = [name for name in arguments if name not in known and (ROOT / name.partition("::")[0]).exists()]
+    names = [name for name in arguments if name not in rooms]
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"unknown phase: {', '.join(unknown)}; phases: {', '.join(known)}", file=sys.stderr)
+        print(f"no phase and no path: {', '.join(unknown)}; phases: {', '.join(known)}", file=sys.stderr)
         return 2
+    phases = [known[name] for name in (names or known)]
+    if rooms:
+        phases = [part for phase in phases if (part := phase.within(rooms)) is not None]
     with tempfile.TemporaryDirectory(prefix="alluvium-test-") as scratch:
-        outcomes = run_lanes([known[name] for name in (names or known)], Path(scratch))
+        outcomes = run_lanes(phases, Path(scratch))
     print(summary(outcomes), flush=True)
     return int(any(outcome.failed for outcome in outcomes))
 
