@@ -33,7 +33,6 @@ def test_a_constraint_that_no_writer_could_check_is_refused(sql):
         ({"CURRENT_DEFAULT": "a"}, {"delta.feature.allowColumnDefaults": "supported"}),
         ({"delta.generationExpression": "rand()"}, {}),
         ({"delta.generationExpression": "a /* c */"}, {}),
-        ({"delta.generationExpression": "try_add(a, 1)"}, {}),
     ],
 )
 def test_a_column_that_no_writer_could_compute_is_refused(metadata, properties):

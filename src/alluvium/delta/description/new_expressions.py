@@ -54,6 +54,5 @@ def _ensure_columns(config: TableConfig, current: TableConfig | None) -> None:
     for f in config.schema.fields:
         if is_new(f, column_defaults.KEY):
             column_defaults.default_of(f)
-    fresh = {f.name for f in config.schema.fields if is_new(f, generated_columns.KEY)}
-    if fresh:
-        generated_columns.derived_columns(config.schema, fresh)
+    if any(is_new(f, generated_columns.KEY) for f in config.schema.fields):
+        generated_columns.derived_columns(config.schema)

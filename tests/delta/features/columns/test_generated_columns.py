@@ -97,15 +97,6 @@ def test_members_of_structs_may_be_named():
     assert derived.check.columns == ("d", "ts", "s.x")
 
 
-def test_a_table_is_made_by_stricter_rules_than_it_is_written():
-    lenient = schema("try_to_date('2024-01-01')")
-    assert derived_columns(lenient)
-    with pytest.raises(UnsupportedFeature):
-        derived_columns(lenient, fresh={"d"})
-    assert derived_columns(lenient, fresh={"ts"})
-    assert derived_columns(schema("date_trunc('DAY', ts)"), fresh={"d"})
-
-
 def test_a_partition_column_may_be_generated():
     config = make_config(schema("cast(ts as date)"), ["d"], protocol=LISTED)
     plan = plan_write(config, "memory://t")

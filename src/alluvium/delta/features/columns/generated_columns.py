@@ -5,14 +5,13 @@ Specification: "Generated Columns".
 
 from __future__ import annotations
 
-from collections.abc import Container
 from dataclasses import replace
 
 from alluvium.delta.features.feature import Feature, ScanContext, is_supported_for_writers
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.not_null import quote
-from alluvium.expr.sql.row_functions import GENERATION, ROW
+from alluvium.expr.sql.row_functions import ROW
 from alluvium.expr.sql.row_sql import parse_row_expression
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import Check, Derived, WritePlan
@@ -52,13 +51,11 @@ def _refused(path: tuple[str, ...], problem: str) -> UnsupportedFeature:
     )
 
 
-def derived_columns(schema: Struct, fresh: Container[str] = ()) -> tuple[Derived, ...]:
+def derived_columns(schema: Struct) -> tuple[Derived, ...]:
     """The generated columns, each computed where the data lacks it, and checked where the data brings it.
 
     Args:
         schema: Of the table.
-        fresh: Names of the columns that a change brings into the table: their expressions may call only what the
-            reference accepts then (`GENERATION`), or it could not change the table any more.
 
     Raises:
         UnsupportedFeature: An expression is more than one over the row's columns that are not generated themselves.
@@ -67,7 +64,7 @@ def derived_columns(schema: Struct, fresh: Container[str] = ()) -> tuple[Derived
     derived = []
     for name, sql in texts.items():
         try:
-            parsed = parse_row_expression(sql, schema, GENERATION if name in fresh else ROW)
+            parsed = parse_row_expression(sql, schema, ROW)
         except InvalidRequest as error:
             raise _refused((name,), error.message) from None
         if others := sorted(parsed.roots & texts.keys()):
