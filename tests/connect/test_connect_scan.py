@@ -292,10 +292,14 @@ def test_filters_mean_what_the_session_makes_of_them_when_the_query_is_sent(conn
             assert frame.count() == found, zone
         connect.conf.set("spark.sql.ansi.doubleQuotedIdentifiers", "true")
         assert quoted.count() == 1
-        # A condition that is read otherwise than we would is not taken for understood.
+        # A condition that is read otherwise than we would is not taken for understood: the server says which rows go.
+        alluvium.write(connect.sql("select 2 id, timestamp'2024-01-01 20:00:00' at, 'q' p"), path, mode="append")
+        fresh = connect.sql("select 3 id, timestamp'2024-01-01 20:00:00' at, 'q' p")
+        alluvium.write(fresh, path, mode="overwrite", replaceWhere="\"p\" = 'q'")
+        assert sorted(alluvium.open(path).to_arrow(["id"])["id"].to_pylist()) == [1, 3]
         with pytest.raises(InvalidRequest):
-            alluvium.write(rows, path, mode="overwrite", replaceWhere="\"p\" = 'p'")
-        assert alluvium.open(path).version == 0
+            alluvium.write(rows, path, mode="overwrite", replaceWhere="\"p\" = 'q'")
+        assert alluvium.open(path).version == 2
     finally:
         connect.conf.set("spark.sql.session.timeZone", before)
         connect.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
