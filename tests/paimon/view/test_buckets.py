@@ -56,7 +56,9 @@ def test_other_changes_keep_buckets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stats", ["none", "full"])
-@pytest.mark.parametrize(("before", "after"), [("VARCHAR(10)", "VARCHAR(4)"), ("STRING", "VARCHAR(4)"), ("STRING", "CHAR(4)")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("VARCHAR(10)", "VARCHAR(4)"), ("STRING", "VARCHAR(4)"), ("STRING", "CHAR(4)")]
+)
 def test_texts_that_were_longer(tmp_path: Path, before: str, after: str, stats: str) -> None:
     """They are read as what is left of them, and lie where the whole was divided to."""
     url = make(tmp_path, before, stats)
