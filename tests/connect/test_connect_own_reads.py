@@ -144,9 +144,32 @@ def _by_paths(connect, path: str) -> DataFrame:
     return connect.read.parquet(f"{path}/*/p=0").selectExpr("100 as id", "0 as p", "v").limit(1)
 
 
+def _by_subquery_in_a_text(connect, path: str) -> DataFrame:
+    return batch(connect, 10_000).where(f"id not in (select id from {_view(connect, path)})")
+
+
+def _by_subquery_in_an_expression(connect, path: str) -> DataFrame:
+    return batch(connect, 100).withColumn("id", sf.expr(f"(select min(id) from {_view(connect, path)}) + 100"))
+
+
+def _function(connect, path: str) -> str:
+    body = f"select max(id) from {_view(connect, path)}"
+    connect.sql(f"create or replace temporary function own_end() returns bigint return {body}")
+    return "own_end"
+
+
+def _by_function(connect, path: str) -> DataFrame:
+    return batch(connect, 100).withColumn("id", sf.call_function(_function(connect, path)) + 98)
+
+
+def _by_function_in_a_text(connect, path: str) -> DataFrame:
+    return batch(connect, 100).selectExpr(f"{_function(connect, path)}() + 98 as id", "p", "v")
+
+
 _WAYS: list[Callable[[Any, str], DataFrame]] = [
     _by_sql, _by_name, _by_subquery, _by_scalar_subquery, _by_view_of_a_view, _by_frame_in_sql, _by_frame_subquery,
-    _by_union, _cached, _by_files, _by_paths,
+    _by_union, _cached, _by_files, _by_paths, _by_subquery_in_a_text, _by_subquery_in_an_expression, _by_function,
+    _by_function_in_a_text,
 ]  # fmt: skip
 
 

@@ -135,9 +135,15 @@ def names_with_backticks(url: str) -> None:
     add(url, {"a": 1, "a`b": 2})
 
 
+def names_as_of_transactions(url: str) -> None:
+    names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction", "row")
+    create(url, {name: NESTED if name == "row" else "INT" for name in names})
+    add(url, {**dict.fromkeys(names, 7), "row": ROW}, {"bucket": 1})
+
+
 #: Tables that Spark's own reader of ORC would misread, with what is said of them.
 MISREAD = {
     old_days: "before 1582", days_without_bounds: "before 1582", days_within: "before 1582", times: "timestamps",
     zoned_times_dropped: "time zone", names_of_one_spelling: "case alone", names_as_of_hive: "_col",
-    names_with_backticks: "backtick",
+    names_with_backticks: "backtick", names_as_of_transactions: "transactions",
 }  # fmt: skip

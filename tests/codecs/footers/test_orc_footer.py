@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import math
 import random
+import zlib
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 import pytest
 from pyarrow import orc
 
+from alluvium.codecs.footers import orc_footer
 from alluvium.codecs.footers.orc_footer import read_orc_footer
 from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn
 from alluvium.errors import CorruptTable, UnsupportedFeature
@@ -92,6 +94,20 @@ def test_codecs_and_long_footers(compression: str) -> None:
     for name in names:
         ends = pc.min_max(table[name]).as_py()
         assert found.columns[name,] == ColumnStats(t.STRING, ends["min"], ends["max"], 0)
+
+
+def test_chunks_that_grow_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them may be within the limit, and there may be many."""
+    monkeypatch.setattr(orc_footer, "_MAX_FOOTER_BYTES", 1000)
+    for compression in ("zlib", "snappy", "lz4", "zstd"):
+        data = file_of(pa.table({f"c{n}": [n] for n in range(3)}), compression)
+        assert footer_of(data, c0=t.LONG).num_rows == 1
+    compressor = zlib.compressobj(wbits=-15)
+    chunk = compressor.compress(bytes(900)) + compressor.flush()
+    chunks = ((len(chunk) << 1).to_bytes(3, "little") + chunk) * 2
+    postscript = bytes([0x08, len(chunks), 0x10, 1, 0x82, 0xF4, 0x03, 3]) + b"ORC"
+    with pytest.raises(CorruptTable, match="more than 1000"):
+        footer_of(chunks + postscript + bytes([len(postscript)]), c0=t.LONG)
 
 
 def test_a_codec_that_is_not_known() -> None:

@@ -17,10 +17,10 @@ from alluvium.paimon.view.buckets import keeps_buckets
 from alluvium.storage.open import open_store
 
 
-def make(tmp_path: Path, kind: str) -> str:
+def make(tmp_path: Path, kind: str, stats: str = "none") -> str:
     url = str(tmp_path / "t")
     fields = [DataField(0, "k", parse_type(kind)), DataField(1, "s", parse_type("STRING"))]
-    PaimonTable.create(url, fields, options={"bucket": "7", "bucket-key": "k", "metadata.stats-mode": "none"})
+    PaimonTable.create(url, fields, options={"bucket": "7", "bucket-key": "k", "metadata.stats-mode": stats})
     return url
 
 
@@ -53,6 +53,28 @@ def test_other_changes_keep_buckets(tmp_path: Path) -> None:
     assert keeps_buckets(snapshot) and snapshot.entries.num_rows == 7
     opened = alluvium.open(url)
     assert opened.to_arrow(columns=["k"], where="k = '31'")["k"].to_pylist() == ["31"]
+
+
+@pytest.mark.parametrize("stats", ["none", "full"])
+@pytest.mark.parametrize(
+    ("before", "after"), [("VARCHAR(10)", "VARCHAR(4)"), ("STRING", "VARCHAR(4)"), ("STRING", "CHAR(4)")]
+)
+def test_texts_that_were_longer(tmp_path: Path, before: str, after: str, stats: str) -> None:
+    """They are read as what is left of them, and lie where the whole was divided to."""
+    url = make(tmp_path, before, stats)
+    texts = [f"{n:03}-{n}" for n in range(30)]
+    append(open_target(open_store(url)), [{"k": text, "s": "x"} for text in texts])
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("k", after)])
+    for text in texts:
+        assert found(url, f"k = '{text[:4]}'") == [text[:4]]
+
+
+def test_char_that_became_a_text_without_an_end(tmp_path: Path) -> None:
+    """Files of ORC have it with blanks, which were divided by and are not read."""
+    url = make(tmp_path, "CHAR(4)")
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("k", "STRING")])
+    append(open_target(open_store(url)), [{"k": "x", "s": "y"}])
+    assert not keeps_buckets(load_snapshot(open_store(url)))
 
 
 def test_a_table_that_was_never_altered_costs_nothing(tmp_path: Path) -> None:

@@ -66,6 +66,24 @@ def test_blanks_of_other_texts_stay(tmp_path):
     assert found["c"][0] == "ab"
 
 
+@pytest.mark.parametrize("names", [["a.b"], ["a.b", "z"], ["a", "a.b"], ["l.x", "a.b", "a"], ["l", "z"], ["m.v"]])
+@pytest.mark.parametrize("is_reversed", [False, True])
+def test_a_name_with_a_dot_is_no_member_of_another_column(tmp_path, names, is_reversed):
+    """Arrow takes `a.b` for the member `b` of `a`, where there is one."""
+    columns = {
+        "a": pa.array([{"b": 1, "c": 2}]),
+        "a.b": pa.array(["X"]),
+        "l": pa.array([[{"x": 3}]]),
+        "l.x": pa.array(["Y"]),
+        "m": pa.array([[("k", {"v": 4})]], pa.map_(pa.string(), pa.struct({"v": pa.int64()}))),
+        "m.v": pa.array(["W"]),
+        "z": pa.array(["Z"]),
+    }
+    table = pa.table(dict(reversed(columns.items())) if is_reversed else columns)
+    orc.write_table(table, tmp_path / "f.orc")
+    assert read(tmp_path / "f.orc", *names) == table.select(names).to_pydict()
+
+
 def test_a_type_that_is_a_member_twice_is_damage(tmp_path):
     """Else a few types were as many as 2 to the power of their number."""
     path = written(tmp_path / "f.orc")

@@ -147,7 +147,7 @@ def _plain(stored: bytes, codec: int) -> bytes:
         return stored
     if codec not in _CODECS:
         raise UnsupportedFeature(f"ORC's codec {codec}", code="unsupported-codec", features=(f"orc-codec-{codec}",))
-    pieces, position = [], 0
+    pieces, position, size = [], 0, 0
     while position < len(stored):
         # "the header is (compressedLength * 2 + isOriginal) stored as a little endian value".
         header = int.from_bytes(stored[position : position + _CHUNK_HEADER], "little")
@@ -157,6 +157,9 @@ def _plain(stored: bytes, codec: int) -> bytes:
             raise ValueError("a chunk is cut off")
         pieces.append(chunk if header & 1 else _CODECS[codec](chunk))
         position += len(chunk)
+        size += len(pieces[-1])
+        if size > _MAX_FOOTER_BYTES:
+            raise ValueError(f"a footer of {len(stored)} bytes grows to more than {_MAX_FOOTER_BYTES}")
     return b"".join(pieces)
 
 

@@ -6,6 +6,8 @@ is per partition and may differ from the option after a rescale".
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,20 +51,34 @@ def wanted_hash(schema: TableSchema, where: Expression) -> int | None:
 def keeps_buckets(snapshot: Snapshot) -> bool:
     """Whether rows were divided into buckets by the same values ever since the table was made.
 
-    A bucket key's type may change, and with it the bytes that are hashed: what was written before lies in other
-    buckets, and stays there when files are compacted, so that a file's own schema does not tell.
+    A bucket key's type may change, and with it the bytes that are hashed, or what is left of a text when it is read:
+    what was written before lies in other buckets, and stays there when files are compacted, so that a file's own schema
+    does not tell.
     """
     schema = snapshot.schema
     if not schema.id:
         return True
-    numbers = [number for number in list_schema_ids(snapshot.store, snapshot.branch) if number < schema.id]
-    earlier = map_parallel(snapshot.schema_of, numbers)
-    return all(_division(one) == _division(schema) for one in earlier)
+    numbers = sorted(number for number in list_schema_ids(snapshot.store, snapshot.branch) if number < schema.id)
+    schemas = [*map_parallel(snapshot.schema_of, numbers), schema]
+    return all(_divide_alike(one, other) for one, other in pairwise(schemas))
+
+
+def _divide_alike(earlier: TableSchema, later: TableSchema) -> bool:
+    """Whether a row that was written by one schema is in the bucket of what is read of it by the next."""
+    if _division(earlier) != _division(later):
+        return False
+    return all(f <= g for f, g in zip(_lengths(earlier), _lengths(later), strict=True))
+
+
+def _lengths(schema: TableSchema) -> list[int]:
+    columns = (schema.find(name) for name in schema.bucket_keys)
+    return [0 if f is None else f.type.length for f in columns]
 
 
 def _division(schema: TableSchema) -> list[object]:
     columns = [schema.find(name) for name in schema.bucket_keys]
-    return [None if f is None else (f.id, to_logical(f.type), f.type.precision) for f in columns]
+    # CHAR has blanks, which come and go.
+    return [None if f is None else (f.id, to_logical(f.type), f.type.precision, f.type.root == "CHAR") for f in columns]
 
 
 def _equality(part: Expression) -> tuple[str, Literal] | None:

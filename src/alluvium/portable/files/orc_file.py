@@ -52,10 +52,11 @@ class OrcFile:
             return
         own = sorted(set(columns.values()))
         schema = self.reader.schema
+        asked = None if _have_another_meaning(own, schema.names) else own
         has_texts = any(_holds_text(schema.field(schema.get_field_index(name)).type) for name in own)
         chars = read_char_columns(self.source, self.path) if has_texts else {}
         for stripe in range(self.reader.nstripes):
-            rows = self._stripe(stripe, own)
+            rows = self._stripe(stripe, asked)
             for name in chars.keys() & set(own):
                 place = rows.schema.get_field_index(name)
                 rows = rows.set_column(place, name, _unpadded(rows.column(place), chars[name]))
@@ -63,10 +64,10 @@ class OrcFile:
                 batch = rows.slice(start, batch_size)
                 yield (
                     batch.num_rows,
-                    {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()},
+                    {name: batch.column(mine) for name, mine in columns.items()},
                 )
 
-    def _stripe(self, number: int, own: list[str]) -> pa.RecordBatch:
+    def _stripe(self, number: int, own: list[str] | None) -> pa.RecordBatch:
         try:
             return self.reader.read_stripe(number, own)
         except (pa.ArrowException, OSError) as error:
@@ -91,6 +92,13 @@ def open_orc(path: str, source: pa.NativeFile) -> OrcFile:
         return OrcFile(path, orc.ORCFile(source), source)
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
+
+
+def _have_another_meaning(wanted: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether Arrow may take the name of a column for a member of another: to it `a.b` is the member `b` of `a`, where
+    there is one, be `a` a list of such. It then gives other columns, or crashes.
+    """
+    return any(name.startswith(f"{other}.") for name in wanted if "." in name for other in names)
 
 
 def _holds_text(kind: pa.DataType) -> bool:

@@ -9,8 +9,9 @@ change without a word stays with the Python workers, and so does what it has no 
 - Dates before the Gregorian calendar: it takes all days for days of the hybrid calendar (`RebaseDateTime`), whatever
   the writer meant.
 - Positions: there is no `_metadata.row_index`.
-- Names: it takes a file whose names all begin with `_col` for one of Hive without names, and goes by places; it fails
-  over names that differ in case alone; and of a name with a backtick it knows what stands before it.
+- Names: it takes a file whose names all begin with `_col` for one of Hive without names, and goes by places, and one
+  that has those of Hive's transactions for the events of such; it fails over names that differ in case alone; and of a
+  name with a backtick it knows what stands before it.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ SETTINGS: Mapping[str, str] = {"spark.sql.orc.filterPushdown": "false", "spark.s
 #: The first day of the Gregorian calendar: from here on the hybrid calendar is the same.
 _GREGORIAN = dt.date(1582, 10, 15)
 _HIVE = "_col"
+#: `SchemaEvolution.acidEventFieldNames`
+_EVENTS = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
 
 
 def misread(part: ScanPart) -> str | None:
@@ -55,6 +58,8 @@ def _problems(part: ScanPart) -> Iterator[str]:
         yield "files that hold timestamps with a time zone"
     if part.held.names and all(name.startswith(_HIVE) for name in part.held.names):
         yield f"files all of whose columns are named {_HIVE}..."
+    if tuple(name.lower() for name in part.held.names) == _EVENTS:
+        yield "files whose columns are named as those of Hive's transactions"
     structs = list(chain(_structs(part.held), _structs(part.read_schema)))
     if any("`" in name for struct in structs for name in struct.names):
         yield "columns that have a backtick in their names"

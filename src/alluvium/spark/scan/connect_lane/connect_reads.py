@@ -1,18 +1,23 @@
 """Which scans of a table are below a DataFrame of Spark Connect: of the client's plan, and of what only names say.
 
 The client knows its own plan. Where that has a text of SQL, the name of a view or a table, or rows that the server
-keeps, the server is asked what it makes of this part, which costs it an analysis and a planning.
+keeps, the server is asked what it makes of this part, which costs it an analysis and a planning. It is asked of the
+whole plan where an expression may have a query in it: by its text, or in a function of somebody's that it calls.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import pyspark.sql.connect.proto as proto
 from pyspark.errors import PySparkException
+from pyspark.sql import functions
 from pyspark.sql.connect.client import SparkConnectClient
 
+from alluvium.expr.sql.row_functions import CONSTRUCTS, JOB, QUERY_WORDS, ROW
+from alluvium.expr.sql.sql_tokens import UnreadableText, read_tokens
 from alluvium.spark.scan.connect_lane.explained import (
     analysed_tree,
     marks,
@@ -31,6 +36,10 @@ Read = Mark | None
 
 #: Relations that the server alone can read, or whose kind this client does not know.
 _OPAQUE = frozenset({None, "sql", "cached_remote_relation", "relation_changes", "extension", "unknown"})
+#: Words one of which a query has.
+_QUERIES = QUERY_WORDS | {"from", "map", "reduce"}
+#: Functions of Spark, which ask for nothing beside their arguments, and operators and words that look like calls.
+_KNOWN = ROW | JOB | CONSTRUCTS | {name.casefold() for name in dir(functions)}
 
 
 def reads_of(df: Any, url: str) -> tuple[Read, ...]:
@@ -56,8 +65,10 @@ def reads_of(df: Any, url: str) -> tuple[Read, ...]:
 def _parts(plan: proto.Relation) -> Iterator[Mark | proto.Relation]:
     """The marks of a plan, and the leaves beside them that may read something."""
     waiting: list[Any] = [plan]
+    asks_further = False
     while waiting:
         message = waiting.pop()
+        asks_further = asks_further or _may_query(message)
         if isinstance(message, proto.Relation):
             if (mark := _mark_of(message)) is not None:
                 yield mark
@@ -71,6 +82,25 @@ def _parts(plan: proto.Relation) -> Iterator[Mark | proto.Relation]:
                 yield message
                 continue
         waiting.extend(messages_in(message))
+    if asks_further:
+        yield plan
+
+
+def _may_query(message: Any) -> bool:
+    """Whether an expression may have a query in it."""
+    if isinstance(message, proto.Expression.ExpressionString):
+        try:
+            words = tuple(read_tokens(message.expression))
+        except UnreadableText:
+            # Spark has more tokens than we read.
+            return True
+        called = {word.folded for word, follower in pairwise(words) if follower.text == "("}
+        return any(word.folded in _QUERIES for word in words) or not called <= _KNOWN
+    if isinstance(message, (proto.Expression.UnresolvedFunction, proto.CallFunction)):
+        name = message.function_name.casefold()
+        # The others are operators.
+        return name.isidentifier() and name not in _KNOWN
+    return False
 
 
 def _mark_of(relation: proto.Relation) -> Mark | None:
