@@ -16,7 +16,7 @@ from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import TableSchema
 from alluvium.paimon.write.target import PaimonTarget
-from alluvium.plan.changes import FileChanges, Operation
+from alluvium.plan.changes import Append, NewFiles, Operation, ReadScope
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.storage.open import open_store
 from protocol import serve
@@ -56,7 +56,7 @@ def commits(request: Mapping[str, Any]) -> object:
         row = {"path": path, "size": found.size, "modification_time_ms": found.modified_ms,
                "num_rows": footer.num_rows, "partition": []}  # fmt: skip
         written = pa.Table.from_pylist([row], schema=WRITTEN_FILES)
-        done = target.commit(FileChanges(written, (footer,), Operation("WRITE")))
+        done = target.commit(Append(NewFiles(written, (footer,)), Operation("WRITE"), ReadScope.nothing()))
         store.delete_tree(plan.directory)
     return done.version
 
