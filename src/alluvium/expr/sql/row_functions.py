@@ -12,7 +12,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: What the reference accepts in a generated column when a table is made.
+#: What the reference lists for generated columns: neither all that it accepts when a table is made (casts as functions,
+#: `len`), nor all that it computes afterwards.
 GENERATION = _names(
     """
     abs coalesce greatest if iff isnan ifnull isnull isnotnull least nanvl nullif nvl nvl2 when acos acosh asin asinh
