@@ -76,13 +76,13 @@ def rows(count: int, start: int, seed: int) -> pa.Table:
     )
 
 
-def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1) -> None:
+def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1, *, page_index: bool = False) -> None:
     """A table of files with disjoint ids, spread over equally many commits as asked."""
     adds = []
     for i in range(files):
         table = rows(rows_per_file, i * rows_per_file, seed=i)
         name = f"part-{i:05}.snappy.parquet"
-        pq.write_table(table, root / name, compression="snappy", row_group_size=1_000_000)
+        pq.write_table(table, root / name, compression="snappy", row_group_size=1_000_000, write_page_index=page_index)
         adds.append(_add(name, (root / name).stat().st_size, _statistics(table)))
     _write_commits(root, table.schema, adds, commits)
 

@@ -55,7 +55,8 @@ def _cpu_seconds() -> float:
             continue  # it has ended
         fields = text.rsplit(")", 1)[1].split()
         pid = int(path.parent.name)
-        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+        # With what children that have ended took, as their parent waited for them.
+        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
     return sum(n for pid, n in ticks.items() if _descends(pid, os.getpid(), parents)) / os.sysconf("SC_CLK_TCK")
 
 

@@ -43,6 +43,7 @@ ENGINES = {
     "alluvium-plain": ("alluvium_spark.py", True),
     "delta-spark-plain": ("delta_spark.py", False),
     "deltalake": ("deltalake_open.py", False),
+    "polars": ("polars_open.py", False),
     "alluvium-paimon": ("alluvium_paimon.py", True),
     "pypaimon": ("pypaimon_open.py", False),
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pyarrow.compute as pc
+from first_answers import answer_of
 
 import alluvium
 
@@ -20,6 +21,29 @@ open_table = alluvium.open
 
 def count(request: Mapping[str, Any]) -> object:
     return pc.sum(open_table(request["path"]).files().column("num_rows")).as_py()
+
+
+def lookup(request: Mapping[str, Any]) -> object:
+    return open_table(request["path"]).to_arrow(where=f"id = {request['id']}").select(["id", "customer"]).to_pylist()
+
+
+def total(request: Mapping[str, Any]) -> object:
+    return pc.sum(open_table(request["path"]).to_arrow(["customer"], "quantity >= 20 and paid").column(0)).as_py()
+
+
+def groups(request: Mapping[str, Any]) -> object:
+    found = open_table(request["path"]).to_arrow(["country", "quantity"])
+    rows = found.group_by("country").aggregate([("quantity", "sum")]).to_pylist()
+    return sorted([row["country"], row["quantity_sum"]] for row in rows)
+
+
+def first(request: Mapping[str, Any]) -> object:
+    return answer_of("import alluvium; print(alluvium.open({!r}).files().num_rows)", request["path"])
+
+
+def show(request: Mapping[str, Any]) -> object:
+    code = "import sys; sys.argv[1:] = ['show', {!r}]; from alluvium.cli.start import main; main()"
+    return bool(answer_of(code, request["path"]))
 
 
 def load(request: Mapping[str, Any]) -> object:
@@ -41,7 +65,6 @@ def checkpoint(request: Mapping[str, Any]) -> object:
 
 
 if __name__ == "__main__":
-    serve(
-        {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "changes": changes},
-        lambda: {"alluvium": alluvium.__version__},
-    )
+    verbs = {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "changes": changes}
+    verbs |= {"lookup": lookup, "total": total, "groups": groups, "first": first, "show": show}
+    serve(verbs, lambda: {"alluvium": alluvium.__version__})

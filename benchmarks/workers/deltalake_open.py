@@ -8,12 +8,36 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
+from first_answers import answer_of
 
 from protocol import serve
 
 
 def count(request: Mapping[str, Any]) -> object:
     return deltalake.DeltaTable(request["path"]).count()
+
+
+def query(request: Mapping[str, Any], sql: str) -> list[dict[str, Any]]:
+    rows = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(request["path"])).execute(sql)
+    return pa.table(rows.read_all()).to_pylist()
+
+
+def lookup(request: Mapping[str, Any]) -> object:
+    rows = query(request, f"select * from t where id = {request['id']}")
+    return [{"id": row["id"], "customer": row["customer"]} for row in rows]
+
+
+def total(request: Mapping[str, Any]) -> object:
+    return query(request, "select sum(customer) as n from t where quantity >= 20 and paid")[0]["n"]
+
+
+def groups(request: Mapping[str, Any]) -> object:
+    rows = query(request, "select country, sum(quantity) as n from t group by country")
+    return sorted([row["country"], row["n"]] for row in rows)
+
+
+def first(request: Mapping[str, Any]) -> object:
+    return answer_of("import deltalake; print(len(deltalake.DeltaTable({!r}).file_uris()))", request["path"])
 
 
 def load(request: Mapping[str, Any]) -> object:
@@ -63,4 +87,5 @@ def digest(request: Mapping[str, Any]) -> object:
 if __name__ == "__main__":
     verbs = {"count": count, "load": load, "plan": plan, "checkpoint": checkpoint, "appends": appends}
     verbs |= {"delete": delete, "update": update, "merge": merge, "digest": digest}
+    verbs |= {"lookup": lookup, "total": total, "groups": groups, "first": first}
     serve(verbs, lambda: {"deltalake": deltalake.__version__})

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from workloads import dml, logs, paimon, paimon_commits, reading, writing
+from workloads import dml, logs, paimon, paimon_commits, reading, without_spark, writing
 from workloads.bench import Bench, Workload
 
 WORKLOADS = (
     *reading.WORKLOADS,
+    *without_spark.WORKLOADS,
     *logs.WORKLOADS,
     *writing.WORKLOADS,
     *dml.WORKLOADS,

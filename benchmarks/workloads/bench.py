@@ -33,6 +33,11 @@ class Bench:
     def scan_table(self) -> Path:
         return self.table("scan", lambda root: data.make_files(root, data.SCAN_FILES, self.scaled(1_000_000)))
 
+    def indexed_table(self) -> Path:
+        """The scanned table, in files with a page index, as Spark writes it."""
+        count = self.scaled(1_000_000)
+        return self.table("indexed", lambda root: data.make_files(root, data.SCAN_FILES, count, page_index=True))
+
     def point_table(self) -> Path:
         return self.table("point", lambda root: data.make_files(root, data.POINT_FILES, self.scaled(100_000)))
 

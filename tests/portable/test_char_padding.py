@@ -95,6 +95,7 @@ PREDICATES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(
     files=st.lists(st.tuples(MAYBE, st.lists(st.tuples(MAYBE, MAYBE), min_size=1, max_size=3)), min_size=1, max_size=4),

@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyroaring import BitMap64
@@ -186,6 +187,7 @@ def _order(value: object) -> object:
     return value.encode() if isinstance(value, str) else value
 
 
+@pytest.mark.long
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(
     files=tables,

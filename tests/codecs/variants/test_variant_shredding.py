@@ -284,6 +284,7 @@ def test_damage_is_an_error(group: pa.StructArray):
     assert caught.value.code == "malformed-variant"
 
 
+@pytest.mark.long
 def test_any_bytes_end_in_values_or_in_our_own_error():
     """Untrusted bytes: never a crash, never a foreign exception."""
     dice = random.Random(7)

@@ -90,7 +90,7 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
             path=path,
             hint="the file was cut or overwritten; restore it, or remove it from the table",
         ) from None
-    leaves = _leaf_indices(metadata)
+    leaves = leaf_indices(metadata)
     nulls = null_collections(raw, collections) if collections else {}
     row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
@@ -124,7 +124,7 @@ def _without_old_dates(stats: ColumnStats) -> ColumnStats:
     return replace(stats, min=None, max=None)
 
 
-def _leaf_indices(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
+def leaf_indices(metadata: pq.FileMetaData) -> dict[tuple[str, ...], int]:
     """Index of each leaf by its path of names; Parquet itself joins names by dots, which names may contain."""
     schema = metadata.schema
     dotted = [schema.column(i).path for i in range(metadata.num_columns)]
@@ -183,7 +183,7 @@ def _column_stats(
     described = metadata.schema.column(index)
     if described.max_repetition_level > 0:
         return None
-    convert = None if column.type == t.VARIANT else _converter(described, column.type)
+    convert = None if column.type == t.VARIANT else bound_converter(described, column.type)
     lows: list[Bound] = []
     highs: list[Bound] = []
     nulls: int | None = 0
@@ -209,7 +209,7 @@ def _column_stats(
     return ColumnStats(column.type, min(lows), max(highs) if bounded_above else None, nulls)
 
 
-def _converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bound], Bound | None] | None:
+def bound_converter(described: pq.ColumnSchema, data_type: DataType) -> Callable[[Bound], Bound | None] | None:
     """Raw statistics to values of the logical type; None where the file's type is not one that Spark writes for it."""
     physical, logical = described.physical_type, described.logical_type.type
     if isinstance(data_type, DecimalType):

@@ -12,13 +12,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from alluvium.codecs.footers.page_index import Integers
 from alluvium.errors import AlluviumError, CorruptTable, NotFound, UnsupportedFeature
 from alluvium.portable.files.avro_file import open_avro
 from alluvium.portable.files.blob_file import open_blob
 from alluvium.portable.files.conform import field_id
 from alluvium.portable.files.file_names import damaged, own_names
 from alluvium.portable.files.legacy_calendar import LegacyCalendar, legacy_calendar, rebase
+from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.portable.files.orc_file import open_orc
+from alluvium.portable.files.page_rows import PageRows
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
@@ -88,6 +91,7 @@ class DataFile:
         path: As the plan names it.
         reader: pyarrow's reader.
         calendar: Where its dates are in the hybrid calendar; else None.
+        pages: Its pages.
         coarse: Where its INT96 timestamps are read as nanoseconds: the same file, read as microseconds. Nanoseconds
             have years 1677 to 2262, and pyarrow wraps what is outside.
     """
@@ -95,6 +99,7 @@ class DataFile:
     path: str
     reader: pq.ParquetFile
     calendar: LegacyCalendar | None
+    pages: PageRows
     coarse: pq.ParquetFile | None = None
 
     def close(self) -> None:
@@ -146,23 +151,46 @@ class DataFile:
             CorruptTable: The file is damaged.
         """
         if not columns:
-            for start in range(0, self.num_rows, batch_size):
-                yield min(batch_size, self.num_rows - start), {}
+            yield from _without_columns(self.num_rows, batch_size)
             return
-        own = sorted(set(columns.values()))
-        int96 = self._int96_columns() if self.calendar is not None or self.coarse is not None else frozenset()
-        if self.coarse is not None and (fine := sorted(int96.intersection(own))):
+        if self.coarse is not None and (fine := sorted(self._int96_columns().intersection(columns.values()))):
             self._ensure_in_nanoseconds(self.coarse, fine, batch_size)
         for row_group in range(self.reader.metadata.num_row_groups):
             # One row group a call: with pre_buffer on, pyarrow holds all that a call will read.
-            for batch in self._decoded(self.reader, row_group, own, batch_size):
-                arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
-                if self.calendar is not None:
-                    arrays = {
-                        name: rebase(values, self.calendar, columns[name] in int96, name)
-                        for name, values in arrays.items()
-                    }
-                yield batch.num_rows, arrays
+            yield from self.row_group_batches(row_group, columns, batch_size)
+
+    def row_group_batches(
+        self, row_group: int, columns: dict[str, str], batch_size: int
+    ) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+        """As `batches`, of one row group."""
+        if not columns:
+            yield from _without_columns(self.reader.metadata.row_group(row_group).num_rows, batch_size)
+            return
+        for batch in self._decoded(self.reader, row_group, sorted(set(columns.values())), batch_size):
+            arrays = {name: batch.column(batch.schema.get_field_index(mine)) for name, mine in columns.items()}
+            yield batch.num_rows, self._rebased(arrays, columns)
+
+    def rows(self, row_group: int, columns: dict[str, str], positions: Integers) -> dict[str, pa.Array] | None:
+        """The columns in some rows of a row group, by the pages that hold them.
+
+        Args:
+            row_group: Number.
+            columns: From `names`.
+            positions: The rows, counted from the row group's first, in order.
+
+        Returns:
+            None: Reading the row group as a whole is no worse, or tells better what is wrong with it.
+        """
+        found = self.pages.rows(row_group, sorted(set(columns.values())), positions)
+        if found is None:
+            return None
+        return self._rebased({name: found[own] for name, own in columns.items()}, columns)
+
+    def _rebased(self, arrays: dict[str, pa.Array], columns: dict[str, str]) -> dict[str, pa.Array]:
+        if self.calendar is None:
+            return arrays
+        int96 = self._int96_columns()
+        return {name: rebase(values, self.calendar, columns[name] in int96, name) for name, values in arrays.items()}
 
     def _ensure_in_nanoseconds(self, coarse: pq.ParquetFile, names: list[str], batch_size: int) -> None:
         """Looks at all rows first: no row is given out before one is refused."""
@@ -197,6 +225,11 @@ class DataFile:
         return frozenset(name for name in names if any(path == name or path.startswith(f"{name}.") for path in paths))
 
 
+def _without_columns(num_rows: int, batch_size: int) -> Iterator[tuple[int, dict[str, pa.Array]]]:
+    for start in range(0, num_rows, batch_size):
+        yield min(batch_size, num_rows - start), {}
+
+
 def _has_wrapped(nanos: pa.Array, micros: pa.Array) -> bool:
     """Whether timestamps, at any depth, are others as nanoseconds than as microseconds."""
     kind = nanos.type
@@ -215,7 +248,14 @@ def _has_wrapped(nanos: pa.Array, micros: pa.Array) -> bool:
     return bool(pa.types.is_list(kind)) and _has_wrapped(nanos.flatten(), micros.flatten())
 
 
-def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "parquet", unit: str = "us") -> RowFile:
+def open_data_file(
+    files: Files,
+    path: str,
+    time_zone: str,
+    file_format: str = "parquet",
+    unit: str = "us",
+    instants: KnownInstants | None = None,
+) -> RowFile:
     """Opens a data file and reads its footer.
 
     Args:
@@ -224,17 +264,21 @@ def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "
         time_zone: The session's.
         file_format: One of `FORMATS`.
         unit: Of INT96 timestamps in Parquet: `"us"`, or `"ns"` for columns that are finer.
+        instants: Of ORC (see `OrcFile`).
 
     Raises:
         NotFound: The file is not there.
         CorruptTable: It is no file of that format.
         UnsupportedFeature: pyarrow cannot read one of its types.
     """
+    if file_format == "orc":
+        return open_orc(path, files.open(path), instants)
     if file_format != "parquet":
         return _OTHERS[file_format](path, files.open(path))
     try:
         # INT96 years such as 1677 overflow nanoseconds, pyarrow's default unit for them.
-        reader = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit=unit, pre_buffer=True)
+        source = files.open(path)
+        reader = pq.ParquetFile(source, coerce_int96_timestamp_unit=unit, pre_buffer=True)
         reader.schema_arrow  # noqa: B018 - types are looked at here, so that failing is failing to open
     except pa.ArrowNotImplementedError as error:
         raise UnsupportedFeature(
@@ -251,7 +295,7 @@ def open_data_file(files: Files, path: str, time_zone: str, file_format: str = "
     coarse = None
     if unit == "ns" and _holds_int96(reader.metadata):
         coarse = pq.ParquetFile(files.open(path), coerce_int96_timestamp_unit="us", pre_buffer=True)
-    return DataFile(path, reader, calendar, coarse)
+    return DataFile(path, reader, calendar, PageRows(source, reader.metadata, unit), coarse)
 
 
 def _holds_int96(metadata: pq.FileMetaData) -> bool:
@@ -259,9 +303,8 @@ def _holds_int96(metadata: pq.FileMetaData) -> bool:
 
 
 _OTHERS: dict[str, Callable[[str, pa.NativeFile], RowFile]] = {
-    "orc": open_orc,
     "avro": open_avro,
     "blob": open_blob,
 }
 #: What a `ScanPart.file_format` may be here.
-FORMATS = frozenset({"parquet", *_OTHERS})
+FORMATS = frozenset({"parquet", "orc", *_OTHERS})

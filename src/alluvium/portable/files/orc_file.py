@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,14 @@ import pyarrow.compute as pc
 from pyarrow import orc
 
 from alluvium.codecs.footers.orc_footer import OrcType, read_char_columns
+from alluvium.codecs.footers.orc_writer_clock import read_writer_clock
 from alluvium.errors import UnsupportedFeature
 from alluvium.portable.files.file_names import damaged, own_names
+from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
+from alluvium.portable.files.nested import with_members
+
+#: Whose instants may go by the clock of its own zone.
+_JAVA = "ORC_JAVA"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +29,13 @@ class OrcFile:
         path: Where it is.
         reader: pyarrow's.
         source: What it reads from.
+        instants: What is known of its instants, which may go by its writer's clock; None: they do not.
     """
 
     path: str
     reader: orc.ORCFile
     source: pa.NativeFile
+    instants: KnownInstants | None = None
 
     def close(self) -> None:
         """Closes the file."""
@@ -46,6 +55,7 @@ class OrcFile:
 
         Raises:
             CorruptTable: The file is damaged.
+            UnsupportedFeature: Nobody can tell by whose clock its instants go (`"unknown-writer-zone"`).
         """
         if not columns:
             yield from ((min(batch_size, self.num_rows - at), {}) for at in range(0, self.num_rows, batch_size))
@@ -55,8 +65,13 @@ class OrcFile:
         asked = None if _have_another_meaning(own, schema.names) else own
         has_texts = any(_holds_text(schema.field(schema.get_field_index(name)).type) for name in own)
         chars = read_char_columns(self.source, self.path) if has_texts else {}
+        instants = [name for name in own if holds_instants(schema.field(schema.get_field_index(name)).type)]
+        zones = self._zones(instants)
         for stripe in range(self.reader.nstripes):
             rows = self._stripe(stripe, asked)
+            for name in instants if zones else ():
+                place = rows.schema.get_field_index(name)
+                rows = rows.set_column(place, name, shown_as_utc(rows.column(place), zones[stripe]))
             for name in chars.keys() & set(own):
                 place = rows.schema.get_field_index(name)
                 rows = rows.set_column(place, name, _unpadded(rows.column(place), chars[name]))
@@ -66,6 +81,12 @@ class OrcFile:
                     batch.num_rows,
                     {name: batch.column(mine) for name, mine in columns.items()},
                 )
+
+    def _zones(self, columns: Sequence[str]) -> Sequence[dt.tzinfo]:
+        """By whose clock the instants of columns go, of each stripe; none: by UTC's."""
+        if self.instants is None or not columns or self.reader.writer != _JAVA:
+            return ()
+        return self.instants.zones(read_writer_clock(self.source, self.path), columns, self.path)
 
     def _stripe(self, number: int, own: list[str] | None) -> pa.RecordBatch:
         try:
@@ -82,14 +103,14 @@ class OrcFile:
             raise damaged(self.path, error) from None
 
 
-def open_orc(path: str, source: pa.NativeFile) -> OrcFile:
-    """Opens an ORC file and reads its footer.
+def open_orc(path: str, source: pa.NativeFile, instants: KnownInstants | None = None) -> OrcFile:
+    """Opens an ORC file and reads its footer; arguments as of `OrcFile`.
 
     Raises:
         CorruptTable: It is none.
     """
     try:
-        return OrcFile(path, orc.ORCFile(source), source)
+        return OrcFile(path, orc.ORCFile(source), source, instants)
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
 
@@ -116,13 +137,4 @@ def _unpadded(values: pa.Array, kind: OrcType) -> pa.Array:
         return pc.utf8_rtrim(values, characters=" ")
     if not kind.holds_char:
         return values
-    if pa.types.is_struct(values.type):
-        members = [_unpadded(*pair) for pair in zip(values.flatten(), kind.members, strict=True)]
-        return pa.StructArray.from_arrays(members, fields=list(values.type), mask=values.is_null())
-    if pa.types.is_map(values.type):
-        keys, items = (_unpadded(*pair) for pair in zip((values.keys, values.items), kind.members, strict=True))
-        return pa.MapArray.from_arrays(values.offsets, keys, items, type=values.type, mask=values.is_null())
-    if pa.types.is_list(values.type):
-        elements = _unpadded(values.values, kind.members[0])
-        return pa.ListArray.from_arrays(values.offsets, elements, type=values.type, mask=values.is_null())
-    return values
+    return with_members(values, lambda number, member: _unpadded(member, kind.members[number]))

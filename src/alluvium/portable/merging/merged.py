@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 import pyarrow as pa
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
-from alluvium.plan.scan import KeyMerge, ScanPart
+from alluvium.plan.scan import FILE_COLUMN, KeyMerge, ScanPart
 from alluvium.portable.files.data_file import Files, open_data_file
-from alluvium.portable.files.file_rows import FILE_COLUMN, FileRows, file_rows, made_batches
+from alluvium.portable.files.file_rows import FileRows, file_rows, made_batches
 from alluvium.portable.merging.key_merge import PART, merge_rows
 from alluvium.schema.arrow import to_arrow
 
@@ -105,7 +105,7 @@ def _file_table(
     batches = []
     target = schema.append(pa.field(PART, pa.int32()))
     part = rows.part
-    data = open_data_file(files, rows.path, time_zone, part.file_format, rows.unit)
+    data = open_data_file(files, rows.path, time_zone, part.file_format, rows.unit, rows.instants(time_zone))
     with contextlib.closing(data):
         for num_rows, batch, left in made_batches(
             rows, data, schema.names, batch_size, files.uri(rows.path), time_zone

@@ -1,0 +1,217 @@
+"""The tail of an ORC file as messages of Protocol Buffers: what every reader of something there begins with.
+
+Specification: https://orc.apache.org/specification/ORCv1/ ("File Tail", "Compression").
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import pyarrow as pa
+
+from alluvium.errors import CorruptTable, UnsupportedFeature
+from alluvium.storage.varint import read_unsigned
+
+#: The fields of a message by their numbers, each as often as it is there: numbers, and bytes of what has a length.
+Message: TypeAlias = Mapping[int, Sequence[int | bytes]]
+
+_MAGIC = b"ORC"
+#: Of most files the whole tail is within.
+_TAIL_BYTES = 16 << 10
+#: What the tail of a file may grow to: a writer holds it in memory as a whole.
+_MAX_FOOTER_BYTES = 256 << 20
+_PIECE_BYTES = 1 << 20
+_CHUNK_HEADER = 3
+# PostScript
+_FOOTER_LENGTH, _COMPRESSION, _POSTSCRIPT_MAGIC = 1, 2, 8000
+# Type
+_FIELD_NAMES = 3
+
+
+@contextmanager
+def reading_orc(path: str | None) -> Iterator[None]:
+    """What goes wrong with the bytes of a file, as `CorruptTable` (`"damaged-file"`)."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, IndexError, KeyError, TypeError, struct.error, zlib.error) as error:
+        raise CorruptTable(
+            f"the footer of an ORC file cannot be read: {error}",
+            code="damaged-file",
+            path=path,
+            hint="the file was cut or overwritten; restore it, or remove it from the table",
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class OrcTail:
+    """The footer of a file, and the codec of all that lies beside it."""
+
+    footer: Message
+    codec: int
+
+
+def read_tail(file: pa.NativeFile) -> OrcTail:
+    """Reads the tail of an open file; errors as they come, for `reading_orc`."""
+    size = file.size()
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = bytes(file.read())
+    # "The final byte of the file contains the serialized length of the Postscript".
+    length = tail[-1]
+    postscript = fields_of(tail[-1 - length : -1])
+    if bytes_of(postscript, _POSTSCRIPT_MAGIC) != _MAGIC:
+        raise ValueError("it does not end as an ORC file does")
+    end = size - 1 - length
+    begin = end - number_of(postscript, _FOOTER_LENGTH)
+    if begin < 0:
+        raise ValueError("the file is shorter than its footer")
+    if begin < size - len(tail):
+        file.seek(begin)
+        stored = bytes(file.read(end - begin))
+    else:
+        stored = tail[len(tail) - (size - begin) : len(tail) - (size - end)]
+    codec = number_of(postscript, _COMPRESSION)
+    return OrcTail(fields_of(plain_bytes(stored, codec)), codec)
+
+
+def plain_bytes(stored: bytes, codec: int) -> bytes:
+    """Chunks as they were before they were compressed."""
+    if codec == 0:
+        return stored
+    if codec not in _CODECS:
+        raise UnsupportedFeature(f"ORC's codec {codec}", code="unsupported-codec", features=(f"orc-codec-{codec}",))
+    pieces, position, size = [], 0, 0
+    while position < len(stored):
+        # "the header is (compressedLength * 2 + isOriginal) stored as a little endian value".
+        header = int.from_bytes(stored[position : position + _CHUNK_HEADER], "little")
+        position += _CHUNK_HEADER
+        chunk = stored[position : position + (header >> 1)]
+        if len(chunk) < header >> 1:
+            raise ValueError("a chunk is cut off")
+        pieces.append(chunk if header & 1 else _CODECS[codec](chunk))
+        position += len(chunk)
+        size += len(pieces[-1])
+        if size > _MAX_FOOTER_BYTES:
+            raise ValueError(f"a footer of {len(stored)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+    return b"".join(pieces)
+
+
+def _inflated(chunk: bytes) -> bytes:
+    return zlib.decompressobj(wbits=-15).decompress(chunk, _MAX_FOOTER_BYTES)
+
+
+def _from_snappy(chunk: bytes) -> bytes:
+    size, _ = read_unsigned(chunk, 0)
+    if size > _MAX_FOOTER_BYTES:
+        raise ValueError(f"a chunk of {len(chunk)} bytes is said to hold {size}")
+    return bytes(pa.decompress(chunk, size, "snappy", asbytes=True))
+
+
+def _from_lz4(chunk: bytes) -> bytes:
+    """Of a block of LZ4 nobody says how long it was: its sequences do."""
+    size = position = 0
+    while position < len(chunk):
+        token, position = chunk[position], position + 1
+        literals, position = _lz4_length(token >> 4, chunk, position)
+        size, position = size + literals, position + literals
+        if position >= len(chunk):
+            break
+        # "little endian offset": 2 bytes. "minmatch": 4 bytes.
+        copied, position = _lz4_length(token & 15, chunk, position + 2)
+        size += copied + 4
+        if size > _MAX_FOOTER_BYTES:
+            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+    return bytes(pa.decompress(chunk, size, "lz4_raw", asbytes=True))
+
+
+def _lz4_length(begun: int, chunk: bytes, position: int) -> tuple[int, int]:
+    """A length of four bits and, where these are full, of the bytes behind up to one that is not."""
+    length, more = begun, begun == 15
+    while more:
+        length, more, position = length + chunk[position], chunk[position] == 255, position + 1
+    return length, position
+
+
+def _from_zstd(chunk: bytes) -> bytes:
+    pieces, room = [], _MAX_FOOTER_BYTES
+    stream = pa.CompressedInputStream(pa.BufferReader(chunk), "zstd")
+    while piece := stream.read(_PIECE_BYTES):
+        pieces.append(bytes(piece))
+        room -= len(piece)
+        if room < 0:
+            raise ValueError(f"a chunk of {len(chunk)} bytes grows to more than {_MAX_FOOTER_BYTES}")
+    return b"".join(pieces)
+
+
+_CODECS: Mapping[int, Callable[[bytes], bytes]] = {1: _inflated, 2: _from_snappy, 4: _from_lz4, 5: _from_zstd}
+
+
+def fields_of(data: bytes) -> Message:
+    """A message of Protocol Buffers."""
+    found: dict[int, list[int | bytes]] = {}
+    position = 0
+    while position < len(data):
+        key, position = read_unsigned(data, position)
+        value: int | bytes
+        if key & 7 == 0:
+            value, position = read_unsigned(data, position)
+        else:
+            if key & 7 == 2:
+                length, position = read_unsigned(data, position)
+            else:
+                length = {1: 8, 5: 4}[key & 7]
+            value = data[position : position + length]
+            if len(value) < length:
+                raise ValueError("a field is cut off")
+            position += length
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def number_of(message: Message, field: int) -> int:
+    """A number without a sign; where it is not there, 0, as Protocol Buffers have it."""
+    value = message[field][-1] if field in message else 0
+    if not isinstance(value, int):
+        raise ValueError(f"field {field} is no number")
+    return value
+
+
+def bytes_of(message: Message, field: int) -> bytes:
+    """Bytes, a text or a message within; where it is not there, none."""
+    value = message[field][-1] if field in message else b""
+    if not isinstance(value, bytes):
+        raise ValueError(f"field {field} is a number")
+    return value
+
+
+def signed(number: int) -> int:
+    """A number of type "sint64"."""
+    return (number >> 1) ^ -(number & 1)
+
+
+def messages_of(message: Message, field: int) -> list[Message]:
+    """All messages of a field."""
+    return [fields_of(one) for one in message.get(field, ()) if isinstance(one, bytes)]
+
+
+def names_of(struct_type: Message) -> list[str]:
+    """The names of a struct's fields."""
+    return [bytes(name).decode() for name in struct_type.get(_FIELD_NAMES, ()) if isinstance(name, bytes)]
+
+
+def numbers_of(message: Message, field: int) -> list[int]:
+    """Numbers, packed into one field or not."""
+    found = []
+    for value in message.get(field, ()):
+        if isinstance(value, int):
+            found.append(value)
+            continue
+        position = 0
+        while position < len(value):
+            number, position = read_unsigned(value, position)
+            found.append(number)
+    return found

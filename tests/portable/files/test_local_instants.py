@@ -1,0 +1,130 @@
+"""Instants of ORC files that go by the clock of a Java in another zone: the right ones, or an error."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+import pytest
+from orc_of_java import java_file, stored_by_clock
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.portable.files.local_instants import KnownInstants
+from alluvium.portable.files.orc_file import open_orc
+
+UTC = dt.timezone.utc
+YEAR = [dt.datetime(2024, month, 1, 12, 30, 0, 123456, UTC) for month in range(1, 13)]
+WEEK = [dt.datetime(2024, 6, 1 + day, 12, 30, tzinfo=UTC) for day in range(6)]
+KIND = pa.timestamp("us", "UTC")
+
+
+def micros(moment: dt.datetime) -> int:
+    return (moment - dt.datetime(1970, 1, 1, tzinfo=UTC)) // dt.timedelta(microseconds=1)
+
+
+def ends(values: Sequence[dt.datetime]) -> Mapping[str, tuple[int, int]]:
+    return {"z": (micros(min(values)), micros(max(values)))}
+
+
+def read(data: bytes, known: KnownInstants | None, column: str = "z") -> list:
+    file = open_orc("f.orc", pa.BufferReader(data), known)
+    return pa.chunked_array([batch[column] for _, batch in file.batches({column: column}, 5)]).to_pylist()
+
+
+def written(values: Sequence[dt.datetime | None], zone: str, told: str | None = None) -> bytes:
+    return java_file(pa.table({"z": stored_by_clock(pa.array(values, KIND), zone)}), told)
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Shanghai", "Europe/London", "Asia/Kolkata", "UTC"])
+@pytest.mark.parametrize("values", [YEAR, WEEK, [None, *YEAR, None]], ids=["year", "week", "nulls"])
+def test_the_writers_zone(zone: str, values: list) -> None:
+    """As the file tells it, and as the reader's: with the bounds of the manifest and without."""
+    true = ends([v for v in values if v is not None])
+    assert read(written(values, zone, zone), KnownInstants("Australia/Sydney", {})) == values
+    assert read(written(values, zone, zone), KnownInstants("Australia/Sydney", true)) == values
+    assert read(written(values, zone), KnownInstants(zone, true)) == values
+    assert read(written(values, zone), KnownInstants(zone, {})) == values
+
+
+@pytest.mark.parametrize("reader", ["Asia/Shanghai", "America/New_York", "UTC", "GMT+08:00"])
+def test_a_writer_in_utc(reader: str) -> None:
+    """The bounds tell that the reader's zone is not the writer's."""
+    assert read(written(YEAR, "UTC"), KnownInstants(reader, ends(YEAR))) == YEAR
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"])
+def test_few_days_tell_the_zone(zone: str) -> None:
+    assert read(written(WEEK, zone), KnownInstants("UTC", ends(WEEK))) == WEEK
+    assert read(written(WEEK, zone), KnownInstants("Europe/Berlin", ends(WEEK))) == WEEK
+
+
+@pytest.mark.parametrize(
+    ("values", "reader", "bounds"),
+    [
+        (YEAR, "UTC", ends(YEAR)),
+        (YEAR, "Asia/Shanghai", ends(YEAR)),
+        # What lies beside the bounds is of other days.
+        (YEAR[:2], "UTC", ends(YEAR[:2])),
+        # A zone that nobody knows.
+        (WEEK, "Nowhere/Here", {}),
+    ],
+)
+def test_zones_that_nobody_can_tell(values: list, reader: str, bounds: Mapping[str, tuple[int, int]]) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        read(written(values, "America/New_York"), KnownInstants(reader, bounds))
+    assert (caught.value.code, caught.value.path) == ("unknown-writer-zone", "f.orc")
+    assert "spark.sql.session.timeZone" in str(caught.value)
+
+
+def test_columns_without_bounds_need_a_zone() -> None:
+    """Within lists nobody keeps bounds: what is known of another column says nothing of their days."""
+    stored = stored_by_clock(pa.array(WEEK, KIND), "America/New_York")
+    lists = pa.array([[v] for v in YEAR[:6]], pa.list_(KIND))
+    data = java_file(pa.table({"z": stored, "a": stored_by_clock(lists, "America/New_York")}), None)
+    assert read(data, KnownInstants("UTC", ends(WEEK))) == WEEK
+    with pytest.raises(UnsupportedFeature):
+        read(data, KnownInstants("UTC", ends(WEEK)), "a")
+    assert read(data, KnownInstants("America/New_York", ends(WEEK)), "a") == lists.to_pylist()
+
+
+def test_columns_without_values_need_none() -> None:
+    stored = stored_by_clock(pa.array(WEEK, KIND), "America/New_York")
+    none = pa.nulls(6, pa.list_(KIND))
+    file = open_orc("f.orc", pa.BufferReader(java_file(pa.table({"z": stored, "none": none}), None)),
+                    KnownInstants("UTC", ends(WEEK)))  # fmt: skip
+    ((_, batch),) = file.batches({"z": "z", "none": "none"}, 100)
+    assert (batch["z"].to_pylist(), batch["none"].to_pylist()) == (WEEK, [None] * 6)
+
+
+def test_instants_at_any_depth() -> None:
+    kind = pa.list_(pa.struct([("m", pa.map_(pa.string(), KIND)), ("n", pa.int32())]))
+    rows = [
+        [{"m": [("a", YEAR[0]), ("b", None)], "n": 1}, None],
+        None,
+        [],
+        [{"m": None, "n": None}, {"m": [("c", YEAR[6])], "n": 2}],
+    ]
+    shifted = [[{"m": [("a", YEAR[0] + dt.timedelta(hours=5)), ("b", None)], "n": 1}, None], None, [],
+               [{"m": None, "n": None}, {"m": [("c", YEAR[6] + dt.timedelta(hours=4))], "n": 2}]]  # fmt: skip
+    data = java_file(pa.table({"z": pa.array(shifted, kind)}), None)
+    assert read(data, KnownInstants("America/New_York", {})) == rows
+
+
+def test_what_others_write_is_what_it_is() -> None:
+    """Only Java's library goes by its clock, and times without a zone have none."""
+    sink = pa.BufferOutputStream()
+    pa.orc.write_table(pa.table({"z": pa.array(YEAR, KIND)}), sink)
+    assert read(sink.getvalue().to_pybytes(), KnownInstants("Asia/Shanghai", {})) == YEAR
+    plain = [v.replace(tzinfo=None) for v in YEAR]
+    data = java_file(pa.table({"z": pa.array(plain, pa.timestamp("us"))}), "UTC")
+    assert read(data, KnownInstants("Asia/Shanghai", {})) == plain
+    assert read(written(YEAR, "UTC"), None) == YEAR
+
+
+@pytest.mark.parametrize(("zone", "hours"), [("America/New_York", -5), ("Asia/Shanghai", 8), ("Europe/London", 0)])
+def test_before_1900_java_knows_no_local_mean_time(zone: str, hours: int) -> None:
+    old = [dt.datetime(year, 7, 4, tzinfo=UTC) for year in (1750, 1800, 1850, 1880, 1899)]
+    stored = [v - dt.timedelta(hours=hours) for v in old]
+    data = java_file(pa.table({"z": pa.array(stored, KIND)}), None)
+    assert read(data, KnownInstants(zone, ends(old))) == old

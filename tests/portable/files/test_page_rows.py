@@ -1,0 +1,164 @@
+"""Pages of Parquet files: which are read, and when they are not told apart."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from alluvium.codecs.footers.page_index import parse_column_index, parse_offset_index
+from alluvium.codecs.footers.parquet_pages import Footer, NoPages
+from alluvium.codecs.footers.thrift_compact import CompactReader
+from alluvium.portable.files import page_rows
+from alluvium.portable.files.page_rows import PageRows
+
+ROWS = 200_000
+WRITE = {"data_page_size": 16_384, "use_dictionary": ["few"]}
+POSITIONS = np.array([0, 777, 199_999])
+
+
+@pytest.fixture(autouse=True)
+def _cheap_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These files are small."""
+    monkeypatch.setattr(page_rows, "_NEAR_BYTES", 100)
+    monkeypatch.setattr(page_rows, "_FAR_BYTES", 1000)
+
+
+class Counted(io.BytesIO):
+    """A file that counts what is read of it."""
+
+    read_bytes = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.read_bytes += len(data)
+        return data
+
+
+def table() -> pa.Table:
+    random = np.random.default_rng(1)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "few": pa.array([f"name {k % 7}" for k in range(ROWS)]),
+            "x": random.random(ROWS),
+            "n": pa.array([{"a": k, "b": None if k % 3 else [k, k]} for k in range(ROWS)]),
+            "a.b": pa.array(np.arange(ROWS) % 11),
+        }
+    )
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["headers", "index"])
+def path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("pages") / "f.parquet"
+    pq.write_table(table(), place, write_page_index=request.param, row_group_size=ROWS, **WRITE)
+    return place
+
+
+def opened(source: pa.NativeFile) -> tuple[PageRows, pq.ParquetFile]:
+    reader = pq.ParquetFile(source)
+    return PageRows(source, reader.metadata, "us"), reader
+
+
+def test_the_rows_of_every_column(path: Path) -> None:
+    pages, _ = opened(pa.OSFile(str(path)))
+    for name in ("id", "few", "x", "a.b"):
+        found = pages.rows(0, [name], POSITIONS)
+        assert found is not None
+        assert found[name].equals(table().column(name).take(POSITIONS).combine_chunks())
+
+
+def test_all_columns_at_once_and_nested_ones_where_an_index_tells_their_rows(path: Path) -> None:
+    pages, reader = opened(pa.OSFile(str(path)))
+    has_index = reader.metadata.row_group(0).column(0).has_offset_index
+    found = pages.rows(0, ["id", "n", "x"], POSITIONS)
+    # Headers of pages of lists count values, not rows.
+    assert (found is not None) == has_index
+    if found is not None:
+        assert pa.table(found).equals(table().select(["id", "n", "x"]).take(POSITIONS).combine_chunks())
+
+
+def test_all_rows_are_read_as_a_whole(path: Path) -> None:
+    pages, _ = opened(pa.OSFile(str(path)))
+    assert pages.rows(0, ["id", "x"], np.arange(ROWS)) is None
+
+
+def test_only_the_pages_of_the_rows_are_read(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "f", write_page_index=True, row_group_size=ROWS, **WRITE)
+    data = (tmp_path / "f").read_bytes()
+    source = Counted(data)
+    pages, _ = opened(pa.PythonFile(source, mode="r"))
+    before = source.read_bytes
+    found = pages.rows(0, ["id", "x"], POSITIONS[1:2])
+    assert found is not None
+    assert found["id"].to_pylist() == [777]
+    # The footer again, the indexes, and two pages.
+    assert source.read_bytes - before < len(data) / 10
+
+
+def test_far_files_without_an_index_are_read_as_a_whole(tmp_path: Path) -> None:
+    pq.write_table(table(), tmp_path / "f", row_group_size=ROWS, **WRITE)
+    pages, _ = opened(pa.PythonFile(io.BytesIO((tmp_path / "f").read_bytes()), mode="r"))
+    assert pages.rows(0, ["id"], POSITIONS) is None
+    assert pages.bounds(0, "id") is None
+
+
+def test_bounds_of_pages(path: Path) -> None:
+    pages, _ = opened(pa.OSFile(str(path)))
+    found = pages.bounds(0, "id")
+    assert found is not None
+    places, bounds = found
+    lows = [int.from_bytes(low, "little") for low in bounds.lows]
+    highs = [int.from_bytes(high, "little") for high in bounds.highs]
+    assert lows == places.first_rows.tolist()
+    assert highs == [*(low - 1 for low in lows[1:]), ROWS - 1]
+    assert pages.bounds(0, "n") is None
+
+
+def test_a_damaged_page_leaves_the_file_to_arrow(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    intact, _ = opened(pa.BufferReader(bytes(data)))
+    found = intact.bounds(0, "x")
+    assert found is not None
+    # What is behind the header: how long the page is when it is uncompressed.
+    reader = CompactReader(bytes(data), int(found[0].offsets[0]))
+    reader.struct()
+    data[reader.at : reader.at + 10] = b"\xff" * 10
+    pages, _ = opened(pa.BufferReader(bytes(data)))
+    assert pages.rows(0, ["x"], POSITIONS) is None
+    assert pages.rows(0, ["id"], POSITIONS) is not None
+
+
+def test_a_damaged_footer_or_index_leaves_the_file_to_arrow(path: Path) -> None:
+    raw = path.read_bytes()
+    size = pq.read_metadata(path).serialized_size
+    footer = raw[-8 - size : -8]
+    assert Footer(footer).leaves["id"][0].number == 0
+    for cut in range(0, size - 1, 97):
+        with pytest.raises(NoPages):
+            Footer(footer[:cut])
+    chunk = Footer(footer).chunk(0, 0)
+    if chunk.offset_index is None or chunk.column_index is None:
+        return
+    for place, parse in (
+        (chunk.offset_index, lambda data: parse_offset_index(data, chunk, ROWS)),
+        (chunk.column_index, parse_column_index),
+    ):
+        written = raw[place[0] : sum(place)]
+        parse(written)
+        for cut in range(len(written) - 1):
+            with pytest.raises(NoPages):
+                parse(written[:cut])
+    with pytest.raises(NoPages, match="not in order"):
+        parse_offset_index(raw[chunk.offset_index[0] : sum(chunk.offset_index)], chunk, ROWS // 2)
+
+
+def test_a_column_that_is_there_twice_is_left_to_arrow(tmp_path: Path) -> None:
+    twice = pa.Table.from_arrays([pa.array(range(10)), pa.array(range(10))], names=["a", "a"])
+    pq.write_table(twice, tmp_path / "f")
+    pages, _ = opened(pa.OSFile(str(tmp_path / "f")))
+    assert pages.rows(0, ["a"], np.array([1])) is None
