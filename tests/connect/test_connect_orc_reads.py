@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from orc_tables import CONDITIONS, MISREAD, VALUES, add, assert_same, create, write_everything
+from orc_of_java import write_as_java
+from orc_tables import CONDITIONS, MISREAD, VALUES, YEAR, add, assert_same, create, instants, write_everything
 
 import alluvium
 
@@ -77,3 +78,18 @@ def test_what_workers_read(connect, tmp_path: Path, make: Callable[[str], None],
     (scan,) = alluvium.explain(df)
     assert scan.lane == "python" and why in scan.why
     assert_same(df, url)
+
+
+def test_instants_by_the_clock_of_java(connect, tmp_path: Path) -> None:
+    """The session's zone is that of the writer where nothing else tells it, and where the bounds agree."""
+    url = str(tmp_path / "t")
+    instants(url)
+    write_as_java(url, "America/New_York", False, "k")
+    before = connect.conf.get("spark.sql.session.timeZone")
+    try:
+        connect.conf.set("spark.sql.session.timeZone", "America/New_York")
+        df = alluvium.read(connect, url)
+        assert [row["z"] for row in df.orderBy("k").toArrow().to_pylist()] == YEAR
+        assert [row.k for row in df.where("z = timestamp'2024-06-01 12:30:00.123456Z'").collect()] == [5]
+    finally:
+        connect.conf.set("spark.sql.session.timeZone", before)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -301,3 +302,85 @@ def test_a_mark_costs_a_query_nothing(connect, path):
     plan = alluvium.read(connect, path).where("id = 3")._explain_string(extended=True)
     analysed, optimised = plan.split("== Optimized Logical Plan ==")
     assert "alluvium-scan:" in analysed and "alluvium-scan:" not in optimised
+
+
+def _link(path: str) -> str:
+    link = f"{path} by another name"
+    Path(link).symlink_to(path)
+    return link
+
+
+def _frame_by_link(connect, link: str) -> DataFrame:
+    return alluvium.read(connect, link).where("p = 0")
+
+
+def _view_by_link(connect, link: str) -> DataFrame:
+    _frame_by_link(connect, link).createOrReplaceTempView("linked_rows")
+    return connect.sql("select * from linked_rows where id >= 0")
+
+
+def _workers_by_link(connect, link: str) -> DataFrame:
+    return alluvium.read(connect, link, lane="python", where="p = 0")
+
+
+def _files_by_link(connect, link: str) -> DataFrame:
+    return connect.read.parquet(f"{link}/*/p=0").selectExpr("id", "0 as p", "v")
+
+
+def _files_by_pattern(connect, link: str) -> DataFrame:
+    return connect.read.parquet(link.replace(" another", " a?other") + "/*/p=0").selectExpr("id", "0 as p", "v")
+
+
+def _view_of_files(connect, link: str) -> DataFrame:
+    connect.read.parquet(f"{link}/*/p=0").createOrReplaceTempView("linked_files")
+    return connect.sql("select id, 0 as p, v from linked_files")
+
+
+def _view_of_several(connect, link: str) -> DataFrame:
+    """Spark prints the first address alone."""
+    other = f"{link} (others)"
+    batch(connect, 0).select("id", "v").write.mode("overwrite").parquet(other)
+    connect.read.parquet(other, f"{link}/*/p=0").createOrReplaceTempView("several_files")
+    return connect.sql("select distinct id, 0 as p, v from several_files")
+
+
+_WAYS_BY_LINK: list[Callable[[Any, str], DataFrame]] = [
+    _frame_by_link, _view_by_link, _workers_by_link, _files_by_link, _files_by_pattern, _view_of_files, _view_of_several,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rows_of", _WAYS_BY_LINK, ids=lambda way: way.__name__.strip("_"))
+@pytest.mark.parametrize("by_name", ["read", "written"])
+def test_a_table_by_another_name(connect, path, meanwhile, rows_of, by_name):
+    link = _link(path)
+    read, written = (link, path) if by_name == "read" else (path, link)
+    if by_name == "written" and rows_of is _files_by_pattern:
+        pytest.skip("the pattern is one of the other name")
+
+    def rows() -> DataFrame:
+        found = rows_of(connect, read).select((sf.col("id") + 100).alias("id"), sf.col("p").cast("int"), "v")
+        return found.where("id < 102")
+
+    first = rows()
+    meanwhile(lambda: append(batch(connect, 1000), path))
+    with pytest.raises(CommitConflict):
+        append(first, written)
+    assert ids(path) == [0, 1, 2, 3, 1000]
+    append(rows(), written)
+    assert not is_blind(path) and ids(path) == [0, 1, 2, 3, 100, 1000]
+
+
+def test_a_version_that_was_overtaken_under_another_name(connect, path):
+    rows = alluvium.read(connect, _link(path)).where("p = 0")
+    append(batch(connect, 100), path)
+    with pytest.raises(CommitConflict) as caught:
+        append(rows, path)
+    assert "read the table again" in caught.value.hint
+
+
+def test_a_copy_of_the_table_is_another(connect, path, tmp_path, meanwhile):
+    shutil.copytree(path, tmp_path / "copy")
+    append(batch(connect, 7), path)
+    meanwhile(lambda: append(batch(connect, 100), path))
+    append(alluvium.read(connect, str(tmp_path / "copy")).where("id = 3"), path)
+    assert is_blind(path) and ids(path) == [0, 1, 2, 3, 3, 7, 100]

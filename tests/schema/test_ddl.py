@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_column_path, parse_ddl_type
 from alluvium.schema.types import Array, DataType, Decimal, Field, Map, Struct
@@ -75,3 +75,13 @@ def test_what_is_no_path(text: str):
     with pytest.raises(InvalidRequest) as caught:
         parse_column_path(text)
     assert caught.value.code == "invalid-column-name"
+
+
+@pytest.mark.parametrize(
+    "text", ["geometry(4326)", "GEOMETRY(ANY)", "geography(4326)", "array<struct<g: geometry(3857)>>"]
+)
+def test_a_type_of_a_feature_that_is_not_here_is_named(text: str):
+    with pytest.raises(UnsupportedFeature) as caught:
+        parse_ddl_type(text)
+    assert (caught.value.code, caught.value.features) == ("unsupported-type", ("geospatial",))
+    assert text in caught.value.message

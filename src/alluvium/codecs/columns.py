@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -77,6 +77,12 @@ def double_column(values: Sequence[float | None]) -> pa.Array:
 def boolean_column(values: Sequence[bool | None]) -> pa.Array:
     """True, false and null."""
     return pa.Array.from_buffers(pa.bool_(), len(values), [validity(values), _bits(values)])
+
+
+def integer_column(values: np.ndarray[Any, np.dtype[np.int64]]) -> pa.Array:
+    """64-bit integers, as they lie in memory."""
+    whole = np.ascontiguousarray(values, np.int64)
+    return pa.Array.from_buffers(pa.int64(), len(whole), [None, pa.py_buffer(whole)])
 
 
 def scalar_of(value: object, data_type: pa.DataType) -> pa.Scalar:

@@ -1,9 +1,13 @@
-"""A table without rows: created, or put in the place of another."""
+"""A table created, or put in the place of another: with its first rows, or without."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from pyspark.sql import DataFrame
+
+from alluvium.commands.own_reads import read_scope
+from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.description.create import NewTable, resolve_clustering_columns, table_config
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
@@ -12,7 +16,8 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import DomainMetadata
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.plan.changes import Committed, Describe, Operation, ReadScope
+from alluvium.errors import InvalidRequest
+from alluvium.plan.changes import Committed, Describe, Operation, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
@@ -39,16 +44,64 @@ def create_table(
         UnsupportedFeature: They need what we do not write, or the table that is replaced does.
         CommitConflict: Another writer won.
     """
+    target = _target(store, wanted, existing, retry)
+    replaces = existing is not None
+    read = ReadScope.table() if replaces else ReadScope.nothing()
+    return target.commit(Describe(operation_of(target.config), read, empties=replaces))
+
+
+def create_table_of_rows(
+    df: DataFrame,
+    store: Store,
+    wanted: NewTable,
+    existing: Snapshot | None,
+    operation_of: Callable[[TableConfig], Operation],
+    options: tuple[tuple[str, str], ...] = (),
+    txn: tuple[str, int] | None = None,
+    rebalance: bool | None = None,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed:
+    """Commits a table and its first rows at once; rows of the table in whose place it is put are removed.
+
+    Args:
+        df: The rows, of the columns that are wanted.
+        store: The table's objects.
+        wanted: The table.
+        existing: The table that it replaces, if there is one; the rows may be read from it.
+        operation_of: What the history says, given the configuration.
+        options: For Spark's own writer.
+        txn: An application's id and version to be recorded.
+        rebalance: Whether to move rows between tasks; None: as the table wants it.
+        retry: How often to try.
+
+    Raises:
+        InvalidRequest: Columns, properties or rows that no table may have; nothing is left of them.
+        UnsupportedFeature: They need what we do not write, or the table that is replaced does.
+        CommitConflict: Another writer won.
+    """
+    target = _target(store, wanted, existing, retry)
+    replaces = None if existing is None else Replace()
+    read = read_scope(df, existing, replaces)
+    request = WriteRequest(replaces, operation_of(target.config), read, txn, options, rebalance=rebalance)
+    return write_rows(df, target, request)
+
+
+def _target(store: Store, wanted: NewTable, existing: Snapshot | None, retry: RetryPolicy) -> DeltaTarget:
+    """The table as it is to be."""
     with locating(store, existing.version if existing else None):
         if existing is not None:
             ensure_writable(existing.config)
-            ensure_removable(existing.config)
+            if existing.files.num_rows:
+                ensure_removable(existing.config)
+            if wanted.partition_by and DOMAIN in existing.state.domains:
+                raise InvalidRequest(
+                    "a clustered table cannot be replaced by a partitioned one: its protocol keeps the feature",
+                    code="contradicting-options",
+                    hint="cluster by the columns, or drop the table first",
+                )
         config = table_config(wanted, existing.config if existing else None)
         domains = _domains(wanted, config, existing)
-    target = DeltaTarget(store, config, existing, retry, domains)
-    replaces = existing is not None
-    read = ReadScope.table() if replaces else ReadScope.nothing()
-    return target.commit(Describe(operation_of(config), read, empties=replaces))
+    return DeltaTarget(store, config, existing, retry, domains)
 
 
 def _domains(wanted: NewTable, config: TableConfig, existing: Snapshot | None) -> tuple[DomainMetadata, ...]:

@@ -13,9 +13,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
+from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
@@ -41,14 +43,8 @@ from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.statements.resolve import (
-    Qualifier,
-    Resolved,
-    condition_tree,
-    named_rows,
-    resolve_condition,
-    shown_text,
-)
+from alluvium.spark.statements.resolve import Qualifier
+from alluvium.spark.statements.statement import reads_so_far
 from alluvium.storage.locating import locating
 
 #: How a table is called in expressions where its owner gave no name.
@@ -70,7 +66,8 @@ def delete_rows(
     Raises:
         InvalidRequest: The condition does not resolve (`invalid-expression`), or the table is append-only.
         UnsupportedFeature: The table needs a writer that we are not.
-        CommitConflict: Another writer touched what was read, and the verb could not be repeated.
+        CommitConflict: Another writer touched what was read, and the verb could not be repeated; or a subquery shows
+            an older version of the table itself.
     """
     attempt = partial(_attempt, spark, condition, engine, name, dry_run, time.monotonic(), txn)
     return until_committed(spark, snapshot, retry, attempt, txn=txn)
@@ -91,26 +88,31 @@ def _attempt(
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
-        found = None if condition is None else _resolved(rows, condition)
-        where = None if found is None else condition_tree(rows, found, snapshot.config.schema, name)
-        shown = ["true"] if found is None else [shown_text(rows, found, name[-1])]
-        operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
-        verb = Verb(operation, _metrics, started, txn=txn)
-        whole = whole_files(snapshot, where)
-        if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
-            return _remove_whole(target, candidates_of(snapshot, whole.every), where, verb, dry_run)
-        candidates = choose_candidates(snapshot, where)
-        if not candidates.files.num_rows:
-            return _remove_whole(target, candidates, where, verb, dry_run)
-        mode = mode_of(target, candidates)
-        skips = skips_within_files(where, snapshot.config.partition_columns)
-        changes = RowChanges(partial(_first_pass, spark, condition, name, skips), candidates, where)
-        return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
+        rows = read_native(spark, DeltaSource(snapshot))
+        with row_condition(rows, condition, "the condition of DELETE", name) as judged:
+            shown = [judged.shown or "true"]
+            operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
+            return _delete(spark, target, judged, snapshot, Verb(operation, _metrics, started, txn=txn), dry_run)
 
 
-def _resolved(rows: DataFrame, condition: Column | str) -> Resolved:
-    return resolve_condition(rows, condition, "the condition of DELETE")
+def _delete(
+    spark: SparkSession, target: DeltaTarget, judged: RowCondition, snapshot: Snapshot, verb: Verb, dry_run: bool
+) -> Committed | Preview:
+    where = judged.where(snapshot.config.schema)
+    own = unpinned(reads_so_far())
+    ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
+    # A subquery over the table itself depends on rows that the condition does not speak of.
+    scope = None if own else where
+    whole = whole_files(snapshot, where)
+    if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
+        return _remove_whole(target, candidates_of(snapshot, whole.every), scope, verb, dry_run)
+    candidates = choose_candidates(snapshot, where)
+    if not candidates.files.num_rows:
+        return _remove_whole(target, candidates, scope, verb, dry_run)
+    mode = mode_of(target, candidates)
+    skips = skips_within_files(where, snapshot.config.partition_columns)
+    changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope)
+    return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
 def _is_counted(snapshot: Snapshot, files: pa.Table) -> bool:
@@ -142,24 +144,16 @@ def _remove_whole(
 
 
 def _first_pass(
-    spark: SparkSession,
-    condition: Column | str | None,
-    name: Qualifier,
-    skips: bool,
-    candidates: Candidates,
-    purpose: Purpose,
+    spark: SparkSession, judged: RowCondition, skips: bool, candidates: Candidates, purpose: Purpose
 ) -> FirstPass:
     # There are no new rows, whatever the purpose.
-    rows = partial(_rows, spark, condition, name)
+    rows = partial(_rows, spark, judged)
     return FirstPass(rows(candidates, reads_whole=not skips), partial(rows, reads_whole=False))
 
 
-def _rows(
-    spark: SparkSession, condition: Column | str | None, name: Qualifier, candidates: Candidates, *, reads_whole: bool
-) -> DataFrame:
+def _rows(spark: SparkSession, judged: RowCondition, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
     """The candidates' rows, and whether they go."""
-    rows = named_rows(read_native(spark, candidates, is_even=True, reads_whole=reads_whole), name)
-    goes = sf.lit(True) if condition is None else _resolved(rows, condition).column
+    rows, goes = judged.over(read_native(spark, candidates, is_even=True, reads_whole=reads_whole))
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
 

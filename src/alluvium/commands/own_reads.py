@@ -21,6 +21,7 @@ from alluvium.expr.tree import Expression, Or
 from alluvium.plan.changes import Operation, ReadScope, Replace
 from alluvium.spark.scan.connect_lane.marks import Mark
 from alluvium.spark.scan.native_lane.describe import About, filters_of_scans
+from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.statements.statement import TableRead, reads_of
 
@@ -60,7 +61,7 @@ def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | Non
 
 
 def _reads_by_plan(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
-    reads = own_reads(df, snapshot.store.url)
+    reads = own_reads(df, own_table(snapshot))
     return reads, scope_of(df, reads)
 
 
@@ -68,7 +69,7 @@ def _reads_by_server(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead
     """Over Connect: the scans tell by marks what they are and which rows they ask for (see `connect_lane.marks`)."""
     # Loaded by name: it needs packages that a classic session does without.
     connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_reads")
-    found: tuple[Mark | None, ...] = connect.reads_of(df, snapshot.store.url)
+    found: tuple[Mark | None, ...] = connect.reads_of(df, own_table(snapshot))
     marks = tuple(mark for mark in found if mark is None or not mark.about.is_pinned)
     if not marks:
         return (), ReadScope.nothing()
@@ -93,9 +94,14 @@ def _wanted(mark: Mark | None, read: TableRead) -> Expression | None:
     return mark.wanted(read.snapshot.config.schema)
 
 
-def own_reads(df: DataFrame, url: str) -> tuple[TableRead, ...]:
-    """The scans below some rows that read the table at a URL, and show what it was like when they were made."""
-    return unpinned(reads_of(df.sparkSession, df._jdf.queryExecution().analyzed(), url))
+def own_table(snapshot: Snapshot) -> OwnTable:
+    """A table as scans of it are known by."""
+    return OwnTable(snapshot.store.url, snapshot.config.metadata.id)
+
+
+def own_reads(df: DataFrame, own: OwnTable) -> tuple[TableRead, ...]:
+    """The scans below some rows that read a table, and show what it was like when they were made."""
+    return unpinned(reads_of(df.sparkSession, df._jdf.queryExecution().analyzed(), own))
 
 
 def unpinned(reads: Iterable[TableRead]) -> tuple[TableRead, ...]:

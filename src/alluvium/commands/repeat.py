@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.own_reads import OvertakenRead, unpinned
+from alluvium.commands.own_reads import OvertakenRead, own_table, unpinned
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.errors import CommitConflict
@@ -57,7 +57,7 @@ def until_committed(
     """
     spent = repeated = 0
     delays = retry.delays_s()
-    with one_statement(spark, snapshot.store.url) as statement:
+    with one_statement(spark, own_table(snapshot)) as statement:
         while True:
             if is_recorded(snapshot, txn):
                 return Committed.nothing(snapshot.version)
@@ -75,7 +75,7 @@ def until_committed(
                     reason = "its values are not deterministic"
                 elif unpinned(statement.reads.values()):
                     # Perhaps by a view or a frame that shows an older version for ever.
-                    reason = "a subquery of its values has read the table itself"
+                    reason = "one of its subqueries has read the table itself"
                 elif not _is_same_table(snapshot.config, newest.config):
                     reason = "the table's columns are no longer what they were"
                 elif repeated >= retry.max_repeats or spent >= retry.max_attempts:

@@ -33,27 +33,21 @@ from alluvium.commands.rows.row_changes import (
     kept_pass,
     mode_of,
 )
+from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.expr.tree import names_only
+from alluvium.expr.tree import Expression, names_only
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.statements.resolve import (
-    Qualifier,
-    Resolved,
-    condition_tree,
-    named_rows,
-    resolve_condition,
-    shown_text,
-)
+from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import Assignments, assigned_columns, assignments
 from alluvium.spark.values.storing import StorePolicy
@@ -73,10 +67,6 @@ class UpdateRequest:
     condition: Column | str | None
     values: Mapping[str, Column | str]
     name: Qualifier = (TABLE,)
-
-    def resolved(self, rows: DataFrame) -> Resolved | None:
-        """The condition, over rows of the table under its name."""
-        return None if self.condition is None else resolve_condition(rows, self.condition, "the condition of UPDATE")
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
@@ -120,31 +110,43 @@ def _attempt(
     snapshot: Snapshot,
     retry: RetryPolicy,
 ) -> Committed | Preview:
-    name, schema = request.name, snapshot.config.schema
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
-        rows = named_rows(read_native(spark, DeltaSource(snapshot)), name)
-        found = request.resolved(rows)
-        ensure_no_identities(target, assigned_columns(request.values, target.schema, name))
-        where = None if found is None else condition_tree(rows, found, schema, name)
-        shown = [] if found is None else [shown_text(rows, found, name[-1])]
-        operation = Operation("UPDATE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
-        candidates = choose_candidates(snapshot, where)
-        # Where every row changes there is nothing to keep behind masks.
-        mode = RowChangeMode.REWRITE_FILES if found is None else mode_of(target, candidates)
-        skips = skips_within_files(where, snapshot.config.partition_columns)
-        update = _Update(spark, target, request, skips)
-        # Resolved before anything is run, for what they read.
-        request.assigned(target, rows)
-        own = unpinned(reads_so_far())
-        ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
-        changes = RowChanges(update.first_pass, candidates, None if own else where)
-        partitions = {(name,) for name in snapshot.config.partition_columns}
-        is_whole = where is None or names_only(where, partitions)
-        verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
-        return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
+        rows = read_native(spark, DeltaSource(snapshot))
+        with row_condition(rows, request.condition, "the condition of UPDATE", request.name) as judged:
+            ensure_no_identities(target, assigned_columns(request.values, target.schema, request.name))
+            where = judged.where(snapshot.config.schema)
+            shown = msgspec.json.encode([text for text in (judged.shown,) if text is not None]).decode()
+            operation = Operation("UPDATE", {"predicate": shown}, {}, engine)
+            partitions = {(name,) for name in snapshot.config.partition_columns}
+            is_whole = where is None or names_only(where, partitions)
+            verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
+            return _update(spark, target, request, judged, snapshot, where, verb, dry_run)
+
+
+def _update(
+    spark: SparkSession,
+    target: DeltaTarget,
+    request: UpdateRequest,
+    judged: RowCondition,
+    snapshot: Snapshot,
+    where: Expression | None,
+    verb: Verb,
+    dry_run: bool,
+) -> Committed | Preview:
+    candidates = choose_candidates(snapshot, where)
+    # Where every row changes there is nothing to keep behind masks.
+    mode = RowChangeMode.REWRITE_FILES if where is None else mode_of(target, candidates)
+    skips = skips_within_files(where, snapshot.config.partition_columns)
+    update = _Update(spark, target, request, judged, skips)
+    # Resolved before anything is run, for what they read.
+    request.assigned(target, judged.first)
+    own = unpinned(reads_so_far())
+    ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
+    changes = RowChanges(update.first_pass, candidates, None if own else where)
+    return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,7 @@ class _Update:
     spark: SparkSession
     target: DeltaTarget
     request: UpdateRequest
+    judged: RowCondition
     skips: bool
 
     def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
@@ -167,10 +170,9 @@ class _Update:
         """The candidates' rows with their new values, and the others."""
         schema = self.target.schema
         read = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole)
-        frame = named_rows(read, self.request.name)
-        found = self.request.resolved(frame)
+        frame, found = self.judged.over(read)
         # Null counts as false, so that one question decides about all columns.
-        hit = sf.lit(True) if found is None else sf.coalesce(found.column, sf.lit(False))
+        hit = sf.coalesce(found, sf.lit(False))
         values = self.request.assigned(self.target, frame)
         after: list[Column | str] = []
         for f in schema.fields:

@@ -16,6 +16,12 @@ FIELD_ID = "parquet.field.id"
 #: Key beside `FIELD_ID`, true where the field's name in the plan is a mere label, which no file has.
 LABEL = "alluvium.label"
 
+#: Metadata column: the address of the file that a row is in.
+FILE_COLUMN = "_file"
+#: Field of `constants` where a part has `local_instants`: what the table knows of instants in the file, by its own
+#: record: a struct with a field a column, named as in the file, of structs of `low` and `high`, UTC; null: not known.
+INSTANT_BOUNDS = "_instant_bounds"
+
 #: One row a data file. `path` is decoded (not URI-escaped): relative to the table's root, or absolute (with a scheme,
 #: or from `/`) when the file lies elsewhere. `constants` is a struct of typed per-file values, one field a name that a
 #: `FileConstant` asks for; `mask` a serialised 64-bit roaring bitmap of deleted row positions, or null: none, or not
@@ -215,6 +221,8 @@ class ScanPart:
         keeps_masked: Turns the masks round: only the rows that they list are read, and none of a file without one.
         held: The columns that the files hold, read or not, by the schema they were written with; None: not known.
         earliest_date: What is known to come before no date that is read from the files, at any depth; None: nothing is.
+        local_instants: Whether files of ORC's library for Java hold, for an instant, the one at which its writer's
+            clock showed what UTC's shows at the true one; `constants` then have `INSTANT_BOUNDS`.
     """
 
     key: str
@@ -228,6 +236,7 @@ class ScanPart:
     is_complete: bool = True
     held: Struct | None = None
     earliest_date: date | None = None
+    local_instants: bool = False
 
     @property
     def is_masked(self) -> bool:

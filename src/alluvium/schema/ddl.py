@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Field, JsonValue, Map, Primitive, Struct
 
@@ -20,6 +20,8 @@ _NAMES: Mapping[str, DataType] = {
     "timestamp_ltz": t.TIMESTAMP, "timestamp_ntz": t.TIMESTAMP_NTZ, "void": t.VOID, "null": t.VOID,
     "variant": t.VARIANT,
 }  # fmt: skip
+#: Delta's feature `geospatial`: known by name alone.
+_GEOSPATIAL = ("geometry", "geography")
 _DECIMALS = ("decimal", "dec", "numeric")
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)*`)|('(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")|(\w+)|(.))", re.DOTALL)
 _MAX_DEPTH = 100
@@ -45,6 +47,7 @@ def parse_ddl_type(text: str) -> Declared:
 
     Raises:
         InvalidRequest: `"invalid-type"`.
+        UnsupportedFeature: `"unsupported-type"`: there is such a type, but not here.
     """
     parser = _Parser(text)
     data_type = parser.type(0)
@@ -117,6 +120,13 @@ class _Parser:
         if self._declares and word.isidentifier():
             self._skip_parameters()
             return Primitive(word)
+        if word in _GEOSPATIAL:
+            raise UnsupportedFeature(
+                f"{self._text!r} is a type of the feature geospatial, which is not implemented",
+                code="unsupported-type",
+                features=("geospatial",),
+                hint="store well-known binary or text",
+            )
         raise self._error(f"unknown type {word!r}; {suggest(word, [*_NAMES, 'decimal', 'array', 'map', 'struct'])}")
 
     def _nested(self, word: str, depth: int) -> DataType:

@@ -35,7 +35,7 @@ from alluvium.spark.jvm import failures
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.sessions.clone import with_settings
+from alluvium.spark.sessions.clone import is_observed, runs_in_copy, with_settings
 from alluvium.spark.sessions.session import ensure_native, is_connect
 from alluvium.spark.values.checks import examples, find_violation, violation, with_checks
 from alluvium.spark.values.derive import find_exhausted, numbers_exhausted
@@ -95,7 +95,7 @@ def write_files(
         failures.install()
     if plan.derived or plan.numbered or (plan.file_format not in _OF_SPARK and plan.files is None):
         raise UnsupportedFeature("Spark writes complete rows here (see `derive.complete`), Parquet and ORC by itself")
-    if plan.spark_writes_where is not None:
+    if plan.spark_writes_where is not None and not is_observed(df):
         # Nothing counts of what a job that failed may have left.
         with contextlib.suppress(_OtherFormError):
             return _written(df, natively(plan), open_store)
@@ -113,8 +113,7 @@ def natively(plan: WritePlan) -> WritePlan:
 
 def _written(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
     try:
-        with with_settings(df, {**_SETTINGS, **_rebalance_settings(plan)}) as rows:
-            return _write(rows, plan, open_store)
+        return _run(df, plan, open_store)
     except AnalysisException as error:
         raise _invalid(error, plan.root) from error
     except (PySparkException, Py4JJavaError) as error:
@@ -123,6 +122,20 @@ def _written(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
         # Workers do not know the table's address.
         error.url = error.url or plan.root
         raise
+
+
+def _run(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
+    settings = {**_SETTINGS, **_rebalance_settings(plan)}
+    try:
+        with with_settings(df, settings) as rows:
+            return _write(rows, plan, open_store)
+    except (AnalysisException, InvalidRequest) as error:
+        cause = error if isinstance(error, AnalysisException) else error.__cause__
+        if not (isinstance(cause, AnalysisException) and runs_in_copy(df)):
+            raise
+    # Nothing has been run. In the session itself a name may be one of its variables.
+    with with_settings(df, settings, in_place=True) as rows:
+        return _write(rows, plan, open_store)
 
 
 def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:

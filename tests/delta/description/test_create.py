@@ -216,3 +216,10 @@ def test_clustering_is_a_domain_and_two_features():
         with pytest.raises(UnsupportedFeature) as caught:
             table_config(wanted)
         assert {"clustering", "domainMetadata"} & set(caught.value.features)
+
+
+def test_an_identity_column_partitions_nothing():
+    numbered = Field("n", LONG, True, {"delta.identity.start": 1, "delta.identity.step": 1})
+    with pytest.raises(InvalidRequest, match="identity column") as caught:
+        resolve_partition_columns(Struct((numbered, Field("id", LONG))), ["N"])
+    assert (caught.value.code, caught.value.column) == ("invalid-partition-column", "N")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -249,17 +250,19 @@ def test_features_that_cannot_leave(tmp_path: Path, name: str) -> None:
     assert caught.value.code == "feature-not-droppable"
 
 
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ["typeWidening", "rowTracking"])
 def test_each_request_fails_once(tmp_path: Path, name: str) -> None:
     """Whatever fails: the rows are there, and the next one who drops the feature succeeds."""
-    create(str(tmp_path / "count"), DROPS[name][0])
+    create(str(tmp_path / "made"), DROPS[name][0])
+    shutil.copytree(tmp_path / "made", tmp_path / "count")
     counting = FaultyStore(open_store(str(tmp_path / "count")))
     drop_feature(load_snapshot(counting), name, "test")
     for at in range(1, len(counting.requests) + 1):
         for crash in (False, True):
             url = str(tmp_path / f"t{at}{crash}")
-            create(url, DROPS[name][0])
+            shutil.copytree(tmp_path / "made", url)
             with contextlib.suppress(AlluviumError, Crash):
                 drop_feature(load_snapshot(FaultyStore(open_store(url), Fault(at, When.AFTER, crash=crash))), name, "t")
             if name in (load_snapshot(open_store(url)).config.protocol.writer_features or ()):

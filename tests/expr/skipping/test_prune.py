@@ -431,7 +431,7 @@ def test_speed() -> None:
     predicate = parse_predicate("i >= 1000 AND i < 2000", SCHEMA)
     times = []
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         assert pc.sum(prune(predicate, Many([]))).as_py() == 1000
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.05

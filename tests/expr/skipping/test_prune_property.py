@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -273,6 +274,7 @@ drops = st.frozensets(st.tuples(st.sampled_from(["lower", "upper", "nulls", "row
 zones = st.sampled_from(["UTC", "America/New_York", "America/Sao_Paulo", "+05:30"])
 
 
+@pytest.mark.long
 @settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     files=table_files(),

@@ -214,14 +214,14 @@ def test_a_field_of_an_arrays_elements_is_no_column_of_its_name(text: str) -> No
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_huge_text_is_bounded(text: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         format_sql(parse_predicate(text, SCHEMA))
     except InvalidRequest as error:
         assert error.code == "invalid-predicate"
         assert len(str(error)) < 500
     list(walk(parse_engine_filter(text, SCHEMA)))
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_long_chains_and_lists() -> None:
@@ -233,7 +233,7 @@ def test_long_chains_and_lists() -> None:
 def test_speed() -> None:
     times = []
     for _ in range(20):
-        start = time.perf_counter()
+        start = time.process_time()
         parse_engine_filter("((t.id IS NOT NULL) AND (t.id > 10L))", SCHEMA)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 0.001

@@ -358,8 +358,8 @@ def test_what_passes_is_written_in_a_form_that_passes(parts: list[tuple[str, str
 
 
 def test_long_texts_are_read_in_time():
-    start = time.monotonic()
+    start = time.process_time()
     for text in ("transform(ar,x->" * 90 + "x" + ")" * 90, "a+" * 20_000 + "a", "''" * 20_000, "(" + "a," * 20_000):
         with contextlib.suppress(InvalidRequest):
             parse_row_expression(text, SCHEMA, ROW)
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from alluvium.errors import InvalidRequest
@@ -149,6 +151,50 @@ def test_what_data_forbids(change: SchemaChange, code: str) -> None:
     assert error.value.code == code
     if code not in ("immutable-option", "primary-key-change"):
         schema.apply([change])
+
+
+def test_deletion_vectors_do_not_go_with_their_option() -> None:
+    """Without it the table has none: rows that are gone would be back."""
+    schema = table(("p", "id"), bucket="2", deletion_vectors__enabled="true")
+    for change in (C.remove_option("deletion-vectors.enabled"), C.set_option("deletion-vectors.enabled", "false")):
+        with pytest.raises(InvalidRequest) as error:
+            schema.apply([change], has_snapshots=True)
+        assert error.value.code == "deletion-vectors-change"
+        modifiable = replace(schema, options={**schema.options, "deletion-vectors.modifiable": "true"})
+        assert modifiable.apply([change], has_snapshots=True).id == 1
+    plain = table(("p", "id"), bucket="2")
+    assert plain.apply([C.remove_option("deletion-vectors.enabled")], has_snapshots=True).options == plain.options
+
+
+EVOLVES = {"row-tracking.enabled": "true", "data-evolution.enabled": "true"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        C.add_column("n", "INT"), C.rename_column("a", "n"), C.drop_column("b"), C.update_comment("c"),
+        C.update_column_type("a", "BIGINT"), C.set_option("target-file-size", "1 mb"),
+    ],
+    ids=lambda change: type(change).__name__,
+)  # fmt: skip
+def test_tables_of_a_later_paimon_may_change(change: SchemaChange) -> None:
+    """Since 2.0 data evolution goes with deletion vectors; 1.4 takes no table with both, and reads none."""
+    later = replace(table(), options={**EVOLVES, "deletion-vectors.enabled": "true"})
+    changed = later.apply([change], has_snapshots=True)
+    assert changed.options.items() >= later.options.items()
+    # What breaks another rule is to blame for that.
+    with pytest.raises(InvalidRequest) as error:
+        later.apply([change, C.set_option("clustering.incremental", "true")])
+    assert error.value.code == "invalid-table-option" and "clustering" in error.value.message
+
+
+@pytest.mark.parametrize("has", [EVOLVES, {"deletion-vectors.enabled": "true"}, {}])
+def test_no_table_becomes_one_of_a_later_paimon(has: dict[str, str]) -> None:
+    wanted = {**EVOLVES, "deletion-vectors.enabled": "true"}
+    schema = replace(table(), options=has)
+    with pytest.raises(InvalidRequest) as error:
+        schema.apply([C.set_option(*pair) for pair in wanted.items()])
+    assert error.value.code == "invalid-table-option"
 
 
 def test_an_option_may_be_set_to_what_it_is() -> None:

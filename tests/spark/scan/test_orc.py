@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from orc_of_java import write_as_java
 from orc_tables import (
     CONDITIONS,
     HOLLOW,
@@ -16,9 +17,11 @@ from orc_tables import (
     NESTED,
     ROW,
     VALUES,
+    YEAR,
     add,
     assert_same,
     create,
+    instants,
     lanes,
     write_everything,
 )
@@ -28,6 +31,7 @@ from pyarrow import orc
 from pyspark.sql import SparkSession
 
 import alluvium
+from alluvium.errors import UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import SchemaChange
 from alluvium.storage.open import open_store
@@ -196,3 +200,28 @@ def test_no_rows(spark: SparkSession, tmp_path: Path) -> None:
     df = alluvium.read(spark, url)
     assert lanes(df) == {"native"}
     assert df.collect() == [] and df.count() == 0
+
+
+@pytest.fixture
+def set_zone(spark: SparkSession) -> Iterator[Callable[[str], None]]:
+    key = "spark.sql.session.timeZone"
+    before = spark.conf.get(key)
+    yield lambda zone: spark.conf.set(key, zone)
+    spark.conf.set(key, before)
+
+
+def test_instants_by_the_clock_of_java(spark: SparkSession, tmp_path: Path, set_zone: Callable[[str], None]) -> None:
+    """As in Java, the session's zone is that of the writer where nothing else tells it, and where the bounds agree."""
+    url = str(tmp_path / "t")
+    instants(url)
+    write_as_java(url, "America/New_York", False, "k")
+    set_zone("America/New_York")
+    df = alluvium.read(spark, url)
+    assert [row["z"] for row in df.orderBy("k").toArrow().to_pylist()] == YEAR
+    assert [row.k for row in df.where("z = timestamp'2024-06-01 12:30:00.123456Z'").collect()] == [5]
+    assert alluvium.read(spark, url, where="z < timestamp'2024-02-01 12:30:00.2Z'").count() == 2
+    set_zone("Asia/Shanghai")
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.read(spark, url).collect()
+    assert caught.value.code == "unknown-writer-zone"
+    assert alluvium.read(spark, url, columns=["k"]).distinct().count() == 12

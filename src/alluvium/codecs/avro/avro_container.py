@@ -16,6 +16,7 @@ import json
 import secrets
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import IO, Any, cast
 
 import fastavro
@@ -35,6 +36,8 @@ _MAX_SCHEMA_BYTES = 16 << 20
 _MAX_BLOCK_BYTES = 256 << 20
 _MAX_FILE_BYTES, _MAX_EXPANSION = 2 << 30, 100
 _PIECE_BYTES = 1 << 20
+#: Schemas that are kept.
+_SHORT_SCHEMA_BYTES = 64 << 10
 #: Records of a file that take no bytes of it.
 _MAX_EMPTY_RECORDS = 1_000_000
 
@@ -52,10 +55,12 @@ def read_avro(data: bytes, path: str) -> tuple[Any, list[Any]]:
     """
     with _naming(path):
         header, position = _header(data)
-        schema, shape = _schema(header)
-        plain = {"avro.schema": json.dumps(_physical(schema)).encode(), "avro.codec": b"null"}
-        blocks = _plain_blocks(data, position, header, shape)
-        return schema, list(fastavro.reader(cast("IO[bytes]", _Pieces(_container(plain, blocks)))))
+        known = _schema(header)
+        plain = {"avro.schema": known.plain, "avro.codec": b"null"}
+        blocks = _plain_blocks(data, position, header, known.shape)
+        return json.loads(header["avro.schema"]), list(
+            fastavro.reader(cast("IO[bytes]", _Pieces(_container(plain, blocks))))
+        )
 
 
 def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]:
@@ -67,7 +72,7 @@ def read_blocks(data: bytes, path: str) -> tuple[bytes, list[tuple[int, bytes]]]
     """
     with _naming(path):
         header, position = _header(data)
-        _, shape = _schema(header)
+        shape = _schema(header).shape
         return header["avro.schema"], list(_plain_blocks(data, position, header, shape))
 
 
@@ -226,13 +231,34 @@ def _physical(node: Any) -> Any:
     return node
 
 
-def _schema(header: Mapping[str, bytes]) -> tuple[Any, RecordShape]:
+@dataclass(frozen=True, slots=True)
+class _Schema:
+    """What is known of a writer's schema, whose own form callers may change.
+
+    Attributes:
+        shape: What decoding by it takes.
+        plain: Its text without logical types.
+    """
+
+    shape: RecordShape
+    plain: bytes
+
+
+def _schema(header: Mapping[str, bytes]) -> _Schema:
     """The writer's schema, once it is known that decoding by it comes to an end."""
     text = header["avro.schema"]
     if len(text) > _MAX_SCHEMA_BYTES:
         raise _damaged(f"its schema has {len(text)} bytes")
+    return _short_schema(text) if len(text) <= _SHORT_SCHEMA_BYTES else _parsed_schema(text)
+
+
+def _parsed_schema(text: bytes) -> _Schema:
     schema = json.loads(text)
-    return schema, measure_schema(schema)
+    return _Schema(measure_schema(schema), json.dumps(_physical(schema)).encode())
+
+
+#: A table's manifests have the same two schemas, and small ones take less time to decode than to understand.
+_short_schema = functools.lru_cache(maxsize=16)(_parsed_schema)
 
 
 def _container(header: Mapping[str, bytes], blocks: Iterator[tuple[int, bytes]]) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from alluvium.commands.merge.merge_clauses import Action, Clause, When, ensure_c
 from alluvium.commands.merge.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge.merge_source import BROADCAST_BYTES, MergeSource, SourceFigures, keep_source
-from alluvium.commands.own_reads import ensure_current
+from alluvium.commands.own_reads import ensure_current, own_table
 from alluvium.commands.repeat import Txn, is_recorded, until_committed
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, Join, RowChanges, Verb, mode_of
@@ -124,7 +124,7 @@ def _kept(snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        source = keep_source(request.source, snapshot.store.url)
+        source = keep_source(request.source, own_table(snapshot))
         try:
             yield source
         finally:

@@ -22,6 +22,7 @@ from alluvium.schema.types import Field, Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.naming.text_lengths import pads_when_reading
 from alluvium.spark.naming.types import from_spark
+from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.statements.resolve import Resolved, equal_keys, outputs, resolve
 from alluvium.spark.statements.statement import TableRead
 
@@ -148,14 +149,14 @@ def _from_spark(key: Field, end: object) -> object:
     return _EPOCH + datetime.timedelta(days=end) if key.type == t.DATE and isinstance(end, int) else end
 
 
-def keep_source(source: DataFrame, url: str) -> MergeSource:
+def keep_source(source: DataFrame, own: OwnTable) -> MergeSource:
     """Numbers a source, and sees to it that it is computed once, by the first job that asks for it.
 
     Args:
         source: The rows.
-        url: Of the table that they are merged into.
+        own: The table that they are merged into.
     """
-    reads = own_reads(source, url)
+    reads = own_reads(source, own)
     scope = scope_of(source, reads)
     number = sf.monotonically_increasing_id().alias(NUMBER)
     numbered = keep_rows(source.select("*", number))

@@ -23,7 +23,8 @@ from alluvium.schema.walk import drop_metadata, holds
 _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 
 # A DataFrame that was read from a table of these features carries them along; the new table does not have them.
-_KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", "delta.identity.", "delta.columnMapping.")
+_IDENTITY = "delta.identity."
+_KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", _IDENTITY, "delta.columnMapping.")
 
 #: What a table keeps when it is replaced, unless told otherwise, as the reference does.
 _KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.")
@@ -196,6 +197,13 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
                 f"a table cannot be partitioned by {name!r}: its type is {found.type}",
                 code="invalid-partition-column",
                 column=name,
+            )
+        if any(key.startswith(_IDENTITY) for key in found.metadata):
+            raise InvalidRequest(
+                f"a table cannot be partitioned by the identity column {name!r}",
+                code="invalid-partition-column",
+                column=name,
+                hint="each row would be a partition of its own",
             )
         if found.name in resolved:
             raise InvalidRequest(f"partition column {name!r} is named twice", code="invalid-partition-column")

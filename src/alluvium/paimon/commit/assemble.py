@@ -32,6 +32,8 @@ from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
 _VERSION = 3
+#: Made once: an array a column takes as long as reading a small manifest.
+_NO_ENTRIES, _NO_MANIFESTS = ENTRIES.empty_table(), MANIFESTS.empty_table()
 
 
 def assemble(draft: Draft, base: Snapshot) -> Entry:
@@ -92,7 +94,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
 def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
     """The live entries (`ENTRIES`) that an overwrite takes out of a base."""
     if replaced is None or base.document is None:
-        return ENTRIES.empty_table()
+        return _NO_ENTRIES
     document = base.document
     lists = (document.base_manifest_list, document.delta_manifest_list)
     # Whole: "a deletion [...] by the file's identity", of which readers look at a part only.
@@ -244,7 +246,7 @@ def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
 def _manifests(base: Snapshot) -> pa.Table:
     """The manifests (`MANIFESTS`) of a snapshot, oldest first."""
     if base.document is None:
-        return MANIFESTS.empty_table()
+        return _NO_MANIFESTS
     lists = (base.document.base_manifest_list, base.document.delta_manifest_list)
     return pa.concat_tables([read_manifest_list(base.store, name) for name in lists])
 

@@ -59,15 +59,29 @@ def check_schema(schema: CheckedSchema) -> Iterator[Problem]:
         yield from check(schema)
 
 
-def ensure_valid(schema: CheckedSchema) -> None:
+def ensure_valid(schema: CheckedSchema, before: CheckedSchema | None = None) -> None:
     """Refuses a schema that breaks a rule.
+
+    Args:
+        schema: The new one.
+        before: What it was. A rule that it broke already is one that a later Paimon, which made it, does not have any
+            more (deletion vectors of tables with data evolution): no change is to blame for it.
 
     Raises:
         InvalidRequest: The first broken rule, `.code` and `.column` included.
     """
-    problem = next(check_schema(schema), None)
+    problems = tuple(check_schema(schema))
+    known = _problems_of(before) if problems and before is not None else ()
+    problem = next((problem for problem in problems if problem not in known), None)
     if problem is not None:
         raise InvalidRequest(problem.message, code=problem.code, column=problem.column)
+
+
+def _problems_of(schema: CheckedSchema) -> tuple[Problem, ...]:
+    try:
+        return tuple(check_schema(schema))
+    except InvalidRequest:
+        return ()
 
 
 def _option(message: str, column: str | None = None) -> Problem:

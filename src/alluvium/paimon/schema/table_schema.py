@@ -181,7 +181,7 @@ class TableSchema:
             draft.comment,
             _now_ms(),
         )
-        ensure_valid(evolved)
+        ensure_valid(evolved, self)
         return evolved
 
     @classmethod

@@ -172,6 +172,8 @@ NUM_LEVELS: Option[int | None] = Option("num-levels", None, int)
 FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
 #: None: each format has its own.
 FILE_BLOCK_SIZE: Option[int | None] = Option("file.block-size", None, parse_size)
+#: Whether Java has instants in ORC go by the clock of its own zone, when it writes and when it reads.
+ORC_LOCAL_INSTANTS = Option("orc.timestamp-ltz.legacy.type", True, parse_boolean)
 ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
 #: 256 MB is the default of append tables, 128 MB that of others.
 TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)
@@ -238,8 +240,9 @@ def ensure_option_may_change(options: Mapping[str, str], key: str, value: str | 
         problem = ("immutable-option", f"option {key} cannot change once the table holds data")
     elif key == BUCKET.key:
         problem = _bucket_problem(BUCKET.get(options), value)
-    elif key == DELETION_VECTORS.key and value is not None and not DELETION_VECTORS_MODIFIABLE.get(options):
-        old, new = DELETION_VECTORS.get(options), value.strip().casefold() == "true"
+    elif key == DELETION_VECTORS.key and not DELETION_VECTORS_MODIFIABLE.get(options):
+        # Removed it is false: rows that are gone would be back.
+        old, new = DELETION_VECTORS.get(options), (value or "").strip().casefold() == "true"
         if old != new:
             problem = (
                 "deletion-vectors-change",
@@ -255,7 +258,7 @@ def ensure_option_may_change(options: Mapping[str, str], key: str, value: str | 
         code, message = problem
         hint = "set it before the first write"
         if code == "deletion-vectors-change":
-            hint = f"compact the table fully, then set {DELETION_VECTORS_MODIFIABLE.key} = true with it"
+            hint = f"compact the table fully, set {DELETION_VECTORS_MODIFIABLE.key} = true, and then this"
         raise InvalidRequest(message, code=code, hint=hint)
 
 

@@ -14,6 +14,7 @@ from alluvium.paimon.files.partitions import Partitions
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.options import ORC_LOCAL_INSTANTS
 from alluvium.paimon.view.merge import KIND, SEQUENCE
 from alluvium.paimon.view.stats import EntryStatistics
 from alluvium.plan.scan import OutputColumn, Physical
@@ -42,6 +43,38 @@ def held_columns(schema: TableSchema, write_cols: Sequence[str] | None) -> Struc
         return Struct(own)
     keys = tuple(Field(f"{_KEY}{f.name}", f.type) for f in own if f.name in schema.trimmed_primary_keys)
     return Struct((*keys, Field(SEQUENCE, t.LONG), Field(KIND, t.BYTE), *own))
+
+
+def has_local_instants(snapshot: Snapshot, schema: TableSchema, held: Struct | None) -> bool:
+    """Whether instants in ORC files of Java, written by a schema, may go by the clock of the writer's zone.
+
+    What the schema says was so when they were written; what the call says comes first, as in Java.
+    """
+    if held is not None and not any(holds(held, kind) for kind in (t.TIMESTAMP, t.TIMESTAMP_NANOS)):
+        return False
+    key = ORC_LOCAL_INSTANTS.key
+    return ORC_LOCAL_INSTANTS.get(snapshot.asked if key in snapshot.asked else schema.options)
+
+
+def instant_bounds(
+    snapshot: Snapshot, entries: pa.Table, partitions: Partitions, output: Sequence[OutputColumn]
+) -> pa.StructArray:
+    """The bounds of instants by the manifests, as `plan.scan.INSTANT_BOUNDS` has them: Java keeps true ones there."""
+    statistics = EntryStatistics(snapshot, entries, partitions)
+    found: dict[str, pa.Array] = {}
+    for column in output:
+        if not isinstance(column.value, Physical) or column.value.type != t.TIMESTAMP or len(column.value.path) > 1:
+            continue
+        try:
+            low, high = statistics.lower((column.name,)), statistics.upper((column.name,))
+        except CorruptTable:
+            continue
+        if low is not None and high is not None:
+            found[column.value.path[0]] = pa.StructArray.from_arrays([low, high], names=["low", "high"])
+    fields = [pa.field(name, values.type) for name, values in found.items()]
+    if not fields:
+        return pa.nulls(entries.num_rows, pa.struct([]))
+    return pa.StructArray.from_arrays(list(found.values()), fields=fields)
 
 
 def earliest_date(

@@ -17,12 +17,13 @@ from alluvium.paimon.files.partitions import data_paths
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.terms.options import tracks_rows
-from alluvium.paimon.view.file_contents import earliest_date, held_columns
+from alluvium.paimon.view.file_contents import earliest_date, has_local_instants, held_columns, instant_bounds
 from alluvium.paimon.view.merge import FILE_ORDER, GROUP, KIND, ROW_ID, SEQUENCE, key_merge
 from alluvium.paimon.view.row_ranges import PATCHES, RangeMasks, anchors_of, patched_columns, row_ranges
 from alluvium.paimon.view.sections import Sections
 from alluvium.paimon.view.selection import Selection, is_data_evolution
 from alluvium.plan.scan import (
+    INSTANT_BOUNDS,
     SCAN_FILES,
     Coalesce,
     FileConstant,
@@ -121,12 +122,23 @@ def _with_contents(
     part: ScanPart, snapshot: Snapshot, selection: Selection, kind: _Kind, rows: npt.NDArray[np.int64]
 ) -> ScanPart:
     """The part of the files at some places of a selection, with what manifests and schemas tell of what is in them."""
-    held = held_columns(snapshot.schema_of(kind.schema_id), kind.written)
+    schema = snapshot.schema_of(kind.schema_id)
+    held = held_columns(schema, kind.written)
     if kind.file_format != "orc":
         # The readers of the other formats need not ask.
         return replace(part, held=held)
-    entries = selection.entries.take(pa.array(rows))
-    return replace(part, held=held, earliest_date=earliest_date(snapshot, entries, selection.partitions, part.output))
+    known = (snapshot, selection.entries.take(pa.array(rows)), selection.partitions, part.output)
+    if has_local_instants(snapshot, schema, held):
+        files = _with_constant(part.files, INSTANT_BOUNDS, instant_bounds(*known))
+        part = replace(part, files=files, local_instants=True)
+    return replace(part, held=held, earliest_date=earliest_date(*known))
+
+
+def _with_constant(files: pa.Table, name: str, values: pa.Array) -> pa.Table:
+    constants = files["constants"].combine_chunks()
+    members = {f.name: constants.field(place) for place, f in enumerate(constants.type)} | {name: values}
+    place = files.schema.get_field_index("constants")
+    return files.set_column(place, "constants", pa.StructArray.from_arrays(list(members.values()), names=list(members)))
 
 
 def _hidden_columns(snapshot: Snapshot, merge: KeyMerge | None) -> list[OutputColumn]:

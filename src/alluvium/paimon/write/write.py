@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -35,6 +36,7 @@ from alluvium.paimon.terms.options import (
     EXTERNAL_PATHS,
     FILE_FORMAT,
     MANIFEST_FORMAT,
+    ORC_LOCAL_INSTANTS,
     TARGET_FILE_SIZE,
 )
 from alluvium.paimon.terms.spec import ENTRIES
@@ -246,31 +248,49 @@ def _ids_inside(data_type: DataType) -> t.DataType:
 def _file_columns(schema: TableSchema) -> pa.Schema:
     """The columns as Arrow writes them, those of partitions last, as Spark's writer has them."""
     names = [f.name for f in schema.fields if f.name not in schema.partition_keys] + list(schema.partition_keys)
-    file_format = FILE_FORMAT.get(schema.options)
-    columns = {f.name: _file_column(f, file_format) for f in schema.fields}
+    form = _Form(FILE_FORMAT.get(schema.options), ORC_LOCAL_INSTANTS.get(schema.options))
+    columns = {f.name: _file_column(f, form) for f in schema.fields}
     return pa.schema([columns[name] for name in names])
 
 
-def _file_column(column: DataField, file_format: str) -> pa.Field:
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """What decides on the types of a file's columns.
+
+    Attributes:
+        format: The file's.
+        local_instants: Whether Java, reading ORC, has instants go by the clock of its own zone.
+    """
+
+    format: str
+    local_instants: bool
+
+
+def _file_column(column: DataField, form: _Form) -> pa.Field:
     # The latter is an attribute of ORC's.
     ids = {"parquet": "PARQUET:field_id", "orc": "paimon.id"}
-    metadata = {ids[file_format]: str(column.id)} if file_format in ids else None
-    return pa.field(column.name, _file_type(column.type, file_format), column.type.nullable, metadata=metadata)
+    metadata = {ids[form.format]: str(column.id)} if form.format in ids else None
+    return pa.field(column.name, _file_type(column.type, form), column.type.nullable, metadata=metadata)
 
 
-def _file_type(data_type: DataType, file_format: str) -> pa.DataType:
+def _file_type(data_type: DataType, form: _Form) -> pa.DataType:
     if data_type.root == "ROW":
-        return pa.struct([_file_column(f, file_format) for f in data_type.fields])
+        return pa.struct([_file_column(f, form) for f in data_type.fields])
     if data_type.root == "MULTISET" and data_type.element is not None:
-        return pa.map_(_file_type(data_type.element, file_format), pa.field("value", pa.int32(), False))
+        return pa.map_(_file_type(data_type.element, form), pa.field("value", pa.int32(), False))
     if data_type.element is not None:
-        return pa.list_(pa.field("element", _file_type(data_type.element, file_format), data_type.element.nullable))
+        return pa.list_(pa.field("element", _file_type(data_type.element, form), data_type.element.nullable))
     if data_type.key is not None and data_type.value is not None:
-        value = pa.field("value", _file_type(data_type.value, file_format), data_type.value.nullable)
-        return pa.map_(_file_type(data_type.key, file_format), value)
-    if data_type.root == "TIME_WITHOUT_TIME_ZONE" and file_format == "orc":
+        value = pa.field("value", _file_type(data_type.value, form), data_type.value.nullable)
+        return pa.map_(_file_type(data_type.key, form), value)
+    if data_type.root == "TIME_WITHOUT_TIME_ZONE" and form.format == "orc":
         return pa.int32()
-    return arrow_type(data_type)
+    kind = arrow_type(data_type)
+    if form.format == "orc" and form.local_instants and pa.types.is_timestamp(kind):
+        # Java shifts instants by its own zone when it reads them, but a wall clock it moves to its zone before: the
+        # time that UTC's clock shows comes out the same in every zone.
+        return pa.timestamp(kind.unit)
+    return kind
 
 
 def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
 
-from py4j.java_gateway import JavaGateway
+from py4j.java_gateway import JavaGateway, JVMView
 from pyspark.java_gateway import ensure_callback_server_started
 from pyspark.sql import SparkSession
 
@@ -62,6 +62,8 @@ class Java:
     unresolved_attribute: JavaObject
     bound_reference: JavaObject
     compute_current_time: JavaObject
+    special_datetime_values: JavaObject
+    observers: JavaObject | None
     folding_rules: tuple[JavaObject, ...]
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
@@ -140,6 +142,8 @@ def _look_up(gateway: JavaGateway) -> Java:
         unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
         bound_reference=catalyst.expressions.BoundReference,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,
+        special_datetime_values=catalyst.optimizer.SpecialDatetimeValues,
+        observers=_observers_field(jvm),
         folding_rules=(
             catalyst.optimizer.NullPropagation,
             catalyst.optimizer.ConstantFolding,
@@ -148,3 +152,15 @@ def _look_up(gateway: JavaGateway) -> Java:
             catalyst.optimizer.SimplifyCasts,
         ),
     )
+
+
+def _observers_field(jvm: JVMView) -> JavaObject | None:
+    """The field in which a session has who waits for what its queries observe; None: its listeners tell them."""
+    field = jvm.java.lang.Class.forName("org.apache.spark.sql.classic.SparkSession").getDeclaredField(
+        "observationManager"
+    )
+    # Spark 4.0 makes it when it is first asked for, and it listens: copies of a session have its listeners.
+    if not jvm.java.lang.reflect.Modifier.isFinal(field.getModifiers()):
+        return None
+    field.setAccessible(True)
+    return field

@@ -37,6 +37,7 @@ SETTINGS: Mapping[str, str] = {"spark.sql.orc.filterPushdown": "false", "spark.s
 #: The first day of the Gregorian calendar: from here on the hybrid calendar is the same.
 _GREGORIAN = dt.date(1582, 10, 15)
 _HIVE = "_col"
+_INSTANTS = (t.TIMESTAMP, t.TIMESTAMP_NANOS)
 #: `SchemaEvolution.acidEventFieldNames`
 _EVENTS = ("operation", "originaltransaction", "bucket", "rowid", "currenttransaction", "row")
 
@@ -49,12 +50,12 @@ def misread(part: ScanPart) -> str | None:
 def _problems(part: ScanPart) -> Iterator[str]:
     if part.is_masked or any(isinstance(leaf, RowPosition) for c in part.output for leaf in leaves(c.value)):
         yield "the positions of rows"
-    if any(holds(part.read_schema, kind) for kind in (t.TIMESTAMP, t.TIMESTAMP_NTZ)):
+    if any(holds(part.read_schema, kind) for kind in (*_INSTANTS, t.TIMESTAMP_NTZ)):
         yield "timestamps"
     if part.held is None:
         yield "files whose columns are not known beforehand"
         return
-    if holds(part.held, t.TIMESTAMP):
+    if any(holds(part.held, kind) for kind in _INSTANTS):
         yield "files that hold timestamps with a time zone"
     if part.held.names and all(name.startswith(_HIVE) for name in part.held.names):
         yield f"files all of whose columns are named {_HIVE}..."

@@ -17,13 +17,12 @@ from pyspark.sql import SparkSession
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import quote
+from alluvium.spark.sessions.entries import changed
 from alluvium.spark.sessions.session import ensure_native
 
 _SESSION_CATALOG = "spark_catalog"
 #: What `SessionCatalog` takes for a table's name; it is asked only when the table's files have been written.
 _VALID_NAME = re.compile(r"\w+", re.ASCII)
-#: What may be a statement that drops a table; Spark's parser says whether it is.
-_DROP_TABLE = re.compile(r"\bdrop\b.*\btable\b", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +85,25 @@ def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
         InvalidRequest: The name does not parse.
         UnsupportedFeature: It names another catalog than the session's.
     """
-    identifier = _identifier(spark, parse_name(spark, name))
+    found = find_entry(spark, parse_name(spark, name))
+    return None if found is None else found.table
+
+
+@dataclass(frozen=True, slots=True)
+class FoundEntry:
+    """An entry of the catalog, and the JVM's own object."""
+
+    table: CatalogTable
+    java: JavaObject
+
+
+def find_entry(spark: SparkSession, parts: tuple[str, ...]) -> FoundEntry | None:
+    """The entry that has a name of these parts, as `find_table` finds it.
+
+    Raises:
+        UnsupportedFeature: It names another catalog than the session's.
+    """
+    identifier = _identifier(spark, parts)
     catalog = spark._jsparkSession.sessionState().catalog()
     if not catalog.tableExists(identifier):
         return None
@@ -94,7 +111,7 @@ def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
     provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else ""
     is_managed = str(entry.tableType().name()) == "MANAGED"
     location = _path_text(spark, entry.location()) if entry.storage().locationUri().isDefined() else ""
-    return CatalogTable(_parts_of(entry.identifier()), location, provider, is_managed)
+    return FoundEntry(CatalogTable(_parts_of(entry.identifier()), location, provider, is_managed), entry)
 
 
 def ensure_nameable(spark: SparkSession, name: str) -> None:
@@ -131,7 +148,34 @@ def default_location(spark: SparkSession, name: str) -> str:
     return _path_text(spark, spark._jsparkSession.sessionState().catalog().defaultTablePath(identifier))
 
 
-def register_table(spark: SparkSession, name: str, location: str, provider: str, is_managed: bool) -> CatalogTable:
+def qualified_location(spark: SparkSession, name: str, location: str) -> str:
+    """A location as the catalog keeps it: relative to the database of the table's name, with its file system."""
+    java, session = java_of(spark), spark._jsparkSession.sessionState()
+    path = java.hadoop_path(location)
+    if not path.isAbsolute():
+        database = _identifier(spark, parse_name(spark, name)).database().get()
+        path = java.hadoop_path(java.hadoop_path(session.catalog().getDatabaseMetadata(database).locationUri()), path)
+    return _qualified(spark, path)
+
+
+def is_same_place(spark: SparkSession, one: str, other: str) -> bool:
+    """Whether two addresses are the same, however they are written."""
+    path = java_of(spark).hadoop_path
+    return _qualified(spark, path(one)) == _qualified(spark, path(other))
+
+
+def _qualified(spark: SparkSession, path: JavaObject) -> str:
+    java = java_of(spark)
+    # Of the settings alone: the file system itself may be one for which the JVM has no class.
+    default = java.jvm.org.apache.hadoop.fs.FileSystem.getDefaultUri(
+        spark._jsparkSession.sessionState().newHadoopConf()
+    )
+    return str(path.makeQualified(default, java.hadoop_path("/")).toString())
+
+
+def register_table(
+    spark: SparkSession, name: str, location: str, provider: str, is_managed: bool, comment: str | None = None
+) -> CatalogTable:
     """Makes an entry; the table's files are not looked at.
 
     Raises:
@@ -139,16 +183,9 @@ def register_table(spark: SparkSession, name: str, location: str, provider: str,
     """
     parts = parse_name(spark, name)
     identifier = _identifier(spark, parts)
-    java = java_of(spark)
-    jvm = java.jvm
-    packages = jvm.org.apache.spark.sql.catalyst.catalog
-    options = jvm.java.util.HashMap()
-    options.put("path", location)
-    source = jvm.org.apache.spark.sql.execution.datasources.DataSource
-    storage = source.buildStorageFormatFromOptions(java.python_utils.toScalaMap(options))
-    table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
-    schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
-    entry = _new_entry(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+    entry = new_entry(spark, identifier, location, provider, is_managed)
+    if comment is not None:
+        entry = changed(java_of(spark), entry, {"comment": java_of(spark).option.apply(comment)})
     catalog = spark._jsparkSession.sessionState().catalog()
     try:
         catalog.createTable(entry, False, False)
@@ -168,27 +205,28 @@ def drop_table(spark: SparkSession, table: CatalogTable) -> None:
     spark._jsparkSession.sessionState().catalog().dropTable(identifier, True, False)
 
 
-def dropped_name(spark: SparkSession, statement: str) -> str | None:
-    """The name in a `DROP TABLE`, as Spark's own parser understands it; None for other statements."""
-    if _DROP_TABLE.search(statement) is None:
-        return None
-    ensure_native(spark)
-    try:
-        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(statement)
-    except (PySparkException, Py4JJavaError):
-        return None  # whoever runs it says what is wrong with it
-    if str(plan.nodeName()) != "DropTable" or str(plan.child().nodeName()) != "UnresolvedIdentifier":
-        return None
-    parts = plan.child().nameParts()
-    return quoted_name(tuple(str(parts.apply(n)) for n in range(parts.size())))
-
-
 def quoted_name(parts: Sequence[str]) -> str:
     """A name as Spark's parser takes it."""
     return ".".join(quote(part) for part in parts)
 
 
-def _new_entry(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
+def new_entry(
+    spark: SparkSession, identifier: JavaObject, location: str, provider: str, is_managed: bool
+) -> JavaObject:
+    """An entry as the catalog keeps it, which nobody has put there yet."""
+    java = java_of(spark)
+    jvm = java.jvm
+    packages = jvm.org.apache.spark.sql.catalyst.catalog
+    options = jvm.java.util.HashMap()
+    options.put("path", location)
+    source = jvm.org.apache.spark.sql.execution.datasources.DataSource
+    storage = source.buildStorageFormatFromOptions(java.python_utils.toScalaMap(options))
+    table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
+    schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
+    return _with_defaults(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+
+
+def _with_defaults(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:
     """A catalog entry with the first arguments given, and Scala's own defaults for the others.
 
     How many there are differs from one version of Spark to the next.

@@ -18,15 +18,24 @@ _changing_settings = threading.RLock()
 #: Relations that lie in a session of the server, where no copy of the session has them: rows of `createDataFrame` above
 #: a size, checkpoints, the batch of a stream.
 _KEPT_ON_SERVER = frozenset({"cached_local_relation", "chunked_cached_local_relation", "cached_remote_relation"})
+_OBSERVING = frozenset({"collect_metrics"})
+#: What may name a table or a function, which a session looks for where it is at home.
+_NAMING = frozenset({"sql", "named_table", "expression_string", "call_function", "unresolved_table_valued_function"})
+#: Of another catalog a copy of the session has neither the state, nor that it is the current one.
+_CATALOG, _DEFAULT_CATALOG = "spark_catalog", "spark.sql.defaultCatalog"
 
 
 class PrivateSession:
     """A clone of the JVM session (1 ms) with settings changed; it has the same views, functions and cached data."""
 
     def __init__(self, spark: SparkSession, settings: Mapping[str, str]) -> None:
+        java = java_of(spark)
         self._spark = spark
-        self._dataset = java_of(spark).dataset
+        self._dataset = java.dataset
         self._clone = spark._jsparkSession.cloneSession()
+        if java.observers is not None:
+            # Or `Observation.get` of the user's would wait for ever for what the copy's queries have observed.
+            java.observers.set(self._clone, spark._jsparkSession.observationManager())
         conf = self._clone.conf()
         for key, value in settings.items():
             conf.set(key, value)
@@ -47,12 +56,18 @@ class PrivateSession:
 
 
 @contextmanager
-def with_settings(df: DataFrame, settings: Mapping[str, str]) -> Iterator[DataFrame]:
-    """The same query, classic or Connect, in a session that has settings of ours until the block ends."""
+def with_settings(df: DataFrame, settings: Mapping[str, str], *, in_place: bool = False) -> Iterator[DataFrame]:
+    """The same query, classic or Connect, in a session that has settings of ours until the block ends.
+
+    Args:
+        df: The query.
+        settings: What they are.
+        in_place: Whether over Connect it needs what copies of its session do not have, as its variables are.
+    """
     spark = df.sparkSession
     if not is_connect(spark):
         yield PrivateSession(spark, settings).take(df)
-    elif capabilities(spark).version >= _CLONES_SINCE and hasattr(spark, "cloneSession") and not _is_bound(df):
+    elif not in_place and runs_in_copy(df):
         with _cloned_on_server(spark) as clone:
             _set(clone, settings)
             yield _rebuilt(df, clone)
@@ -66,10 +81,37 @@ def with_settings(df: DataFrame, settings: Mapping[str, str]) -> Iterator[DataFr
                 _set(spark, before)
 
 
+def runs_in_copy(df: DataFrame) -> bool:
+    """Whether `with_settings` runs a query in a copy of its session.
+
+    A copy has the session's settings, views and functions, but not its variables: where Spark does not know a name
+    there, the query has to run in the session itself.
+    """
+    spark = df.sparkSession
+    if is_connect(spark) and capabilities(spark).version >= _CLONES_SINCE and hasattr(spark, "cloneSession"):
+        return not _is_bound(df)
+    return False
+
+
+def is_observed(df: Any) -> bool:
+    """Whether somebody is told what a query observes of its rows: by the first job that runs it, even if that fails."""
+    if is_connect(df.sparkSession):
+        return _names_any(df._plan.plan(df.sparkSession.client), _OBSERVING)
+    return "CollectMetrics" in str(df._jdf.queryExecution().analyzed().toString())
+
+
 def _is_bound(df: Any) -> bool:
-    """Whether a Connect query takes rows that only its own session has on the server."""
+    """Whether a Connect query means something else in a copy of its session: it takes rows that only the session has on
+    the server, or names something where the session looks for names in another catalog.
+    """
+    spark = df.sparkSession
     # Not `to_proto`, which compresses large plans.
-    return _names_any(df._plan.plan(df.sparkSession.client), _KEPT_ON_SERVER)
+    plan = df._plan.plan(spark.client)
+    return _names_any(plan, _KEPT_ON_SERVER) or (_names_any(plan, _NAMING) and _is_elsewhere(spark))
+
+
+def _is_elsewhere(spark: SparkSession) -> bool:
+    return {spark.catalog.currentCatalog(), spark.conf.get(_DEFAULT_CATALOG, _CATALOG)} != {_CATALOG}
 
 
 def _names_any(message: Any, names: frozenset[str]) -> bool:

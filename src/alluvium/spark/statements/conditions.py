@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.clocks import UnsteadyText
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Field, Struct
@@ -22,10 +24,13 @@ from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_ro
 from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import analysed, ensure_native, is_connect, time_zone
 from alluvium.spark.statements.resolve import condition_tree, named_rows, resolve_condition
+from alluvium.spark.statements.statement import asks_for_time, current_statement
 
 _TABLE = "__alluvium_table"
 #: Rows shown in an error.
 _SHOWN = 5
+#: How Spark prints the cast of a text that is a time only until it is computed again.
+_CAST_TO_TIME = re.compile(r"cast\(\s*(?:now|today|yesterday|tomorrow)\b[^()]* as (?:date|timestamp)", re.IGNORECASE)
 
 
 def ensure_condition(df: DataFrame, name: str, condition: str) -> None:
@@ -105,8 +110,49 @@ def _first_line(error: Exception) -> str:
     return str(error).split("SQLSTATE")[0].splitlines()[0].strip().rstrip(".")
 
 
-def text_condition(
+def steady_condition(
     spark: SparkSession, sql: str, schema: Struct, what: str, rows: Callable[[], DataFrame] | None = None
+) -> tuple[str, Expression]:
+    """A condition that several jobs evaluate, with the time of the statement that is being carried out in its place.
+
+    Args:
+        spark: A session, classic or of Connect.
+        sql: The condition.
+        schema: The columns.
+        what: For errors: `"the condition of replaceWhere"`.
+        rows: As of `text_condition`.
+
+    Returns:
+        The text that jobs shall evaluate, and what Spark makes of it, as far as we understand it.
+
+    Raises:
+        InvalidRequest: As of `text_condition`; or it asks for the time in a way that would give each job another one.
+    """
+    statement = current_statement()
+    assert statement is not None, "whoever evaluates a condition in several jobs says that they are one statement"
+    try:
+        text = statement.at_moment(sql, {f.name.casefold() for f in schema.fields})
+    except UnsteadyText as problem:
+        raise _unsteady(what, f" ({problem})") from None
+    return text, text_condition(spark, text, schema, what, rows, is_steady=True)
+
+
+def _unsteady(what: str, how: str = "") -> InvalidRequest:
+    return Unresolvable(
+        f"{what} cannot be used: it asks for the time in a way that gives each job another one{how}",
+        code="invalid-expression",
+        hint="say current_timestamp() or current_date(), or write the time itself",
+    )
+
+
+def text_condition(
+    spark: SparkSession,
+    sql: str,
+    schema: Struct,
+    what: str,
+    rows: Callable[[], DataFrame] | None = None,
+    *,
+    is_steady: bool = False,
 ) -> Expression:
     """What Spark makes of a condition on a table's columns, as far as we understand it.
 
@@ -118,16 +164,13 @@ def text_condition(
         schema: The columns.
         what: For errors: `"the condition of replaceWhere"`.
         rows: Makes the frame of the table's rows, of a classic session; None: there is none.
+        is_steady: Whether it must not ask for the time.
 
     Raises:
         InvalidRequest: It is not a condition on single rows, or not deterministic.
     """
     if is_connect(spark):
-        zone = reading_zone(spark)
-        # Where we see what is wrong with it, we say it better.
-        found_here = Unknown(sql) if zone is None else in_zone(parse_predicate(sql, schema, zone), zone)
-        _ensure_on_rows(spark, sql, schema, what)
-        return found_here
+        return _server_condition(spark, sql, schema, what, is_steady=is_steady)
     frame = spark.createDataFrame([], to_spark(nullable_schema(schema))) if rows is None else rows()
     frame = named_rows(frame, (_TABLE,))
     try:
@@ -136,11 +179,31 @@ def text_condition(
         # Where we see what is wrong with it, we say it better.
         parse_predicate(sql, schema, time_zone(spark))
         raise
+    if is_steady and asks_for_time(spark, found.plan):
+        raise _unsteady(what)
     return condition_tree(frame, found, schema, (_TABLE,))
 
 
-def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) -> None:
-    """Over Connect: what `resolve_condition` sees in the tree, asked of the server."""
+def _server_condition(spark: SparkSession, sql: str, schema: Struct, what: str, *, is_steady: bool) -> Expression:
+    zone, problem = reading_zone(spark), None
+    found: Expression = Unknown(sql)
+    if zone is not None:
+        try:
+            found = in_zone(parse_predicate(sql, schema, zone), zone)
+        except InvalidRequest as error:
+            problem = error
+    try:
+        condition = _ensure_on_rows(spark, sql, schema, what)
+    except InvalidRequest as error:
+        # Where we see what is wrong with it, we say it better. What we do not know may be a variable of the session.
+        raise problem or error from None
+    if is_steady and _CAST_TO_TIME.search(condition):
+        raise _unsteady(what)
+    return found
+
+
+def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) -> str:
+    """Over Connect: what `resolve_condition` sees in the tree, asked of the server; the condition as it prints it."""
     rows: Any = spark.createDataFrame([], to_spark(nullable_schema(schema)))
     condition = sf.expr(f"({sql})")
     try:
@@ -159,6 +222,7 @@ def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) ->
             code="invalid-expression",
             hint="run the subquery first, or use a merge",
         )
+    return " ".join(tree[:-1])
 
 
 def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> str | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
@@ -25,8 +25,11 @@ from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import to_logical
 from alluvium.spark.naming.text_lengths import pads_when_reading
 from alluvium.spark.naming.types import from_spark
-from alluvium.spark.statements.statement import settled
+from alluvium.spark.statements.statement import foldable, read_once, settled
+from alluvium.spark.statements.subqueries import without_subqueries
 
+#: How Catalyst prints a subquery: a number, and what it asks of the outer row.
+_SUBQUERY = re.compile(r"(scalar-subquery|list|exists)#\d+ \[[^\]]*\]")
 #: How rows are called in expressions: by an alias, or by a table's name with catalog and database.
 Qualifier: TypeAlias = tuple[str, ...]
 
@@ -51,17 +54,23 @@ class Resolved:
         type: Of its values.
         java: Catalyst's expression.
         plan: The projection in which it was resolved.
+        has_subquery: Whether it looks at other rows.
     """
 
     column: Column
     type: s.DataType
     java: JavaObject
     plan: JavaObject
+    has_subquery: bool = False
 
     @property
     def sql(self) -> str:
         """As Spark prints it."""
         return str(self.java.sql())
+
+    def of(self, spark: SparkSession, expression: JavaObject) -> Resolved:
+        """The same, by another expression that means the same."""
+        return replace(self, java=expression, column=Column(java_of(spark).expression_utils.column(expression)))
 
     @property
     def is_deterministic(self) -> bool:
@@ -82,7 +91,7 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
         InvalidRequest: `"invalid-expression"`: it names unknown or ambiguous columns, has a subquery, an aggregate, a
             window or a generator, or its types do not fit.
     """
-    column = sf.expr(expression) if isinstance(expression, str) else expression
+    column = sf.expr(read_once(expression)) if isinstance(expression, str) else expression
     try:
         selected = rows.select(column.alias("value"))
     except (AnalysisException, ParseException) as error:
@@ -92,19 +101,23 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
     if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != str(own.nodeName()):
         raise _invalid(what, "it is not computed from one row: an aggregate, a window or a generator")
     found = plan.expressions().head().child()
-    if not subqueries and java.subquery_expression.hasSubquery(found):
-        raise _invalid(what, "subqueries are not supported", "run the subquery first, or use a merge")
+    has_subquery = bool(java.subquery_expression.hasSubquery(found))
+    if has_subquery and not subqueries:
+        raise _invalid(
+            what, "subqueries are not supported", "run the subquery first, or join its rows to a merge's source"
+        )
     found = settled(found, plan)
-    return Resolved(Column(java.expression_utils.column(found)), selected.schema["value"].dataType, found, plan)
+    data_type = selected.schema["value"].dataType
+    return Resolved(Column(java.expression_utils.column(found)), data_type, found, plan, has_subquery)
 
 
-def resolve_condition(rows: DataFrame, expression: Column | str, what: str) -> Resolved:
-    """Resolves a condition.
+def resolve_condition(rows: DataFrame, expression: Column | str, what: str, subqueries: bool = False) -> Resolved:
+    """Resolves a condition; see `resolve`.
 
     Raises:
         InvalidRequest: `"invalid-expression"`: as of `resolve`, or it is not boolean, or not deterministic.
     """
-    found = resolve(rows, expression, what)
+    found = resolve(rows, expression, what, subqueries)
     if not isinstance(found.type, s.BooleanType):
         raise _invalid(what, f"it is {found.type.simpleString()}, not boolean")
     if not found.is_deterministic:
@@ -130,11 +143,12 @@ def shown_text(rows: DataFrame, found: Resolved, hidden: str) -> str:
         numbered = rf"({re.escape(name)})#{column.exprId().id()}L?(?!\d)"
         prefix = "" if owner in ("", hidden) else f"{owner}."
         text = re.sub(numbered, prefix.replace("\\", r"\\") + r"\1", text)
-    return text
+    return _SUBQUERY.sub(r"\1(...)", text) if found.has_subquery else text
 
 
 def _folded(rows: DataFrame, plan: JavaObject) -> JavaObject:
     """A projection with constants computed."""
+    plan = foldable(rows.sparkSession, plan)
     for rule in java_of(rows.sparkSession).folding_rules:
         try:
             plan = rule.apply(plan)
@@ -182,6 +196,8 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, name: Q
     columns = folded.references().toSeq()
     named = [columns.apply(n) for n in range(columns.size())]
     own = rows._jdf.queryExecution().analyzed().outputSet()
+    if condition.has_subquery:
+        folded = without_subqueries(java_of(rows.sparkSession), folded)
     if any(_prints_as_own(a, name) for a in named if not own.contains(a)):
         parsed: Expression = tree.Unknown(str(folded.sql()))
     else:

@@ -4,21 +4,40 @@ expressions see, and whether it may be carried out again at all.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import importlib
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.expr.sql.clocks import Moment, UnsteadyText, at_moment
 from alluvium.plan.ports import ScanSource
+from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.scan.native_lane.describe import About, about_workers
 from alluvium.spark.scan.native_lane.index import items, planned_files
+from alluvium.spark.scan.own_table import OwnTable
+from alluvium.spark.sessions.session import is_connect
+from alluvium.spark.statements.subqueries import subqueries_of, with_plans
+from alluvium.storage.places import same_place
 
-#: Every expression of Spark that asks for the time; others are made of these.
-_CLOCKS = ("current_timestamp()", "now()", "current_date()", "localtimestamp()")
+#: Every expression of Spark that asks for the time; others are made of these. The casts are those of texts that are
+#: times to Spark, as it makes them itself of `ts < 'now'`.
+_CLOCKS = (
+    "current_timestamp()", "current_date()", "localtimestamp()", "now()",
+    *(
+        f"cast('{name}' as {kind})"
+        for name in ("now", "today", "yesterday", "tomorrow") for kind in ("date", "timestamp_ltz", "timestamp_ntz")
+    ),
+)  # fmt: skip
+#: The same for a session that shows no literals.
+_MOMENT = (
+    "unix_micros(current_timestamp())", "unix_date(current_date())",
+    "date_format(localtimestamp(), 'yyyy-MM-dd HH:mm:ss.SSSSSS')",
+)  # fmt: skip
 
 #: A scan of a table: its source, or what a scan of Python workers tells of itself; None where it is known that the
 #: table's files are read, but not which version of them.
@@ -34,16 +53,17 @@ class Statement:
 
     Attributes:
         spark: The session.
-        url: The table that it is about.
+        own: The table that it is about.
         is_repeatable: Whether all expressions so far give the same values for the same rows.
         reads: What subqueries of expressions so far have read of the table itself, by the scans' identities.
     """
 
     spark: SparkSession
-    url: str
+    own: OwnTable
     is_repeatable: bool = True
     reads: dict[tuple[str, ...] | None, TableRead] = field(default_factory=dict)
     _times: JavaObject | None = None
+    _moment: Moment | None = None
 
     def settle(self, expression: JavaObject, plan: JavaObject) -> JavaObject:
         """The expression with this statement's time in place of whatever asks for it.
@@ -53,38 +73,129 @@ class Statement:
             plan: The projection that it stands in.
         """
         self.is_repeatable = self.is_repeatable and bool(expression.deterministic())
-        if java_of(self.spark).subquery_expression.hasSubquery(expression):
-            found = _reads(self.spark, items(plan.subqueriesAll()), self.url)
+        has_subquery = bool(java_of(self.spark).subquery_expression.hasSubquery(expression))
+        if has_subquery:
+            found = _reads(self.spark, items(plan.subqueriesAll()), self.own)
             self.reads |= {None if read is None else read.identity: read for read in found}
-        if java_of(self.spark).compute_current_time.apply(plan).fastEquals(plan):
+        if not asks_for_time(self.spark, plan):
             return expression
-        return expression.transformDown(self._known_times())
+        times = self._known_times()
+        if has_subquery:
+            within = [(s, s.plan().transformAllExpressionsWithSubqueries(times)) for s in subqueries_of(expression)]
+            expression = with_plans(java_of(self.spark), expression, within)
+        return expression.transformDown(times)
 
     def _known_times(self) -> JavaObject:
         """A Scala map, hence a partial function, from clocks to literals."""
         if self._times is None:
             java = java_of(self.spark)
             plan = self.spark.sql(f"select {', '.join(_CLOCKS)}")._jdf.queryExecution().analyzed()
-            clocks, literals = plan.expressions(), java.compute_current_time.apply(plan).expressions()
+            clocks, settled_plan = plan.expressions(), _at_once(self.spark, plan)
+            literals = settled_plan.expressions()
             known = java.jvm.java.util.HashMap()
             for n in range(len(_CLOCKS)):
                 known.put(clocks.apply(n).child(), literals.apply(n).child())
+            micros, days, local = (int(literals.apply(n).child().value()) for n in range(3))
+            self._moment = Moment(micros, days, local)
             self._times = java.python_utils.toScalaMap(known)
         return self._times
+
+    @property
+    def moment(self) -> Moment:
+        """The statement's time, for a session of either kind."""
+        if self._moment is None and is_connect(self.spark):
+            micros, days, local = self.spark.sql(f"select {', '.join(_MOMENT)}").collect()[0]
+            self._moment = Moment.of(micros, days, local)
+        elif self._moment is None:
+            self._known_times()
+        assert self._moment is not None
+        return self._moment
+
+    def at_moment(self, text: str, columns: Container[str]) -> str:
+        """An SQL text with this statement's time in place of whatever asks for it.
+
+        Args:
+            text: An expression.
+            columns: Names that it may mean, in lower case.
+
+        Raises:
+            UnsteadyText: As of `expr.sql.clocks.at_moment`.
+        """
+        return at_moment(text, lambda: self.moment, columns, self._is_own)
+
+    def _is_own(self, name: str) -> bool:
+        return str(self.spark.catalog.getFunction(name).className).startswith(PACKAGE)
+
+    def rows_at_moment(self, df: DataFrame) -> DataFrame:
+        """The same rows, with this statement's time in place of what asks for it in their query, where something else
+        of the statement has asked for it already.
+
+        What is in Spark's cache stays as it is.
+
+        Args:
+            df: Of a session of either kind.
+        """
+        if self._moment is None:
+            return df
+        if is_connect(self.spark):
+            # Loaded by name: it needs packages that a classic session does without.
+            connect = importlib.import_module("alluvium.spark.statements.connect_clocks")
+            made: DataFrame = connect.rows_at_moment(df, self.moment, self.at_moment)
+            return made
+        execution = df._jdf.queryExecution()
+        if not asks_for_time(self.spark, execution.analyzed()):
+            return df
+        still = execution.withCachedData().transformAllExpressionsWithSubqueries(self._known_times())
+        return DataFrame(java_of(self.spark).dataset.ofRows(self.spark._jsparkSession, still), self.spark)
+
+
+def asks_for_time(spark: SparkSession, plan: JavaObject) -> bool:
+    """Whether something in a plan of Catalyst is another value in each query that computes it.
+
+    Args:
+        spark: A classic session.
+        plan: Analysed.
+    """
+    return not _at_once(spark, plan).fastEquals(plan)
+
+
+def foldable(spark: SparkSession, plan: JavaObject) -> JavaObject:
+    """A plan of Catalyst the constants of which can be computed: texts that Spark casts to times only in a query, as of
+    `ts < 'now'`, are the statement's time.
+
+    Args:
+        spark: A classic session.
+        plan: Analysed.
+    """
+    special, statement = java_of(spark).special_datetime_values, _current.get()
+    if special.apply(plan).fastEquals(plan):
+        return plan
+    return special.apply(plan if statement is None else plan.transformExpressions(statement._known_times()))
+
+
+def _at_once(spark: SparkSession, plan: JavaObject) -> JavaObject:
+    """The plan with the present time in it."""
+    java = java_of(spark)
+    return java.special_datetime_values.apply(java.compute_current_time.apply(plan))
 
 
 _current: ContextVar[Statement | None] = ContextVar("statement", default=None)
 
 
 @contextmanager
-def one_statement(spark: SparkSession, url: str) -> Iterator[Statement]:
-    """All expressions that are resolved within belong to one statement about the table at a URL."""
-    statement = Statement(spark, url)
+def one_statement(spark: SparkSession, own: OwnTable) -> Iterator[Statement]:
+    """All expressions that are resolved within belong to one statement about a table."""
+    statement = Statement(spark, own)
     token = _current.set(statement)
     try:
         yield statement
     finally:
         _current.reset(token)
+
+
+def current_statement() -> Statement | None:
+    """The statement that is being carried out; None: none is."""
+    return _current.get()
 
 
 def reads_so_far() -> tuple[TableRead, ...]:
@@ -99,27 +210,63 @@ def settled(expression: JavaObject, plan: JavaObject) -> JavaObject:
     return expression if statement is None else statement.settle(expression, plan)
 
 
-def reads_of(spark: SparkSession, plan: JavaObject, url: str) -> tuple[TableRead, ...]:
+def read_once(text: str) -> str:
+    """An expression in which times that Spark makes when it reads the text, as `timestamp'now'`, are the statement's.
+
+    Others that it asks for are settled when it is resolved.
+    """
+    statement = _current.get()
+    try:
+        return text if statement is None else at_moment(text, lambda: statement.moment, only_literals=True)
+    except UnsteadyText:
+        return text
+
+
+def settled_text(text: str, columns: Container[str]) -> str:
+    """The same for a text, where something else of the statement has asked for its time already.
+
+    Args:
+        text: An expression.
+        columns: Names that it may mean, in lower case.
+    """
+    statement = _current.get()
+    try:
+        return text if statement is None or statement._moment is None else statement.at_moment(text, columns)
+    except UnsteadyText:
+        return text
+
+
+def reads_of(spark: SparkSession, plan: JavaObject, own: OwnTable) -> tuple[TableRead, ...]:
     """The scans of a table below a plan, those of subqueries included.
 
     Args:
         spark: The session.
         plan: Catalyst's, analysed.
-        url: The table's root.
+        own: The table.
     """
-    return tuple(_reads(spark, (plan, *items(plan.subqueriesAll())), url))
+    return tuple(_reads(spark, (plan, *items(plan.subqueriesAll())), own))
 
 
-def _reads(spark: SparkSession, plans: Iterable[JavaObject], url: str) -> Iterator[TableRead]:
-    root = java_of(spark).hadoop_path(url)
+def _reads(spark: SparkSession, plans: Iterable[JavaObject], own: OwnTable) -> Iterator[TableRead]:
+    root = str(java_of(spark).hadoop_path(own.url).toString())
     for leaf in (leaf for plan in plans for leaf in items(plan.collectLeaves())):
         kind = str(leaf.getClass().getSimpleName())
         if kind == "LogicalRelation":
             relation = leaf.relation()
             if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
                 continue
-            if any(path.equals(root) for path in items(relation.location().rootPaths())):
-                index = planned_files(str(relation.location().toString()))
-                yield None if index is None else index.source
-        elif kind == "DataSourceV2Relation" and (about := about_workers(leaf)) is not None and about.identity[0] == url:
-            yield about
+            index = planned_files(str(relation.location().toString()))
+            if index is not None:
+                yield from _read_by(index.source, own)
+                continue
+            paths = (str(path.toString()) for path in items(relation.location().rootPaths()))
+            if any(path == root or same_place(path, own.url) for path in paths):
+                yield None
+        elif kind == "DataSourceV2Relation" and (about := about_workers(leaf)) is not None:
+            yield from _read_by(about, own)
+
+
+def _read_by(scan: ScanSource | About, own: OwnTable) -> Iterator[TableRead]:
+    known = own.is_read_by(scan.identity)
+    if known is not False:
+        yield scan if known else None

@@ -24,7 +24,7 @@ from alluvium.spark.jvm.expression_classes import KNOWN, PACKAGE
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.sessions.clone import PrivateSession
 from alluvium.spark.sessions.session import is_connect
-from alluvium.spark.statements.statement import settled
+from alluvium.spark.statements.statement import settled, settled_text
 from alluvium.spark.values.server_wall import ensure_read_as_written, unknown
 
 _SETTINGS = {
@@ -61,7 +61,8 @@ def table_columns(rows: DataFrame, texts: Sequence[str]) -> list[Column]:
         return []
     if is_connect(rows.sparkSession):
         ensure_read_as_written(rows, texts)
-        return [sf.expr(text) for text in texts]
+        names = {name.casefold() for name in rows.columns}
+        return [sf.expr(settled_text(text, names)) for text in texts]
     private = PrivateSession(rows.sparkSession, _SETTINGS)
     taken = private.take(rows)
     plan = taken.select(*(sf.expr(text) for text in texts))._jdf.queryExecution().analyzed()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from alluvium.expr.tree import Column, Compare, Literal
@@ -9,6 +11,7 @@ from alluvium.schema.types import LONG, Field, Struct
 from alluvium.spark.scan.connect_lane.explained import (
     analysed_tree,
     is_over_rows,
+    leaves_out_addresses,
     marks,
     meets,
     names_place,
@@ -143,3 +146,24 @@ def test_places_in_a_formatted_explanation():
     assert names_place("Location: InMemoryFileIndex [file:/data]\n", "/data/t")
     assert names_place("+- Relation spark_catalog.delta.`s3a://b/t`[id#1] parquet", "s3://b/t")
     assert not names_place("Location: InMemoryFileIndex []\n", "/data/t")
+    assert leaves_out_addresses(text) and not leaves_out_addresses("Location: InMemoryFileIndex [file:/data/t]\n")
+
+
+def test_addresses_through_links(tmp_path: Path):
+    table, link, other = tmp_path / "t", tmp_path / "link", tmp_path / "other"
+    (table / "p=0").mkdir(parents=True)
+    (other / "p=0").mkdir(parents=True)
+    link.symlink_to(table)
+    for url in (str(table), f"file:{link}"):
+        for address in (
+            link,
+            f"file://{link}/p=0",
+            f"{link}/*",
+            f"{tmp_path}/l*k/p={{0,1}}",
+            f"{tmp_path}/[!t]ink/p=?",
+        ):
+            assert meets(str(address), url), address
+        assert names_place(f"Location: InMemoryFileIndex [file:{link}/p=0]\n", url)
+        assert names_place(f"+- RelationV2[id#1] odd.`{link}/p=0`", url)
+        assert not names_place(f"Location: InMemoryFileIndex [file:{other}]\n", url)
+        assert not meets(f"{tmp_path}/o*", url) and not meets(f"{other}/p=0", url)

@@ -20,6 +20,7 @@ from alluvium.expr.sql.row_functions import CONSTRUCTS, JOB, QUERY_WORDS, ROW
 from alluvium.expr.sql.sql_tokens import UnreadableText, read_tokens
 from alluvium.spark.scan.connect_lane.explained import (
     analysed_tree,
+    leaves_out_addresses,
     marks,
     meets,
     names_place,
@@ -28,6 +29,7 @@ from alluvium.spark.scan.connect_lane.explained import (
     unmarked,
 )
 from alluvium.spark.scan.connect_lane.marks import Mark, marks_in
+from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.scan.source import opener_of
 from alluvium.spark.sessions.clone import messages_in
 
@@ -42,12 +44,12 @@ _QUERIES = QUERY_WORDS | {"from", "map", "reduce"}
 _KNOWN = ROW | JOB | CONSTRUCTS | {name.casefold() for name in dir(functions)}
 
 
-def reads_of(df: Any, url: str) -> tuple[Read, ...]:
+def reads_of(df: Any, own: OwnTable) -> tuple[Read, ...]:
     """The scans of a table below a DataFrame, those of subqueries included.
 
     Args:
         df: Of Spark Connect.
-        url: The table's root.
+        own: The table.
     """
     client: SparkConnectClient = df.sparkSession.client
     plan = df._plan.plan(client)
@@ -56,10 +58,16 @@ def reads_of(df: Any, url: str) -> tuple[Read, ...]:
         if isinstance(part, Mark):
             found.append(part)
         elif part.WhichOneof("rel_type") == "read" and part.read.HasField("data_source"):
-            found += _foreign(part.read.data_source, url)
+            found += _foreign(part.read.data_source, own.url)
         else:
-            found += _told(client, part, plan, url)
-    return tuple(read for read in found if read is None or read.about.identity[0] == url)
+            found += _told(client, part, plan, own.url)
+    return tuple(kept for read in found for kept in _of_table(read, own))
+
+
+def _of_table(read: Read, own: OwnTable) -> Iterator[Read]:
+    known = None if read is None else own.is_read_by(read.about.identity)
+    if known is not False and not (known is None and read is not None and read.about.is_pinned):
+        yield read if known else None
 
 
 def _parts(plan: proto.Relation) -> Iterator[Mark | proto.Relation]:
@@ -132,9 +140,21 @@ def _told(client: SparkConnectClient, part: proto.Relation, plan: proto.Relation
         found.append(None)
     elif others:
         files = _explained(client, part, "formatted")
-        if files is None or names_place("\n".join([*others, files]), url):
+        told = "\n".join([*others, files or ""])
+        if files is None or names_place(told, url) or (leaves_out_addresses(told) and _reads_at(client, part, url)):
             found.append(None)
     return found
+
+
+def _reads_at(client: SparkConnectClient, relation: proto.Relation, url: str) -> bool:
+    """Whether files of a query, of which the server names all, may be of what lies at a URL."""
+    plan = proto.Plan()
+    plan.root.CopyFrom(relation)
+    try:
+        files = client._analyze(method="input_files", plan=plan).input_files
+    except PySparkException:
+        return True
+    return any(meets(folder, url) for folder in {file.rpartition("/")[0] or "/" for file in files or ()})
 
 
 def _explained(client: SparkConnectClient, relation: proto.Relation, mode: str) -> str | None:

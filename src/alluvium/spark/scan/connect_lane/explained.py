@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from alluvium.spark.scan.connect_lane.marks import Mark, marks_in
-from alluvium.storage.paths import split_url
+from alluvium.storage.paths import Url, split_url
+from alluvium.storage.places import matches, without_links
 
 _ANALYSED, _NEXT = "== Analyzed Logical Plan ==\n", "\n== Optimized Logical Plan =="
 #: Three characters a level; then the name of the node.
@@ -19,6 +20,10 @@ _RELATION = re.compile(r"(?:[ :]  )*(?:[:+]- )?(?!LocalRelation|OneRowRelation|C
 _MARKED = re.compile(r"(?:[ :]  )*(?:[:+]- )?Filter isnotnull\(([^()\s]+)\)$")
 #: `RelationV2[id#0L] name`
 _SOURCE = re.compile(r"RelationV2\[.*\] (?:.* )?([^\s\]]+)")
+_PATTERN = re.compile(r"[*?{\[\\]")
+#: A path of a disk, as far as it has none of the characters that may stand around one.
+_PATH = re.compile(r"/[^\s,;:'\"`()\[\]{}]+")
+_FURTHER = re.compile(r"^Location: .*, \.\.\. \d+ entries\]$", re.MULTILINE)
 _LOCATION = re.compile(r"^Location: [^\[\n]*\[([^\n]*)\]$", re.MULTILINE)
 
 
@@ -84,29 +89,50 @@ def source_name(relation: str) -> str | None:
 
 
 def names_place(text: str, url: str) -> bool:
-    """Whether a text, as a formatted explanation, speaks of files at a URL.
-
-    Of the files of a scan Spark prints the first address.
+    """Whether a text, as a formatted explanation, speaks of files at a URL, or may: of the files of a scan Spark prints
+    the first address.
     """
-    place = _place(url)
-    if re.search(rf"{re.escape(place)}(?![\w.\-])", text):
-        return True
-    return any(meets(first, url) for listed in _LOCATION.findall(text) for first in listed.split(", ")[:1] if first)
+    for place in {_place(split_url(url)), _place(without_links(url))}:
+        if re.search(rf"{re.escape(place)}(?![\w.\-])", text):
+            return True
+    return any(meets(address, url) for address in _addresses(text))
+
+
+def _addresses(text: str) -> Iterator[str]:
+    """Addresses that an explanation has: the first of each scan, and paths that stand for others."""
+    for listed in _LOCATION.findall(text):
+        yield from (first for first in listed.split(", ")[:1] if first)
+    for path in _PATH.findall(text):
+        if str(without_links(path)) != path:
+            yield path
+
+
+def leaves_out_addresses(text: str) -> bool:
+    """Whether a formatted explanation names only the first of several addresses of a scan."""
+    return _FURTHER.search(text) is not None
 
 
 def meets(address: str, url: str) -> bool:
     """Whether what lies at an address, or below it, may be of what lies at a URL: also as a pattern of names."""
-    pattern = re.split(r"[*?{\[\\]", address, maxsplit=1)
-    start, place = _place(pattern[0]), _place(url)
+    first = _PATTERN.split(address, maxsplit=1)[0]
+    start, place = _place(without_links(first or "/")), _place(without_links(url or "/"))
     if not start.startswith("/") and "://" not in address:
         # Below a folder that only the server knows.
         return place.rpartition("/")[2] in start.split("/") or f"/{start}/" in f"{place}/"
-    if len(pattern) > 1:
-        return place.startswith(start) or start.startswith(f"{place}/")
+    if first == address:
+        return _meet(start, place)
+    # Of the names that it stands for some may be links.
+    return (
+        place.startswith(start)
+        or start.startswith(f"{place}/")
+        or any(_meet(_place(without_links(path)), place) for path in matches(address))
+    )
+
+
+def _meet(start: str, place: str) -> bool:
     return start == place or start.startswith(f"{place}/") or place.startswith(f"{start.rstrip('/')}/")
 
 
-def _place(address: str) -> str:
+def _place(address: Url) -> str:
     """An address without its scheme, of which there are several for one store."""
-    found = split_url(address or "/")
-    return f"{found.authority}{found.path}"
+    return f"{address.authority}{address.path}"

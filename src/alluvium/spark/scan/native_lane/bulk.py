@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 from py4j.java_gateway import JavaGateway
 
 from alluvium.spark.jvm.gateway import Java, JavaObject
+from alluvium.spark.jvm.method_handles import classes, handle_array, objects
 
 #: So many groups take as long one by one.
 _FEW = 16
@@ -59,12 +60,12 @@ def _look_up(java: Java) -> Handles:
     catalyst = "org.apache.spark.sql.catalyst"
     lookup, method_type = invoke.MethodHandles.publicLookup(), invoke.MethodType.methodType
     int_class = java.jvm.java.lang.Integer.TYPE
-    objects = for_name("[Ljava.lang.Object;")
+    object_array = for_name("[Ljava.lang.Object;")
     statuses, row = for_name("[Lorg.apache.hadoop.fs.FileStatus;"), for_name(f"{catalyst}.InternalRow")
     directory = for_name(f"{sources}.PartitionDirectory")
     predicate = for_name(f"{catalyst}.expressions.InterpretedPredicate")
     object_class = for_name("java.lang.Object")
-    copy_type = method_type(objects, _classes(java, [objects, int_class, int_class]))
+    copy_type = method_type(object_array, classes(java, [object_array, int_class, int_class]))
     return Handles(
         handles=invoke.MethodHandles,
         proxies=invoke.MethodHandleProxies,
@@ -75,46 +76,25 @@ def _look_up(java: Java) -> Handles:
         int_function=for_name("java.util.function.IntFunction"),
         int_array=for_name("[I"),
         copy_range=lookup.findStatic(for_name("java.util.Arrays"), "copyOfRange", copy_type),
-        make_directory=lookup.findStatic(directory, "apply", method_type(directory, _classes(java, [row, statuses]))),
+        make_directory=lookup.findStatic(directory, "apply", method_type(directory, classes(java, [row, statuses]))),
         row_class=row,
         statuses_class=statuses,
         evaluate=lookup.findVirtual(
-            predicate, "eval", method_type(java.jvm.java.lang.Boolean.TYPE, _classes(java, [row]))
+            predicate, "eval", method_type(java.jvm.java.lang.Boolean.TYPE, classes(java, [row]))
         ),
     )
 
 
-def _classes(java: Java, classes: Sequence[JavaObject]) -> JavaObject:
-    array = java.gateway.new_array(java.jvm.java.lang.Class, len(classes))
-    for index, item in enumerate(classes):
-        array[index] = item
-    return array
-
-
-def _objects(java: Java, items: Sequence[JavaObject]) -> JavaObject:
-    array = java.gateway.new_array(java.jvm.java.lang.Object, len(items))
-    for index, item in enumerate(items):
-        array[index] = item
-    return array
-
-
-def _handles(java: Java, items: Sequence[JavaObject]) -> JavaObject:
-    array = java.gateway.new_array(java.jvm.java.lang.invoke.MethodHandle, len(items))
-    for index, item in enumerate(items):
-        array[index] = item
-    return array
-
-
 def _element(java: Java, h: Handles, array: JavaObject, array_class: JavaObject) -> IndexHandle:
     """`i -> array[i]`"""
-    return h.handles.insertArguments(h.handles.arrayElementGetter(array_class), 0, _objects(java, [array]))
+    return h.handles.insertArguments(h.handles.arrayElementGetter(array_class), 0, objects(java, [array]))
 
 
 def _both(java: Java, h: Handles, target: JavaObject, first: IndexHandle, second: IndexHandle) -> IndexHandle:
     """`i -> target(first(i), second(i))`"""
-    pair = h.handles.filterArguments(target, 0, _handles(java, [first, second]))
+    pair = h.handles.filterArguments(target, 0, handle_array(java, [first, second]))
     same = java.gateway.new_array(java.jvm.int, 2)
-    kind = h.method_type(pair.type().returnType(), _classes(java, [h.int_class]))
+    kind = h.method_type(pair.type().returnType(), classes(java, [h.int_class]))
     return h.handles.permuteArguments(pair, kind, same)
 
 
@@ -128,7 +108,7 @@ def _ints(java: Java, values: Sequence[int]) -> JavaObject:
 
 def _run(java: Java, h: Handles, count: int, function: IndexHandle) -> JavaObject:
     """The function's results for 0 until count, as a Java `Object[]`."""
-    boxed = h.handles.explicitCastArguments(function, h.method_type(h.object_class, _classes(java, [h.int_class])))
+    boxed = h.handles.explicitCastArguments(function, h.method_type(h.object_class, classes(java, [h.int_class])))
     results = java.gateway.new_array(java.jvm.java.lang.Object, count)
     java.arrays.setAll(results, h.proxies.asInterfaceInstance(h.int_function, boxed))
     return results
@@ -153,9 +133,9 @@ def partition_directories(
         return java.seq([java.partition_directory.apply(rows[n], some) for n, some in enumerate(few)])
     h = handles_of(java)
     int_elements = [_element(java, h, _ints(java, values), h.int_array) for values in (starts, ends)]
-    bound = h.handles.insertArguments(h.copy_range, 0, _objects(java, [statuses]))
+    bound = h.handles.insertArguments(h.copy_range, 0, objects(java, [statuses]))
     slices = _both(java, h, bound, *int_elements)
-    slices = slices.asType(h.method_type(h.statuses_class, _classes(java, [h.int_class])))
+    slices = slices.asType(h.method_type(h.statuses_class, classes(java, [h.int_class])))
     directories = _both(java, h, h.make_directory, _element(java, h, rows, rows.getClass()), slices)
     return java.python_utils.toSeq(java.arrays.asList(_run(java, h, len(starts), directories)))
 
@@ -171,8 +151,8 @@ def rows_that_pass(java: Java, predicate: JavaObject, rows: JavaObject, count: i
     if count <= _FEW:
         return [index for index in range(count) if predicate.eval(rows[index])]
     h = handles_of(java)
-    test = h.handles.insertArguments(h.evaluate, 0, _objects(java, [predicate]))
-    one = h.handles.filterArguments(test, 0, _handles(java, [_element(java, h, rows, rows.getClass())]))
+    test = h.handles.insertArguments(h.evaluate, 0, objects(java, [predicate]))
+    one = h.handles.filterArguments(test, 0, handle_array(java, [_element(java, h, rows, rows.getClass())]))
     # `[true, false, ...]`: one text instead of a round trip a row.
     text = str(java.arrays.toString(_run(java, h, count, one)))
     return [index for index, word in enumerate(text[1:-1].split(", ")) if word == "true"] if count else []

@@ -1,0 +1,180 @@
+"""From rows that we read to a table as Spark's catalog interface knows it.
+
+Spark's analyzer makes rows of a `V1Table` in two steps: it remembers the catalog's entry, and a rule looks in the
+session catalog's cache for a plan under the entry's name. Our plan is put there first, under a name that is asked for
+only once.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from py4j.java_gateway import JavaGateway
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
+from alluvium.spark.sessions.catalog import new_entry
+from alluvium.spark.sessions.session import java_schema
+
+_SESSION_CATALOG = "spark_catalog"
+#: Plans hold the lists of files of their tables, and serve one statement while it is analysed: older ones are dropped.
+_KEPT_SECONDS = 60.0
+#: Spark's own cache keeps 1,000 by default.
+_KEPT_PLANS = 900
+_LETTERS = sum(letter.isalpha() for letter in _SESSION_CATALOG)
+
+_numbers = itertools.count(1)
+_changing = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class TableEntry:
+    """What is shown of a table, beside its rows.
+
+    Attributes:
+        database: What stands before its name.
+        name: Its name, or a path.
+        provider: The format.
+        schema: Its columns.
+        partition_columns: Those of them by which it is partitioned.
+        location: URL of the table.
+        known: The catalog's own entry; None for a table by its path.
+    """
+
+    database: str
+    name: str
+    provider: str
+    schema: StructType
+    partition_columns: Sequence[str]
+    location: str
+    known: JavaObject | None = None
+
+
+def spelling(number: int) -> str:
+    """The session catalog's name in one of 4,096 spellings: letters of which some are upper case.
+
+    Whoever asks the cache tells cases apart, and finds only the plan that was put for this very statement, whatever
+    other threads put under the same table's name. Whoever resolves columns (`spark_catalog.default.t.id`) does not.
+    """
+    bits = iter(range(_LETTERS))
+    return "".join(c.upper() if c.isalpha() and number >> next(bits) & 1 else c for c in _SESSION_CATALOG)
+
+
+def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> JavaObject:
+    """A `V1Table` that Spark will read as these rows."""
+    java = java_of(spark)
+    catalog_name = spelling(next(_numbers) % 2**_LETTERS)
+    shown, once = _described(spark, entry, _identifier(java, entry, catalog_name))
+    # Always a projection: an INSERT that is not seen by our front would write its files into a bare relation.
+    analysed = rows._jdf.queryExecution().analyzed()
+    _name_leaves(spark, analysed, shown)
+    known = _classes_of(java)
+    _put(spark, known.cache_name(catalog_name, entry.database, entry.name), known.project(analysed.output(), analysed))
+    return known.table(once)
+
+
+def _described(spark: SparkSession, entry: TableEntry, identifier: JavaObject) -> tuple[JavaObject, JavaObject]:
+    """The catalog's entry with what only the table itself knows, and the same under the name for the cache."""
+    java = java_of(spark)
+    known = entry.known
+    if known is None:
+        known = new_entry(spark, _identifier(java, entry, _SESSION_CATALOG), entry.location, entry.provider, False)
+    parts = _parts_of(java, known)
+    values = known.productIterator().toArray(parts.any_class)
+    values[parts.names["schema"]] = java_schema(spark, entry.schema)
+    values[parts.names["partitionColumnNames"]] = java.seq(list(entry.partition_columns))
+    shown = parts.copy.invoke(known, values)
+    values[parts.names["identifier"]] = identifier
+    return shown, parts.copy.invoke(known, values)
+
+
+def _identifier(java: Java, entry: TableEntry, catalog_name: str) -> JavaObject:
+    some = java.option.apply
+    return _classes_of(java).identifier(entry.name, some(entry.database), some(catalog_name))
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """How an entry of the catalog, a Scala case class, is taken apart and put together."""
+
+    copy: JavaObject
+    names: dict[str, int]
+    any_class: JavaObject
+    catalog_table: JavaObject
+
+
+@dataclass(frozen=True, slots=True)
+class _Classes:
+    """Classes of one gateway, looked up once."""
+
+    identifier: JavaObject
+    cache_name: JavaObject
+    table: JavaObject
+    project: JavaObject
+
+
+_known_parts: WeakKeyDictionary[JavaGateway, _Parts] = WeakKeyDictionary()
+_known_classes: WeakKeyDictionary[JavaGateway, _Classes] = WeakKeyDictionary()
+
+
+def _classes_of(java: Java) -> _Classes:
+    found = _known_classes.get(java.gateway)
+    if found is None:
+        sql = java.jvm.org.apache.spark.sql
+        found = _known_classes[java.gateway] = _Classes(
+            sql.catalyst.TableIdentifier,
+            sql.catalyst.QualifiedTableName,
+            sql.connector.catalog.V1Table,
+            sql.catalyst.plans.logical.Project,
+        )
+    return found
+
+
+def _parts_of(java: Java, known: JavaObject) -> _Parts:
+    found = _known_parts.get(java.gateway)
+    if found is None:
+        load = java.jvm.org.apache.spark.util.Utils.getContextOrSparkClassLoader().loadClass
+        entry = load("org.apache.spark.sql.catalyst.catalog.CatalogTable")
+        relation = load("org.apache.spark.sql.execution.datasources.LogicalRelation")
+        copy = next(m for m in entry.getMethods() if str(m.getName()) == "copy")
+        fields = str(known.productElementNames().mkString(",")).split(",")
+        catalog_table = relation.getDeclaredField("catalogTable")
+        catalog_table.setAccessible(True)
+        names = {name: at for at, name in enumerate(fields)}
+        found = _Parts(copy, names, java.jvm.scala.reflect.ClassTag.AnyRef(), catalog_table)
+        _known_parts[java.gateway] = found
+    return found
+
+
+def _name_leaves(spark: SparkSession, plan: JavaObject, shown: JavaObject) -> None:
+    """Tells the relations of a new plan, which nobody else has yet, whose they are: `REFRESH TABLE` looks there."""
+    java = java_of(spark)
+    leaves = plan.collectLeaves()
+    for leaf in (leaves.apply(n) for n in range(leaves.size())):
+        if str(leaf.getClass().getSimpleName()) == "LogicalRelation":
+            _parts_of(java, shown).catalog_table.set(leaf, java.option.apply(shown))
+
+
+#: Names under which plans were put, and when; the oldest first.
+_put_names: WeakKeyDictionary[JavaGateway, deque[tuple[float, JavaObject, JavaObject]]] = WeakKeyDictionary()
+
+
+def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> None:
+    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog.cacheTable(name, plan)
+    now = time.monotonic()
+    dropped = []
+    with _changing:
+        names = _put_names.setdefault(java_of(spark).gateway, deque())
+        names.append((now, catalog, name))
+        while names[0][0] < now - _KEPT_SECONDS or len(names) > _KEPT_PLANS:
+            dropped.append(names.popleft())
+    for _, owner, old in dropped:
+        owner.invalidateCachedTable(old)

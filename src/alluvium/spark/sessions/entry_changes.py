@@ -1,0 +1,50 @@
+"""What is changed of entries that the catalog has: comment, location, name."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.sessions.catalog import find_entry
+from alluvium.spark.sessions.entries import changed
+
+
+def set_comment(spark: SparkSession, parts: tuple[str, ...], comment: str | None) -> None:
+    """The comment that the catalog shows of a table; the table has its own."""
+    entry = _entry(spark, parts)
+    known = entry.comment().get() if entry.comment().isDefined() else None
+    if known != comment:
+        option = java_of(spark).option.apply(comment)
+        _put(spark, changed(java_of(spark), entry, {"comment": option}))
+
+
+def set_location(spark: SparkSession, parts: tuple[str, ...], location: str) -> None:
+    """Another place for a table; whether dropping the entry removes the files stays as it is."""
+    java, entry = java_of(spark), _entry(spark, parts)
+    uri = java.option.apply(java.hadoop_path(location).toUri())
+    _put(spark, changed(java, entry, {"storage": changed(java, entry.storage(), {"locationUri": uri})}))
+
+
+def rename_table(spark: SparkSession, parts: tuple[str, ...], new_parts: tuple[str, ...]) -> None:
+    """Another name within the database; Spark's own errors say what is wrong with it.
+
+    Files of a managed table move with it, where they lie where the catalog puts tables of its name.
+    """
+    java = java_of(spark)
+    entry = _entry(spark, parts)
+    identifier = java.jvm.org.apache.spark.sql.catalyst.TableIdentifier
+    database = java.option.apply(new_parts[-2] if len(new_parts) > 1 else None)
+    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog.renameTable(entry.identifier(), identifier(new_parts[-1], database))
+
+
+def _entry(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
+    found = find_entry(spark, parts)
+    assert found is not None, "an entry that has just been found"
+    return found.java
+
+
+def _put(spark: SparkSession, entry: JavaObject) -> None:
+    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog.alterTable(entry)
+    catalog.refreshTable(entry.identifier())
