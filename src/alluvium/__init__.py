@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from alluvium import errors as errors
     from alluvium import paimon as paimon
+    from alluvium.api.as_delta.install import install_as_delta as install_as_delta
     from alluvium.api.delta.alter import alter as alter
     from alluvium.api.delta.delta_columns import IdentityGenerator as IdentityGenerator
     from alluvium.api.delta.delta_merge import DeltaMergeBuilder as DeltaMergeBuilder
@@ -51,6 +52,7 @@ _WHERE = {
     "disable": "alluvium.api.session.enable",
     "enable": "alluvium.api.session.enable",
     "explain": "alluvium.api.explain",
+    "install_as_delta": "alluvium.api.as_delta.install",
     "open": "alluvium.api.open",
     "read": "alluvium.api.reader",
     "write": "alluvium.api.writer",
@@ -71,6 +73,7 @@ __all__ = [
     "enable",
     "errors",
     "explain",
+    "install_as_delta",
     "open",
     "paimon",
     "read",

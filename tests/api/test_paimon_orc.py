@@ -236,3 +236,27 @@ def test_files_of_pyarrow_and_of_spark_stand_side_by_side(spark, url: str) -> No
     assert writers(url) == {"ORC_CPP", "ORC_JAVA"}
     assert [row[1] for row in rows(url)] == [dt.date(1000, 1, 1), dt.date(2000, 1, 1)]
     assert pa.array(alluvium.open(url).to_arrow()["da"]).null_count == 0
+
+
+def test_sizes_of_files_are_those_of_parquet(spark, tmp_path: Path) -> None:
+    """`target-file-size` counts where rows are shuffled, `maxRecordsPerFile` everywhere, in both formats of Spark's own."""
+    frame = spark.range(0, 80_000, 1, 8).selectExpr("id", "cast(id % 4 as int) p", "uuid() text")
+    counts: dict[str, list[int]] = {}
+    for form in ("orc", "parquet"):
+        counts[form] = []
+        for n, (keys, options) in enumerate((
+            ((), {"optimizeWrite": True, "target-file-size": "1 mb"}),
+            (("p",), {"optimizeWrite": True, "target-file-size": "256 mb"}),
+            ((), {"bucket": 2, "bucket-key": "id", "target-file-size": "1 mb"}),
+            (("p",), {"maxRecordsPerFile": 500}),
+        )):  # fmt: skip
+            one = str(tmp_path / f"{form}{n}")
+            alluvium.write(frame, one, format="paimon", partition_by=keys, **{"file.format": form, **options})
+            if form == "orc":
+                assert writers(one) == {"ORC_JAVA"}
+            files = alluvium.open(one).files()
+            assert sum(files["num_rows"].to_pylist()) == 80_000
+            counts[form].append(files.num_rows)
+    assert counts["orc"] == counts["parquet"]
+    split, parted, buckets, short = counts["orc"]
+    assert split > 1 and parted == 4 and buckets > 2 and short == 160

@@ -32,7 +32,17 @@ class Source:
         return ast.parse(self.text, filename=self.place)
 
     def functions(self) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-        return [node for node in ast.walk(self.tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        """They stand where statements do: expressions, which are most of a tree, are passed over."""
+        found: list[ast.FunctionDef | ast.AsyncFunctionDef] = []
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                found.append(node)
+            for place in ("body", "orelse", "finalbody", "handlers", "cases"):
+                inner = getattr(node, place, ())
+                waiting += inner if isinstance(inner, list) else ()
+        return found
 
 
 def read_sources(folder: Path) -> list[Source]:

@@ -25,6 +25,7 @@ EXPORTED = {
     "enable",
     "errors",
     "explain",
+    "install_as_delta",
     "open",
     "paimon",
     "read",

@@ -296,6 +296,6 @@ def loaded(code: str) -> set[str]:
 
 def test_starting_loads_few_libraries():
     ours = loaded("from alluvium.cli.app import main\ntry: main(['--version'])\nexcept SystemExit: pass")
-    libraries = loaded("import msgspec, obstore, pyarrow.compute, pyarrow.parquet, rich.table, sqlglot, typer")
+    libraries = loaded("import msgspec, obstore, pyarrow.compute, pyarrow.parquet, rich.table, sqlglot, click")
     assert "alluvium" in ours
     assert ours - libraries <= {"alluvium", "fastavro", "pyroaring"}

@@ -14,6 +14,8 @@ import doctest
 import io
 import re
 import shlex
+import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,9 +116,13 @@ def run(document: Path, blocks: list[Block], **given: object) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def _directory(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A directory of a short name: what is printed of it must fit into a line."""
     monkeypatch.setenv("COLUMNS", "120")
+    with tempfile.TemporaryDirectory() as directory:
+        monkeypatch.chdir(directory)
+        yield
+        monkeypatch.undo()
 
 
 def write_tables() -> None:

@@ -1,7 +1,8 @@
 """Which door opens which format, and which format lies at a URL: the one place that knows.
 
-The doors stand above what both formats share. So they are named here, not imported, and each is loaded when the first
-table of its format is met: reading a Delta table loads nothing of Paimon.
+The doors stand above what all formats share. So they are named here, not imported, and each is loaded when the first
+table of its format is met: reading a Delta table loads nothing of Paimon. A format has two doors: one that opens
+without Spark, and one for DataFrames. A further format is a further entry of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.plan.changes import Committed
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from alluvium.api.calls import Reading, Writing
     from alluvium.api.delta.table import Table
+    from alluvium.api.explanation import Explanation
     from alluvium.api.paimon.paimon_view import PaimonView
 
 
@@ -31,6 +37,8 @@ class Asked:
         tag: Of Paimon.
         branch: Of Paimon.
         options: Of Paimon: dynamic table options.
+        system: Of Paimon: a system table instead of the rows.
+        mode: Of Paimon: how changes are found.
     """
 
     version: int | None = None
@@ -38,15 +46,23 @@ class Asked:
     tag: str | None = None
     branch: str | None = None
     options: Mapping[str, object] | None = None
+    system: str | None = None
+    mode: str = "auto"
+
+    @property
+    def is_of_a_time(self) -> bool:
+        """Whether a version or a time is asked for."""
+        return (self.version, self.timestamp_ms) != (None, None)
 
     @property
     def suits_any_format(self) -> bool:
         """Whether nothing is asked for that only one format has."""
-        return self.tag is None and self.branch is None and not self.options
+        own = (self.tag, self.branch, self.system)
+        return own == (None, None, None) and not self.options and self.mode == "auto"
 
 
 class Door(Protocol):
-    """What the module `door` of each format has: everything that this room asks of a format."""
+    """What the module `door` of each format has: everything that this room asks of a format without Spark."""
 
     def open_view(self, store: Store, asked: Asked, access: Mapping[str, str]) -> Table | PaimonView:
         """The view without Spark; `access`: the settings of its storage, for files outside the table."""
@@ -59,48 +75,81 @@ class Door(Protocol):
     def pins(self, source: Any) -> dict[str, str]:
         """Options that name the very state of a source of this format."""
 
+    def explain(self, store: Store, where: str | None) -> Explanation:
+        """How the newest state would be read without Spark."""
+
+
+class FrameDoor(Protocol):
+    """What the module `frame_door` of each format has: everything that this room asks of a format with Spark."""
+
+    def read(self, reading: Reading) -> DataFrame:
+        """The rows of a state, or what else the call asks for."""
+
+    def changes(self, reading: Reading, start: object, end: object) -> DataFrame:
+        """The rows that changed in a range."""
+
+    def write(self, writing: Writing) -> Committed:
+        """Rows into a table, which may have to be made."""
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A format and where its door is."""
+    """A format, where its doors are, and by what a table of it is told.
+
+    Attributes:
+        name: As callers say it.
+        title: As messages say it.
+        module: Of its `Door`.
+        frame_module: Of its `FrameDoor`.
+        mark: A folder of the table, and the name from which on something lies in it.
+    """
 
     name: str
+    title: str
     module: str
+    frame_module: str
+    mark: tuple[str, str]
 
     @property
     def door(self) -> Door:
         return cast(Door, importlib.import_module(self.module))
 
+    @property
+    def frame_door(self) -> FrameDoor:
+        return cast(FrameDoor, importlib.import_module(self.frame_module))
 
-DELTA = Format("delta", "alluvium.api.delta.door")
-PAIMON = Format("paimon", "alluvium.api.paimon.door")
+    def is_marked(self, store: Store) -> bool:
+        """Whether its mark lies at the store's root."""
+        return bool(store.list_from(*self.mark))
+
+
+DELTA = Format("delta", "Delta", "alluvium.api.delta.door", "alluvium.api.delta.frames.frame_door", ("_delta_log", ""))
+PAIMON = Format("paimon", "Paimon", "alluvium.api.paimon.door", "alluvium.api.paimon.frame_door", ("schema", "schema-"))
+#: The first is what a place without any table is taken for, and what goes first where there are marks of several.
+FORMATS = (DELTA, PAIMON)
 
 
 def format_at(store: Store) -> Format:
-    """The format of the table at the store's root; where there is none, Delta, whose door says so."""
-    return PAIMON if is_paimon(store) else DELTA
+    """The format of the table at the store's root; where there is none, the first, whose door says so."""
+    # The first is asked last: its mark alone needs no look, and listing a long log takes its time.
+    first, *others = FORMATS
+    found = next((each for each in others if each.is_marked(store)), first)
+    return first if found is first or first.is_marked(store) else found
 
 
-def is_paimon(store: Store) -> bool:
-    """Whether a Paimon table lies at the store's root, and no Delta table."""
-    return bool(store.list_from("schema", "schema-")) and not store.list_from("_delta_log")
+def has_table(store: Store) -> bool:
+    """Whether a table of any format lies at the store's root."""
+    return any(each.is_marked(store) for each in FORMATS)
 
 
-def ensure_no_paimon(
-    store: Store,
-    tag: str | None,
-    branch: str | None,
-    options: Mapping[str, object] | None,
-    asked: str | None = None,
-) -> None:
-    """Arguments of Paimon's tables mean nothing elsewhere.
+def format_named(name: str) -> Format:
+    """The format that a caller names.
 
     Raises:
-        InvalidRequest: `"not-a-paimon-table"`.
+        InvalidRequest: `"unknown-format"`.
     """
-    if tag is not None or branch is not None or options or asked is not None:
-        raise InvalidRequest(
-            "tags, branches, options, system tables and modes are Paimon's: there is no Paimon table",
-            code="not-a-paimon-table",
-            url=store.url,
-        )
+    found = next((each for each in FORMATS if each.name == name.casefold()), None)
+    if found is None:
+        known = [each.name for each in FORMATS]
+        raise InvalidRequest(f"unknown format {name!r}", code="unknown-format", hint=suggest(name, known))
+    return found

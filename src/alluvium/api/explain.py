@@ -3,66 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, overload
 
-from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.doors import is_paimon
+from alluvium.api.doors import format_at
+from alluvium.api.explanation import Explanation
 from alluvium.api.stores import storage_for
-from alluvium.delta.terms.actions import total
-from alluvium.delta.view.answers import count_from_log
-from alluvium.delta.view.scan import select_files
 from alluvium.errors import InvalidRequest
-from alluvium.expr.sql.parse import parse_predicate
-from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.view.source import PaimonSource
-from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """How a read will be carried out.
-
-    Attributes:
-        lane: `"native"` or `"connect"` (Spark's own readers, of this process or of a Connect server),
-            `"python"` (our reader in Spark's Python workers), `"portable"` (without Spark).
-        why: Why this lane.
-        url: The table.
-        version: The version read.
-        files: Files that will be read.
-        size_bytes: Their total size.
-        skipped: Files left out, by reason: `"partition"`, `"statistics"`.
-        filters: The predicates that did it, as the engine handed them over.
-        counted: Of a URL: how many rows `Table.count` takes from the log alone, and how many files it would read.
-    """
-
-    lane: str
-    why: str
-    url: str
-    version: str
-    files: int
-    size_bytes: int
-    skipped: Mapping[str, int]
-    filters: tuple[str, ...] = ()
-    counted: tuple[int, int] | None = None
-
-    def __str__(self) -> str:
-        total = self.files + sum(self.skipped.values())
-        lines = [
-            f"{self.url} at version {self.version}",
-            f"  lane     {self.lane}: {self.why}",
-            f"  reads    {self.files} of {total} files, {self.size_bytes:,} bytes",
-        ]
-        lines += [f"  skips    {count} files by {reason}" for reason, count in self.skipped.items() if count]
-        lines += [f"  filter   {text}" for text in self.filters]
-        if self.counted is not None:
-            lines.append(f"  count    {self.counted[0]:,} rows from the log, {self.counted[1]} files to read")
-        return "\n".join(lines)
 
 
 @overload
@@ -119,43 +69,4 @@ def explain(
 
 def _explain_url(url: str, where: str | None, storage_options: Mapping[str, str] | None) -> Explanation:
     store = storage_for(url, storage_options, None)
-    if is_paimon(store):
-        return _explain_paimon(store, where)
-    snapshot = open_snapshot(store)
-    predicate = None if where is None else parse_predicate(where, snapshot.config.schema)
-    selection = select_files(snapshot, predicate)
-    known = count_from_log(snapshot, predicate)
-    sizes = selection.files.column("size")
-    return Explanation(
-        lane="portable",
-        why=_why_portable(),
-        url=snapshot.store.url,
-        version=str(snapshot.version),
-        files=selection.files.num_rows,
-        size_bytes=total(sizes),
-        skipped=dict(selection.skipped),
-        filters=() if where is None else (where,),
-        counted=(known.rows, known.undecided.num_rows),
-    )
-
-
-def _explain_paimon(store: Store, where: str | None) -> Explanation:
-    source = PaimonSource(load_snapshot(store))
-    predicate = None if where is None else parse_predicate(where, source.schema)
-    plan = source.plan_scan(predicate)
-    merging = sum(part.files.num_rows for part in plan.parts if part.merge is not None)
-    return Explanation(
-        lane="portable",
-        why=_why_portable() + (f"; rows of {merging} files merge by key" if merging else ""),
-        url=store.url,
-        version=str(source.snapshot.version),
-        files=sum(part.files.num_rows for part in plan.parts),
-        size_bytes=sum(total(part.files.column("size")) for part in plan.parts),
-        skipped=dict(plan.skipped),
-        filters=() if where is None else (where,),
-    )
-
-
-def _why_portable() -> str:
-    why = "a URL alone: pyarrow reads it in this process"
-    return why if "pyspark" not in sys.modules else f"{why}; read(spark, url) takes a lane of Spark's"
+    return format_at(store).door.explain(store, where)

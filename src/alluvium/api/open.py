@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from alluvium.api.doors import DELTA, PAIMON, Asked, ensure_no_paimon, is_paimon
+from alluvium.api.doors import DELTA, Asked, format_at
 from alluvium.api.options import as_of
 from alluvium.errors import NotFound
 from alluvium.storage.open import open_store
@@ -53,13 +53,12 @@ def open(
     access = dict(storage_options or {})
     store = open_store(str(url), access)
     asked = Asked(at_version, at_ms, tag, branch, options)
-    if asked.suits_any_format:
-        # Delta first, so that opening a Delta table takes not a request more.
-        try:
-            return DELTA.door.open_view(store, asked, access)
-        except NotFound as error:
-            if error.code != "not-a-table" or not is_paimon(store):
-                raise
-    elif not is_paimon(store):
-        ensure_no_paimon(store, tag, branch, options)
-    return PAIMON.door.open_view(store, asked, access)
+    if not asked.suits_any_format:
+        return format_at(store).door.open_view(store, asked, access)
+    # Delta first, so that opening a Delta table takes not a request more.
+    try:
+        return DELTA.door.open_view(store, asked, access)
+    except NotFound as error:
+        if error.code != "not-a-table" or (found := format_at(store)) is DELTA:
+            raise
+    return found.door.open_view(store, asked, access)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.doors import ensure_no_paimon, is_paimon
+from alluvium.api.calls import Reading
+from alluvium.api.doors import Asked, format_at, has_table
 from alluvium.api.engine import session_opener
 from alluvium.api.options import (
     READ,
@@ -17,46 +16,16 @@ from alluvium.api.options import (
     Options,
     as_of,
     asks_for_changes,
-    change_bounds,
     has_point,
-    parse_bound,
-    parse_flag,
     parse_options,
     point_in_path,
 )
-from alluvium.api.paimon.door import option_texts, paimon_point
-from alluvium.api.paimon.paimon_frame import narrowed, read_changes, read_view
-from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
-from alluvium.commands.large_log import LargeSource, checkpoint_limit
-from alluvium.delta.changes.bounds import Bound
-from alluvium.delta.changes.schema import SchemaMode
-from alluvium.delta.changes.source import load_changes
-from alluvium.delta.features.rows.row_tracking import (
-    ensure_enabled,
-    with_metadata_columns,
-)
-from alluvium.delta.view.snapshot import Snapshot
-from alluvium.delta.view.source import DeltaSource
-from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.expr.sql.parse import parse_predicate
-from alluvium.paimon.log.schema_log import MAIN_BRANCH
-from alluvium.paimon.log.snapshot import load_snapshot as load_paimon
-from alluvium.paimon.log.travel import At
-from alluvium.paimon.view.source import PaimonSource
-from alluvium.plan.ports import ScanSource
-from alluvium.schema.types import Struct
-from alluvium.spark.naming.types import show_not_null
-from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.sessions.session import LaneChoice, choose_lane, time_zone
-from alluvium.storage.paths import is_near
+from alluvium.errors import InvalidRequest
+from alluvium.spark.sessions.session import choose_lane, time_zone
 from alluvium.storage.store import Store
 
-_SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
 #: Whether `path@v2` is version 2 of the table at `path`.
 _AT_IN_PATH = "spark.databricks.delta.timeTravel.resolveOnIdentifier.enabled"
-_OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
-#: `legacy` lets time travel choose the schema, which a change feed refuses: what is left of it is the latest.
-_SCHEMA_MODES: Mapping[str, SchemaMode] = {"endversion": "endVersion", "latest": "latest", "legacy": "latest"}
 
 
 def read(
@@ -115,19 +84,11 @@ def read(
     at_version, at_ms = _point(parsed, version, timestamp, zone)
     open_any = session_opener(spark, storage_options)
     store, at_version, at_ms = _travelled(spark, url, open_any, at_version, at_ms, zone)
-    _ensure_changes(parsed, store, url, at_version, at_ms)
-    if is_paimon(store):
-        at, texts = paimon_point(at_version, at_ms, tag), option_texts(table_options)
-        source = PaimonSource(load_paimon(store, at, branch or MAIN_BRANCH, texts, zone, open_any))
-        request, choice = _paimon_request(spark, source, lane, choice, storage_options)
-        row_ids = parse_flag(parsed.get("rowIds"), "rowIds")
-        return read_view(spark, request, choice, _read_source, where, columns, system, row_ids)
-    ensure_no_paimon(store, tag, branch, table_options, system)
-    snapshot = open_snapshot(store, at_version, at_ms, zone, open_any, _log_limit(spark, parsed, choice))
-    if choice.lane == "connect":
-        choice = choose_lane(spark, lane, lambda: _unreachable(spark, DeltaSource(snapshot), store.url))
-    return _read_delta(
-        spark, snapshot, (at_version, at_ms) != (None, None), parsed, choice, storage_options, where, columns
+    _ensure_changes_of_a_range(parsed, at_version, at_ms)
+    asked = Asked(at_version, at_ms, tag, branch, table_options, system)
+    access = dict(storage_options or {})
+    return format_at(store).frame_door.read(
+        Reading(spark, store, open_any, zone, asked, lane, choice, access, parsed, where, columns)
     )
 
 
@@ -160,7 +121,7 @@ def _travelled(
     store = open_any(url)
     if not has_point(str(url)) or str(spark.conf.get(_AT_IN_PATH, "true")).casefold() != "true":
         return store, at_version, at_ms
-    if is_paimon(store) or store.list_from("_delta_log"):
+    if has_table(store):
         return store, at_version, at_ms
     path, path_version, path_ms = point_in_path(str(url), zone)
     if (at_version, at_ms) != (None, None):
@@ -170,91 +131,19 @@ def _travelled(
     return open_any(path), path_version, path_ms
 
 
-def _read_delta(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    is_pinned: bool,
-    parsed: Options,
-    choice: LaneChoice,
-    storage_options: Mapping[str, str] | None,
-    where: str | Column | None,
-    columns: Sequence[str] | None,
-) -> DataFrame:
-    if asks_for_changes(parsed):
-        return narrowed(_changes(spark, snapshot, *change_bounds(parsed, snapshot.time_zone), choice), where, columns)
-    zone = snapshot.time_zone
-    schema = _ensure_row_ids(snapshot, choice) if parse_flag(parsed.get("rowIds"), "rowIds") else snapshot.config.schema
-    predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
-    names = None if columns is None else resolve_columns(columns, schema.names)
-    if choice.lane == "python":
-        request = WorkerRequest(DeltaSource(snapshot, (), is_pinned), zone, dict(storage_options or {}), choice.why)
-        return read_by_workers(spark, request, names, where, predicate)
-    if snapshot.state.deferred:
-        return narrowed(_read_source(spark, LargeSource(spark, snapshot, is_pinned), choice), where, names)
-    extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    frame = narrowed(_read_source(spark, DeltaSource(snapshot, extra, is_pinned), choice), where, names)
-    return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
-
-
-def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:
-    """The columns of a result that has row ids.
-
-    Raises:
-        InvalidRequest: `"row-tracking-disabled"`.
-        UnsupportedFeature: The lane cannot give them.
-    """
-    if choice.lane == "python" or snapshot.state.deferred:
-        why = "its log is read by Spark" if choice.lane == "native" else choice.why
-        raise UnsupportedFeature(
-            f"row ids cannot be read this way: {why}",
-            code="unsupported-option",
-            features=("rowIds",),
-            hint="read them without Spark: alluvium.open(url).to_arrow(columns=['*', '_row_id'])",
-        )
-    ensure_enabled(snapshot.config)
-    return with_metadata_columns(snapshot.config)
-
-
 def _ensure_no_properties(options: Options) -> None:
     if options.properties:
         name = next(iter(options.properties))
         raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
 
 
-def _paimon_request(
-    spark: SparkSession,
-    source: PaimonSource,
-    lane: str | None,
-    choice: LaneChoice,
-    storage_options: Mapping[str, str] | None,
-) -> tuple[WorkerRequest, LaneChoice]:
-    """What workers would be told, and the lane, now that the files are known."""
-    if choice.lane == "connect":
-        choice = choose_lane(spark, lane, lambda: _unreachable(spark, source, source.snapshot.store.url))
-    return WorkerRequest(source, source.snapshot.time_zone, dict(storage_options or {}), choice.why), choice
-
-
-def _log_limit(spark: SparkSession, parsed: Options, choice: LaneChoice) -> int | None:
-    """The size from which on a log is left for Spark to read; None: only a JVM reads such, and no change feed."""
-    return None if asks_for_changes(parsed) or choice.lane != "native" else checkpoint_limit(spark)
-
-
-def _ensure_changes(parsed: Options, store: Store, url: str, at_version: int | None, at_ms: int | None) -> None:
-    """Refuses a change feed as of a point in time, and of a Paimon table."""
-    if not asks_for_changes(parsed):
-        return
-    if (at_version, at_ms) != (None, None):
+def _ensure_changes_of_a_range(parsed: Options, at_version: int | None, at_ms: int | None) -> None:
+    """Refuses a change feed as of a point in time."""
+    if asks_for_changes(parsed) and (at_version, at_ms) != (None, None):
         raise InvalidRequest(
             "a change feed is read from a range, not as of a version",
             code="changes-as-of",
             hint="give startingVersion and endingVersion",
-        )
-    if is_paimon(store):
-        raise InvalidRequest(
-            "readChangeFeed is Delta's, and there is a Paimon table",
-            code="unknown-option",
-            url=url,
-            hint="alluvium.changes(spark, url, start, end)",
         )
 
 
@@ -262,30 +151,6 @@ def _dynamic(options: object) -> Mapping[str, object] | None:
     if options is not None and not isinstance(options, Mapping):
         raise InvalidRequest("options must be a mapping of names to values", code="invalid-option")
     return options
-
-
-def _read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice) -> DataFrame:
-    """A source on one of the lanes of Spark's own Parquet reader."""
-    if choice.lane == "native":
-        return read_native(spark, source)
-    # Spark Connect needs packages that a classic session does without.
-    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
-    is_pinned = isinstance(source, DeltaSource) and source.is_pinned
-    frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)
-    return frame
-
-
-def _unreachable(spark: SparkSession, source: ScanSource, url: str) -> str | None:
-    """Why the server cannot read the files itself, though its Python workers may.
-
-    Raises:
-        InvalidRequest: `"unreachable-storage"`: the storage is this machine's alone, so that the workers cannot either.
-    """
-    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect")
-    problem: str | None = connect.unreachable(spark, source.plan_scan(None))
-    if problem is not None and is_near(url):
-        raise connect.cannot_be_seen(url, problem)
-    return problem
 
 
 def changes(
@@ -333,26 +198,6 @@ def changes(
     choice = choose_lane(spark)
     zone, open_any = time_zone(spark), session_opener(spark, storage_options)
     store = open_any(url)
-    if is_paimon(store):
-        state = load_paimon(store, At(), branch or MAIN_BRANCH, option_texts(options), zone, open_any)
-        request, choice = _paimon_request(spark, PaimonSource(state), None, choice, storage_options)
-        return read_changes(spark, request, choice, _read_source, start, end, mode)
-    ensure_no_paimon(store, None, branch, options, None if mode == "auto" else mode)
-    bounds = parse_bound(start, "start", zone), None if end is None else parse_bound(end, "end", zone)
-    return _changes(spark, open_snapshot(store, None, None, zone, open_any), *bounds, choice)
-
-
-def _changes(spark: SparkSession, snapshot: Snapshot, start: Bound, end: Bound | None, choice: LaneChoice) -> DataFrame:
-    """Settings of the session that delta-spark has for change feeds hold here, too."""
-    if choice.lane == "python":
-        raise InvalidRequest(
-            "Python workers cannot read a change feed", code="lane-impossible", hint="alluvium.open(url).changes(...)"
-        )
-    asked = str(spark.conf.get(_SCHEMA_MODE, "endVersion")).casefold()
-    if asked not in _SCHEMA_MODES:
-        raise InvalidRequest(
-            f"{_SCHEMA_MODE} is {asked!r}", code="invalid-option", hint="set it to endVersion, latest or legacy"
-        )
-    lenient = str(spark.conf.get(_OUT_OF_RANGE, "false")).casefold() == "true"
-    source = load_changes(snapshot, start, end, schema_mode=_SCHEMA_MODES[asked], allow_out_of_range=lenient)
-    return _read_source(spark, source, choice)
+    asked, access = Asked(branch=branch, options=options, mode=mode), dict(storage_options or {})
+    reading = Reading(spark, store, open_any, zone, asked, None, choice, access, parse_options({}, READ, READ_LATER))
+    return format_at(store).frame_door.changes(reading, start, end)

@@ -16,13 +16,12 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.doors import DELTA, PAIMON, format_at
-from alluvium.delta.view.source import DeltaSource
+from alluvium.api.doors import Format, format_at
+from alluvium.api.lane import read_batches
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, Unknown, walk
-from alluvium.paimon.view.source import PaimonSource
-from alluvium.portable.reader import read_batches
+from alluvium.plan.ports import ScanSource
 from alluvium.spark.jvm import failures
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.connect_lane import connect_failures
@@ -113,12 +112,25 @@ def register(spark: SparkSession, name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class WorkerRequest:
-    """What Python workers are to read: a pinned version, with the session's zone and the store's settings."""
+    """What Python workers are to read: a pinned version, with the session's zone and the store's settings.
 
-    source: DeltaSource | PaimonSource
+    Attributes:
+        format: Whose door pins the source.
+        source: What to read.
+        url: Of the table.
+        time_zone: The session's.
+        storage_options: Credentials and settings of the store.
+        why: Why workers read.
+        is_pinned: Whether somebody has asked for just this version.
+    """
+
+    format: Format
+    source: ScanSource
+    url: str
     time_zone: str
     storage_options: Mapping[str, str]
     why: str
+    is_pinned: bool = False
 
 
 def read_by_workers(
@@ -139,21 +151,20 @@ def read_by_workers(
     """
     register(spark, OWN_FORMAT)
     understood = predicate is not None and not any(isinstance(node, Unknown) for node in walk(predicate))
-    snapshot = request.source.snapshot
-    options = {**_pins(request.source), "timeZone": request.time_zone}
+    source, url = request.source, request.url
+    options = {**request.format.door.pins(source), "timeZone": request.time_zone}
     if understood:
         options["where"] = str(where)
     if columns is not None and (understood or where is None):
         options["columns"] = msgspec.json.encode(list(columns)).decode()
     if request.storage_options:
         options[_SECRETS] = msgspec.json.encode(dict(request.storage_options)).decode()
-    source = request.source
-    about = About(source.identity, request.why, isinstance(source, DeltaSource) and source.is_pinned)
+    about = About(source.identity, request.why, request.is_pinned)
     options[ABOUT] = msgspec.json.encode(about).decode()
-    frame = _load(spark, options, snapshot.store.url)
+    frame = _load(spark, options, url)
     if is_connect(spark):
-        connect_failures.watch(spark, snapshot.store.url)
-        plan = request.source.plan_scan(predicate if understood else None)
+        connect_failures.watch(spark, url)
+        plan = source.plan_scan(predicate if understood else None)
         description = describe_plan(plan, about, "python", (str(where),) if understood else ())
         importlib.import_module("alluvium.spark.scan.connect_lane.connect_describe").note(frame, description)
         frame = marked(frame, Mark(about, description.filters, request.time_zone))
@@ -161,11 +172,6 @@ def read_by_workers(
         frame = frame.where(where)
         frame = frame if columns is None else frame.select(*(quote(name) for name in columns))
     return frame
-
-
-def _pins(source: DeltaSource | PaimonSource) -> dict[str, str]:
-    """Options that name the very state that was opened."""
-    return (DELTA if isinstance(source, DeltaSource) else PAIMON).door.pins(source)
 
 
 def _load(spark: SparkSession, options: Mapping[str, str], url: str) -> DataFrame:

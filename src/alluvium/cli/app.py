@@ -5,15 +5,18 @@ Exit codes: 0 done, 1 `doctor` found something, 2 the request failed, 3 alluvium
 
 from __future__ import annotations
 
+import inspect
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+from collections.abc import Callable, Sequence
 
-import typer
+import click
 
 import alluvium
-from alluvium.cli import inspect, maintain
+from alluvium.cli import arguments as a
+from alluvium.cli import inspect as looks
+from alluvium.cli import maintain
+from alluvium.cli.arguments import ABOUT
 from alluvium.cli.escapes import printable
 from alluvium.cli.render import print_error
 from alluvium.errors import AlluviumError
@@ -21,42 +24,67 @@ from alluvium.errors import AlluviumError
 FAILED = 2
 DEFECT = 3
 
-app = typer.Typer(
-    name="alluvium",
-    help="Looks at Delta Lake and Apache Paimon tables, without Spark.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+
+def _command(name: str, run: Callable[..., None], *parameters: click.Parameter) -> click.Command:
+    """A command that calls a function, whose documentation is its help."""
+    told = [(one.metavar or "", ABOUT[one.metavar or ""]) for one in parameters if isinstance(one, click.Argument)]
+    width = max(len(name) for name, _ in told)
+    # The mark keeps click from joining the lines.
+    arguments = "\n".join(["\b", "Arguments:", *(f"  {name:<{width}}  {text}" for name, text in told)])
+    text = f"{inspect.cleandoc(run.__doc__ or '')}\n\n{arguments}"
+    return click.Command(name, params=list(parameters), callback=run, help=text)
+
+
+def _print_version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"alluvium {alluvium.__version__}")
+        context.exit()
+
+
+_STATE = (a.VERSION, a.TIMESTAMP)
+_PRINTED = (a.FORMAT, a.STORAGE)
+_FIRST, _LAST = (click.Argument([n], type=int, metavar=m) for n, m in (("start", "FIRST"), ("end", "LAST")))
+_V1, _V2 = (click.Argument([n], type=int, metavar=m) for n, m in (("first", "V1"), ("second", "V2")))
+_START = click.Argument(["start"], metavar="START")
+_END = click.Argument(["end"], required=False, metavar="[END]")
+_NAME = click.Argument(["name"], metavar="NAME")
+_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would go.")
+_COMMANDS = (
+    _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
+    _command("schema", looks.schema, a.URL, *_STATE, *_PRINTED),
+    _command("history", looks.history, a.URL, a.LIMIT, *_STATE, *_PRINTED),
+    _command("files", looks.files, a.URL, a.WHERE, a.LIMIT, *_STATE, *_PRINTED),
+    _command("cat", looks.cat, a.URL, a.COLUMNS, a.WHERE, a.ROWS, *_STATE, *_PRINTED),
+    _command("changes", looks.changes, a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED),
+    _command("diff", looks.diff, a.URL, _V1, _V2, *_PRINTED),
+    _command("system", looks.system, a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED),
+    _command("doctor", maintain.doctor, a.URL, *_PRINTED),
+    _command("checkpoint", maintain.checkpoint, a.URL, *_PRINTED),
+    _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
+    _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),
+)
+_VERSION = click.Option(
+    ["--version"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version of alluvium.",
 )
 
-app.command("show")(inspect.show)
-app.command("schema")(inspect.schema)
-app.command("history")(inspect.history)
-app.command("files")(inspect.files)
-app.command("cat")(inspect.cat)
-app.command("changes")(inspect.changes)
-app.command("diff")(inspect.diff)
-app.command("system")(inspect.system)
-app.command("doctor")(maintain.doctor)
-app.command("checkpoint")(maintain.checkpoint)
-app.command("clean-log")(maintain.clean)
-app.command("compact-log")(maintain.compact)
+
+class _InOrder(click.Group):
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(self.commands)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"alluvium {alluvium.__version__}")
-        raise typer.Exit
-
-
-@app.callback()
-def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version of alluvium.", callback=_print_version, is_eager=True)
-    ] = False,
-) -> None:
-    """Options of the program itself."""
+app = _InOrder(
+    "alluvium",
+    commands=list(_COMMANDS),
+    params=[_VERSION],
+    help="Looks at Delta Lake and Apache Paimon tables, without Spark.",
+    no_args_is_help=True,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

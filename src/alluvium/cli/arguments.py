@@ -3,35 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
 import alluvium
-from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.cli.render import Format
 from alluvium.errors import InvalidRequest
 
-UrlArgument = Annotated[
-    str, typer.Argument(metavar="URL", help="A local path or URL (file:, s3://, gs://, abfss://).", show_default=False)
-]
-FormatOption = Annotated[Format, typer.Option("--format", "-f", help="How to print.", case_sensitive=False)]
-VersionOption = Annotated[
-    int | None, typer.Option("--version", "-v", help="This version instead of the newest.", show_default=False)
-]
-TimestampOption = Annotated[
-    str | None,
-    typer.Option("--timestamp", "-t", help="The newest version at or before this ISO time (UTC).", show_default=False),
-]
-WhereOption = Annotated[str | None, typer.Option("--where", "-w", help="A predicate in Spark SQL.", show_default=False)]
-ColumnsOption = Annotated[
-    str | None, typer.Option("--columns", "-c", help="Names, separated by commas.", show_default=False)
-]
-LimitOption = Annotated[int, typer.Option("--limit", "-n", help="Rows to print.", min=0)]
-StorageOption = Annotated[
-    list[str] | None,
-    typer.Option("--storage-option", metavar="KEY=VALUE", help="For the object store; repeatable.", show_default=False),
-]
+if TYPE_CHECKING:
+    # A format is loaded when a table of it is met.
+    from alluvium.api.paimon.paimon_view import PaimonView
+
+#: What arguments are, by name: click's help has no place for it.
+ABOUT = {
+    "URL": "A local path or URL (file:, s3://, gs://, abfss://).",
+    "START": "A version or an ISO time (UTC).",
+    "[END]": "A version or an ISO time; the latest.",
+    "NAME": "snapshots, schemas, files, tags, audit_log, ...",
+    "V1": "A version.",
+    "V2": "Another version.",
+    "FIRST": "First version.",
+    "LAST": "Last version.",
+}
+
+
+def _chosen_format(context: click.Context, parameter: click.Parameter, value: str) -> Format:
+    return Format(value)
+
+
+URL = click.Argument(["url"], metavar="URL")
+FORMAT = click.Option(
+    ["--format", "-f", "how"],
+    type=click.Choice([one.value for one in Format], case_sensitive=False),
+    default=Format.TABLE.value,
+    show_default=True,
+    callback=_chosen_format,
+    help="How to print.",
+)
+VERSION = click.Option(["--version", "-v"], type=int, help="This version instead of the newest.")
+TIMESTAMP = click.Option(["--timestamp", "-t"], help="The newest version at or before this ISO time (UTC).")
+WHERE = click.Option(["--where", "-w"], help="A predicate in Spark SQL.")
+COLUMNS = click.Option(["--columns", "-c"], help="Names, separated by commas.")
+ROWS = click.Option(["--limit", "-n"], type=click.IntRange(min=0), default=20, show_default=True, help="Rows to print.")
+LIMIT = click.Option(["--limit", "-n"], type=int, help="At most so many.")
+STORAGE = click.Option(
+    ["--storage-option"], multiple=True, metavar="KEY=VALUE", help="For the object store; repeatable."
+)
 
 
 def open_table(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import alluvium
-from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.cli.render import counted, size_text
+
+if TYPE_CHECKING:
+    from alluvium.api.paimon.paimon_view import PaimonView
 
 AnyTable: TypeAlias = "alluvium.Table | PaimonView"
 
@@ -108,7 +110,7 @@ def _columns(t: AnyTable) -> dict[str, str]:
 
 
 def _protocol(t: AnyTable) -> dict[str, str]:
-    if isinstance(t, PaimonView):
+    if not isinstance(t, alluvium.Table):
         return {}
     p = t.protocol
     features = {*(p.reader_features or ()), *(p.writer_features or ())}

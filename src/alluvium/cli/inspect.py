@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import typer
 
 import alluvium
-from alluvium.api.paimon.paimon_view import PaimonView
-from alluvium.cli.arguments import (
-    ColumnsOption,
-    FormatOption,
-    LimitOption,
-    StorageOption,
-    TimestampOption,
-    UrlArgument,
-    VersionOption,
-    WhereOption,
-    open_table,
-)
+from alluvium.cli.arguments import open_table
 from alluvium.cli.difference import compare
 from alluvium.cli.render import (
     Format,
@@ -42,6 +31,9 @@ from alluvium.codecs.variants.variant_text import show_variants
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
 
+if TYPE_CHECKING:
+    from alluvium.api.paimon.paimon_view import PaimonView
+
 _HISTORY = (
     Shown("version", right=True),
     Shown("timestamp", "time (UTC)", time_text),
@@ -62,11 +54,11 @@ _DIFFERENCES = (Shown("change"), Shown("what"), Shown("before"), Shown("after"))
 
 
 def show(
-    url: UrlArgument,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """Version, size, protocol, properties."""
     t = open_table(url, version, timestamp, storage_option)
@@ -124,11 +116,11 @@ def _of_paimon(t: PaimonView) -> tuple[dict[str, object], ...]:
 
 
 def schema(
-    url: UrlArgument,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The columns of a table."""
     t = open_table(url, version, timestamp, storage_option)
@@ -149,12 +141,12 @@ def schema(
 
 
 def history(
-    url: UrlArgument,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.", show_default=False)] = None,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    limit: int | None = None,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The commits, newest first."""
     commits = open_table(url, version, timestamp, storage_option).history(limit)
@@ -162,13 +154,13 @@ def history(
 
 
 def files(
-    url: UrlArgument,
-    where: WhereOption = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="At most so many.", show_default=False)] = None,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    where: str | None = None,
+    limit: int | None = None,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The data files that may hold rows.
 
@@ -188,14 +180,14 @@ def files(
 
 
 def cat(
-    url: UrlArgument,
-    columns: ColumnsOption = None,
-    where: WhereOption = None,
-    limit: LimitOption = 20,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    columns: str | None = None,
+    where: str | None = None,
+    limit: int = 20,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The first rows."""
     t = open_table(url, version, timestamp, storage_option)
@@ -204,16 +196,14 @@ def cat(
 
 
 def changes(
-    url: UrlArgument,
-    start: Annotated[str, typer.Argument(metavar="START", help="A version or an ISO time (UTC).", show_default=False)],
-    end: Annotated[
-        str | None, typer.Argument(metavar="[END]", help="A version or an ISO time; the latest.", show_default=False)
-    ] = None,
-    columns: ColumnsOption = None,
-    where: WhereOption = None,
-    limit: LimitOption = 20,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    start: str,
+    end: str | None = None,
+    columns: str | None = None,
+    where: str | None = None,
+    limit: int = 20,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The rows that versions inserted, updated and deleted.
 
@@ -221,7 +211,7 @@ def changes(
     tags, and START is left out.
     """
     t = open_table(url, storage=storage_option)
-    if isinstance(t, PaimonView):
+    if not isinstance(t, alluvium.Table):
         found = t.changes(start, end, columns=_names(columns), where=where)
         _print_first(found.to_reader(), limit, how, t.schema.struct)
         return
@@ -230,15 +220,13 @@ def changes(
 
 
 def system(
-    url: UrlArgument,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="snapshots, schemas, files, tags, audit_log, ...", show_default=False)
-    ],
-    limit: LimitOption = 20,
-    version: VersionOption = None,
-    timestamp: TimestampOption = None,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    name: str,
+    limit: int = 20,
+    version: int | None = None,
+    timestamp: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """The first rows of a system table of a Paimon table."""
     t = open_table(url, version, timestamp, storage_option)
@@ -269,11 +257,11 @@ def _print_first(reader: pa.RecordBatchReader, limit: int, how: Format, schema: 
 
 
 def diff(
-    url: UrlArgument,
-    first: Annotated[int, typer.Argument(metavar="V1", help="A version.", show_default=False)],
-    second: Annotated[int, typer.Argument(metavar="V2", help="Another version.", show_default=False)],
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    first: int,
+    second: int,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """What changed between two versions.
 

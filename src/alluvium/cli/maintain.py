@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated
 
-import typer
+import click
 
 from alluvium.api.delta.maintenance import check_table, clean_log, compact_commits, write_checkpoint
-from alluvium.cli.arguments import FormatOption, StorageOption, UrlArgument, parse_storage
+from alluvium.cli.arguments import parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows
 
 _FINDING = (Shown("level"), Shown("check"), Shown("message"), Shown("path", "file"))
 
 
-def doctor(url: UrlArgument, how: FormatOption = Format.TABLE, storage_option: StorageOption = None) -> None:
+def doctor(url: str, how: Format = Format.TABLE, storage_option: Sequence[str] = ()) -> None:
     """Looks for damage; exit code 1 if there is any.
 
     Checks that the log has no gap, checkpoints are whole, data files are there with their size, statistics parse.
@@ -25,10 +25,10 @@ def doctor(url: UrlArgument, how: FormatOption = Format.TABLE, storage_option: S
         return
     print_rows([asdict(f) for f in findings], _FINDING, how, note=counted(len(findings), "finding"))
     if findings:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
-def checkpoint(url: UrlArgument, how: FormatOption = Format.TABLE, storage_option: StorageOption = None) -> None:
+def checkpoint(url: str, how: Format = Format.TABLE, storage_option: Sequence[str] = ()) -> None:
     """Writes a checkpoint of the newest version."""
     version = write_checkpoint(url, parse_storage(storage_option))
     if how is Format.TABLE:
@@ -38,10 +38,10 @@ def checkpoint(url: UrlArgument, how: FormatOption = Format.TABLE, storage_optio
 
 
 def clean(
-    url: UrlArgument,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """Deletes expired files of the log, as far as a checkpoint stands for them."""
     cleanup = clean_log(url, parse_storage(storage_option), dry_run)
@@ -54,11 +54,11 @@ def clean(
 
 
 def compact(
-    url: UrlArgument,
-    start: Annotated[int, typer.Argument(help="First version.")],
-    end: Annotated[int, typer.Argument(help="Last version.")],
-    how: FormatOption = Format.TABLE,
-    storage_option: StorageOption = None,
+    url: str,
+    start: int,
+    end: int,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
 ) -> None:
     """Writes one file that readers may take in place of a run of commits."""
     path = compact_commits(url, start, end, parse_storage(storage_option))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -327,11 +328,31 @@ def test_an_update_by_a_subquery_has_read_what_that_has_read(spark, tmp_path, me
     meanwhile(lambda: alluvium.write(batch(spark, 101), path, mode="append"))
     with pytest.raises(CommitConflict) as caught:
         table.update("p = 0", values)
-    assert "a subquery of its values has read the table itself" in str(caught.value)
+    assert "one of its subqueries has read the table itself" in str(caught.value)
     assert rows_of(table)[0].v == "v0"
     alluvium.read(spark, path).createOrReplaceTempView("own_rows")
     table.update("p = 0", values)
     assert rows_of(table)[0].v == "max 101"
+
+
+@pytest.mark.parametrize("verb", ["delete", "update"])
+def test_a_condition_by_a_subquery_has_read_what_that_has_read(spark, tmp_path, meanwhile, verb):
+    """The row that came meanwhile is none that the condition itself speaks of."""
+    path = str(tmp_path / "t")
+    table = make(spark, path, SERIALIZABLE, rows=4)
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    condition = "p = 0 and id < (select max(id) from own_rows)"
+    change = {"delete": lambda: table.delete(condition), "update": lambda: table.update(condition, {"v": "'new'"})}
+    meanwhile(lambda: alluvium.write(batch(spark, 101), path, mode="append"))
+    with pytest.raises(CommitConflict) as caught:
+        change[verb]()
+    assert "one of its subqueries has read the table itself" in str(caught.value)
+    alluvium.read(spark, path).createOrReplaceTempView("own_rows")
+    change[verb]()
+    assert [r.v for r in rows_of(table)] == {
+        "delete": ["v1", "v3", "n101"],
+        "update": ["new", "v1", "new", "v3", "n101"],
+    }[verb]
 
 
 @pytest.mark.parametrize("properties", [SERIALIZABLE, WEAKER], ids=["serializable", "weaker"])
@@ -403,3 +424,51 @@ def test_what_was_read_is_said_in_the_zone_in_which_it_was_asked_for(spark, tmp_
             alluvium.write(fresh.select("t", "id"), path, mode="append")
     finally:
         spark.conf.set(ZONE, zone)
+
+
+@pytest.mark.parametrize("by_name", ["read", "written"])
+@pytest.mark.parametrize("how", ["frame", "view", "files"])
+def test_a_table_by_another_name(spark, tmp_path, meanwhile, by_name, how):
+    path, link = str(tmp_path / "t"), str(tmp_path / "by another name")
+    make(spark, path, SERIALIZABLE, rows=4)
+    Path(link).symlink_to(path)
+    read, written = (link, path) if by_name == "read" else (path, link)
+
+    def rows():
+        # By its files it is read at its root alone (as in the reference, what lies below counts for another place).
+        files = spark.read.option("recursiveFileLookup", "true")
+        own = files.schema("id long, p int, v string").parquet(read) if how == "files" else alluvium.read(spark, read)
+        if how == "view":
+            own.createOrReplaceTempView("linked_rows")
+            own = spark.table("linked_rows")
+        return own.selectExpr("id + 100 as id", "p", "v").limit(1)
+
+    first = rows()
+    meanwhile(lambda: alluvium.write(batch(spark, 1000), path, mode="append"))
+    with pytest.raises(CommitConflict):
+        alluvium.write(first, written, mode="append")
+    assert ids(path) == [0, 1, 2, 3, 1000]
+    alluvium.write(rows(), written, mode="append")
+    assert info(path)["isBlindAppend"] is False and len(ids(path)) == 6
+
+
+def test_a_merge_of_an_older_version_under_another_name(spark, tmp_path):
+    path, link = str(tmp_path / "t"), str(tmp_path / "by another name")
+    make(spark, path, SERIALIZABLE, rows=4)
+    Path(link).symlink_to(path)
+    source = alluvium.read(spark, link)
+    alluvium.write(batch(spark, 1000), path, mode="append")
+    merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
+    with pytest.raises(CommitConflict) as caught:
+        merge.whenMatchedUpdate(set={"v": "'x'"}).execute()
+    assert "read the table again" in caught.value.hint
+
+
+def test_a_copy_of_the_table_is_another(spark, tmp_path, meanwhile):
+    path, copy = str(tmp_path / "t"), str(tmp_path / "copy")
+    make(spark, path, SERIALIZABLE, rows=4)
+    shutil.copytree(path, copy)
+    alluvium.write(batch(spark, 7), path, mode="append")
+    meanwhile(lambda: alluvium.write(batch(spark, 100), path, mode="append"))
+    alluvium.write(alluvium.read(spark, copy).where("id = 3"), path, mode="append")
+    assert info(path)["isBlindAppend"] is True and ids(path) == [0, 1, 2, 3, 3, 7, 100]

@@ -164,8 +164,8 @@ def test_write_to(spark, name: str):
     assert rows(spark, name) == [(7, "u", None)]
     with pytest.raises(InvalidRequest):
         spark.sql(AB).writeTo(name).using("delta").create()
-    with pytest.raises(UnsupportedFeature):
-        spark.sql(AB).writeTo(name).using("delta").createOrReplace()
+    spark.sql(AB).writeTo(name).using("delta").createOrReplace()
+    assert spark.table(name).columns == ["a", "b"]
 
 
 def test_tables_by_name_from_the_builder(spark, name: str, tmp_path: Path):

@@ -8,17 +8,24 @@ import pytest
 from pyspark.errors import AnalysisException, ParseException
 from sql_statements import DELTA_STATEMENTS, EXTENSIONS, NARROWINGS, REFUSED
 
-from alluvium.api.sql.alter import AddConstraint, AddFeature, ClusterBy, DropConstraint, DropFeature, SyncIdentity
-from alluvium.api.sql.clone import Clone
-from alluvium.api.sql.convert import ConvertToDelta, PartitionColumn
-from alluvium.api.sql.fsck import FsckRepair
-from alluvium.api.sql.generate import Generate
-from alluvium.api.sql.grammar import parse_statement
-from alluvium.api.sql.history import DescribeDetail, DescribeHistory, Restore
-from alluvium.api.sql.optimize import Optimize, Reorg
+from alluvium.api.sql.grammar.alter import (
+    AddConstraint,
+    AddFeature,
+    ClusterBy,
+    DropConstraint,
+    DropFeature,
+    SyncIdentity,
+)
+from alluvium.api.sql.grammar.clone import Clone
+from alluvium.api.sql.grammar.convert import ConvertToDelta, PartitionColumn
+from alluvium.api.sql.grammar.fsck import FsckRepair
+from alluvium.api.sql.grammar.generate import Generate
+from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
+from alluvium.api.sql.grammar.optimize import Optimize, Reorg
+from alluvium.api.sql.grammar.parse import parse_statement
+from alluvium.api.sql.grammar.vacuum import Vacuum
 from alluvium.api.sql.text.syntax_error import SqlSyntaxError
 from alluvium.api.sql.text.terms import AsOf, NamedBy, Parameter, PathLiteral, Settings, SqlText, TableName
-from alluvium.api.sql.vacuum import Vacuum
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
 

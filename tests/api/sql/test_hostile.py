@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sql_statements import DELTA_STATEMENTS
 
-from alluvium.api.sql.grammar import parse_statement
+from alluvium.api.sql.grammar.parse import parse_statement
 from alluvium.api.sql.kinds import kind_of
 from alluvium.api.sql.text.cursor import MAX_CHARACTERS
 from alluvium.api.sql.text.syntax_error import SqlSyntaxError
@@ -54,7 +54,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_hangs(name):
-    begun = time.perf_counter()
+    begun = time.process_time()
     try:
         parse_statement(HOSTILE[name])
     except SqlSyntaxError as error:
@@ -62,7 +62,7 @@ def test_no_text_hangs(name):
         assert len(str(error)) < 20_000
     else:
         assert name in ("matched brackets",)
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 def test_brackets_are_bounded():

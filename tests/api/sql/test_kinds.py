@@ -19,7 +19,7 @@ from sql_statements import (
     SPARK_PARSED,
 )
 
-from alluvium.api.sql.grammar import parse_statement
+from alluvium.api.sql.grammar.parse import parse_statement
 from alluvium.api.sql.kinds import Kind, kind_of
 
 
@@ -106,19 +106,19 @@ def test_no_query_is_ever_taken(before, word, rest):
 
 def test_a_long_query_costs_no_more_than_a_short_one():
     text = "SELECT " + ", ".join(f"'{i}'" for i in range(500_000))
-    begun = time.perf_counter()
+    begun = time.process_time()
     for _ in range(1000):
         kind_of(text)
     # A look at each character would take a thousand times as long.
-    assert time.perf_counter() - begun < 1
+    assert time.process_time() - begun < 1
 
 
 def test_the_rest_of_a_head_is_not_read():
     """A CREATE TABLE AS of megabytes, or with an open quote far behind, is told apart by its first words."""
     text = "CREATE TABLE t USING delta AS SELECT '" + "x" * 5_000_000
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert kind_of(text) is Kind.SPARK_PARSED
-    assert time.perf_counter() - begun < 0.1
+    assert time.process_time() - begun < 0.1
 
 
 @pytest.mark.parametrize(

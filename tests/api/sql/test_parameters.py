@@ -7,8 +7,8 @@ from decimal import Decimal
 
 import pytest
 
-from alluvium.api.sql.grammar import parse_statement
-from alluvium.api.sql.parameters import bind_parameters
+from alluvium.api.sql.grammar.parameters import bind_parameters
+from alluvium.api.sql.grammar.parse import parse_statement
 from alluvium.errors import InvalidRequest
 
 #: Statement, its values, and the statement that says the same without parameters.

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.api.lane import read_batches
 from alluvium.delta.view.answers import LogBounds, bounds_from_log, count_from_log
 from alluvium.delta.view.scan import plan_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.expr.tree import Expression
-from alluvium.portable.files.file_rows import FILE_COLUMN
-from alluvium.portable.reader import read_batches
+from alluvium.plan.scan import FILE_COLUMN
 from alluvium.schema import types as t
 from alluvium.storage.store import Store
 

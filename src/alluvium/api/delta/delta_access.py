@@ -9,7 +9,6 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_errors import WrongValue
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.engine import engine_of
 from alluvium.api.stores import storage_for
@@ -78,7 +77,7 @@ def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | Non
     given = dict(options or {})
     foreign = sorted(name for name in given if not name.startswith(("fs.", "dfs.")))
     if foreign:
-        raise WrongValue(
+        raise InvalidRequest(
             f"only settings of file systems (fs., dfs.) are taken here, not {foreign[0]!r}", code="invalid-option"
         )
     return TableAccess(spark, str(path), given)
@@ -123,5 +122,9 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
     parts = parse_name(spark, name)
     if len(parts) != 2 or parts[0].casefold() != PROVIDER:
         return None
-    is_absolute = parts[1].startswith("/") or _SCHEME.match(parts[1]) is not None
-    return parts[1] if is_absolute or not has_database(spark, PROVIDER) else None
+    return parts[1] if is_path(parts[1]) or not has_database(spark, PROVIDER) else None
+
+
+def is_path(name: str) -> bool:
+    """Whether a name is an absolute path, or a URL."""
+    return name.startswith("/") or _SCHEME.match(name) is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.write_options import session_txn
@@ -23,6 +24,7 @@ _Values = Mapping[str, _Expression]
 _EVOLVE = "spark.databricks.delta.schema.autoMerge.enabled"
 
 
+@raises_counterparts("merge")
 @dataclass(frozen=True, slots=True)
 class DeltaMergeBuilder:
     """A merge in the making: clauses apply in order, the first whose condition holds; see `DeltaTable.merge`.

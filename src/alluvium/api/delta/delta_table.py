@@ -9,18 +9,20 @@ from typing import NoReturn
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
+from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.alter import Alteration, PositionLike
-from alluvium.api.delta.delta_access import TableAccess, named_access, path_access
+from alluvium.api.delta.creation.request import Mode
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, path_access
 from alluvium.api.delta.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
 from alluvium.api.delta.delta_errors import NotATable, WrongType, WrongValue
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
-from alluvium.api.delta.delta_table_builder import Mode, TableBuilder
+from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
-from alluvium.commands.delete import TABLE, delete_rows
+from alluvium.commands.delete import delete_rows
 from alluvium.commands.merge.merge import MergeRequest
 from alluvium.commands.rewrite import remove_mapping, rewriter
 from alluvium.commands.update import UpdateRequest, update_rows
@@ -49,6 +51,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
     """
 
 
+@raises_counterparts()
 class DeltaTable:
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
@@ -230,7 +233,8 @@ class DeltaTable:
         Files that partition values or statistics prove to go as a whole are not read.
 
         Args:
-            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog. It may
+                have subqueries; those that do not name the row are asked once.
             dry_run: Only tell how many rows, and which files, would be touched.
             retry: How often a commit that lost a race is tried again, and the verb carried out anew.
 
@@ -259,7 +263,8 @@ class DeltaTable:
         """Sets columns in the rows for which a condition is true, in all rows without one.
 
         Args:
-            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog.
+            condition: SQL text or a column; it may name the table by its alias, or by its name in the catalog. It may
+                have subqueries; those that do not name the row are asked once.
             set: Column, or dotted field of one, to its new value: SQL text or a column over the row's old values.
             dry_run: Only tell how many rows, and which files, would be touched.
             retry: How often a commit that lost a race is tried again, and the verb carried out anew.
@@ -434,7 +439,10 @@ class DeltaTable:
         """By which expressions know the table."""
         if self._alias is not None:
             return (self._alias,)
-        return (TABLE,) if self._access.entry is None else self._access.entry.parts
+        if self._access.entry is None:
+            # As of delta.`/path` in Spark.
+            return ("spark_catalog", PROVIDER, self._access.url)
+        return self._access.entry.parts
 
     def _by_name(self, given: Column | str) -> Column | str:
         return self._own.by_name(self._spark, given, self._name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from alluvium.api.doors import is_paimon
+from alluvium.api.doors import DELTA, Asked, format_at
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
-from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -32,14 +32,28 @@ def open_snapshot(
 
     Raises:
         NotFound: Nothing at the URL is a table; says what there is instead.
-        UnsupportedFeature: It is a Paimon table.
+        UnsupportedFeature: It is a table of another format.
     """
     try:
         snapshot = load_snapshot(store, version, timestamp_ms, time_zone, max_checkpoint_bytes)
         return replace(snapshot, open_store=open_elsewhere)
     except NotFound as error:
-        if error.code == "not-a-table" and is_paimon(store):
+        if error.code == "not-a-table" and (other := format_at(store)) is not DELTA:
             raise UnsupportedFeature(
-                "it is a Paimon table, which this call does not read yet", features=("paimon",), url=store.url
+                f"it is a {other.title} table, which this call does not read yet", features=(other.name,), url=store.url
             ) from None
         raise
+
+
+def ensure_asks_of_delta(store: Store, asked: Asked) -> None:
+    """What only Paimon's tables have means nothing here.
+
+    Raises:
+        InvalidRequest: `"not-a-paimon-table"`.
+    """
+    if not asked.suits_any_format:
+        raise InvalidRequest(
+            "tags, branches, options, system tables and modes are Paimon's: there is no Paimon table",
+            code="not-a-paimon-table",
+            url=store.url,
+        )

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
 from alluvium.api.history_view import History
+from alluvium.api.lane import read_batches
 from alluvium.api.options import parse_bound
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
@@ -25,7 +26,6 @@ from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Expression, column_paths
-from alluvium.portable.reader import read_batches
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

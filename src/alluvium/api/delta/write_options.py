@@ -17,7 +17,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation, Replace
 from alluvium.schema.types import JsonValue
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.statements.conditions import text_condition
+from alluvium.spark.statements.conditions import steady_condition
 
 #: The reference's settings of the session, each for what an option does not say.
 _SETTINGS: Mapping[str, str] = {
@@ -94,13 +94,13 @@ def parse_replace(
         )
     snapshot, what = target.snapshot, "the condition of replaceWhere"
     if snapshot is None:
-        condition = text_condition(spark, where, target.schema, what)
+        text, condition = steady_condition(spark, where, target.schema, what)
     else:
         rows = partial(read_native, spark, DeltaSource(snapshot))
-        condition = text_condition(spark, where, snapshot.config.schema, what, rows)
+        text, condition = steady_condition(spark, where, snapshot.config.schema, what, rows)
     return Replace(
         condition,
-        where,
+        text,
         rows=_is_on(spark, _REPLACES_ROWS),
         unchecked=not _is_on(spark, _CHECKS_ROWS),
     )

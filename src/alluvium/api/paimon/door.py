@@ -1,15 +1,20 @@
-"""Paimon's door, as `api.doors` asks for it: a view without Spark, and a source for workers."""
+"""Paimon's door, as `api.doors` asks for it: a view without Spark, a source for workers, and how it would be read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import pyarrow.compute as pc
+
 from alluvium.api.doors import Asked
+from alluvium.api.explanation import Explanation, why_portable
 from alluvium.api.options import as_of
 from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
 from alluvium.api.paimon.paimon_view import PaimonView, open_paimon
 from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.schema.types import Struct
@@ -35,6 +40,24 @@ def open_source(
 def pins(source: PaimonSource) -> dict[str, str]:
     """Options that name the state that was opened."""
     return paimon_pins(source)
+
+
+def explain(store: Store, where: str | None) -> Explanation:
+    """How the newest snapshot would be read."""
+    source = PaimonSource(load_snapshot(store))
+    predicate = None if where is None else parse_predicate(where, source.schema)
+    plan = source.plan_scan(predicate)
+    merging = sum(part.files.num_rows for part in plan.parts if part.merge is not None)
+    return Explanation(
+        lane="portable",
+        why=why_portable() + (f"; rows of {merging} files merge by key" if merging else ""),
+        url=store.url,
+        version=str(source.snapshot.version),
+        files=sum(part.files.num_rows for part in plan.parts),
+        size_bytes=sum(int(pc.sum(part.files.column("size")).as_py() or 0) for part in plan.parts),
+        skipped=dict(plan.skipped),
+        filters=() if where is None else (where,),
+    )
 
 
 def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None) -> At | None:

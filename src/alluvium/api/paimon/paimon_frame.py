@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from alluvium.api.calls import narrowed, read_source
 from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -26,7 +27,6 @@ from alluvium.paimon.view.source import (
     View,
 )
 from alluvium.paimon.view.system import read_system_table
-from alluvium.plan.ports import ScanSource
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_from_arrow
 from alluvium.schema.types import Array, Map, Struct
@@ -40,15 +40,11 @@ from alluvium.storage.locating import locating
 #: System tables that are views of the table's rows.
 _VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
 
-#: A source on one of the lanes of Spark's own reader.
-ReadSource = Callable[[SparkSession, ScanSource, LaneChoice], DataFrame]
-
 
 def read_view(
     spark: SparkSession,
     request: WorkerRequest,
     choice: LaneChoice,
-    read_source: ReadSource,
     where: str | Column | None,
     columns: Sequence[str] | None,
     system: str | None,
@@ -69,8 +65,8 @@ def read_view(
             if columns is not None and not isinstance(columns, str):
                 columns = [each for name in columns for each in (own if name == "*" else (name,))]
             request = _of(request, snapshot, View(TRACKING))
-        return read_rows(spark, request, choice, read_source, where, columns)
-    frame = read_system(spark, request, choice, read_source, system)
+        return read_rows(spark, request, choice, where, columns)
+    frame = read_system(spark, request, choice, system)
     names = None if columns is None else resolve_columns(columns, frame.columns)
     return narrowed(frame, where, names)
 
@@ -86,7 +82,6 @@ def read_rows(
     spark: SparkSession,
     request: WorkerRequest,
     choice: LaneChoice,
-    read_source: ReadSource,
     where: str | Column | None = None,
     columns: Sequence[str] | None = None,
 ) -> DataFrame:
@@ -96,7 +91,6 @@ def read_rows(
         spark: The session.
         request: What to read; its source is of a Paimon table.
         choice: The lane that the session takes.
-        read_source: Reads on that lane, unless it is the workers'.
         where: Rows to keep.
         columns: Names of the view's columns.
     """
@@ -112,15 +106,7 @@ def read_rows(
     return read_by_workers(spark, request, names, where, predicate)
 
 
-def narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
-    """Some rows, some columns."""
-    frame = frame if where is None else frame.where(where)
-    return frame if columns is None else frame.select(*(quote(name) for name in columns))
-
-
-def read_system(
-    spark: SparkSession, request: WorkerRequest, choice: LaneChoice, read_source: ReadSource, name: str
-) -> DataFrame:
+def read_system(spark: SparkSession, request: WorkerRequest, choice: LaneChoice, name: str) -> DataFrame:
     """A system table, in the columns of `PaimonView.system`.
 
     Raises:
@@ -134,7 +120,7 @@ def read_system(
         # Without a schema, Spark takes times without a zone for times of the session's.
         schema = to_spark(nullable_schema(schema_from_arrow(table.schema)))
         return spark.createDataFrame(table, schema=schema)
-    frame = read_rows(spark, _of(request, snapshot, View(view)), choice, read_source)
+    frame = read_rows(spark, _of(request, snapshot, View(view)), choice)
     return _kinds_first(frame, "rowkind") if view == AUDIT else frame
 
 
@@ -142,7 +128,6 @@ def read_changes(
     spark: SparkSession,
     request: WorkerRequest,
     choice: LaneChoice,
-    read_source: ReadSource,
     start: object,
     end: object,
     mode: str,
@@ -153,11 +138,11 @@ def read_changes(
         chosen = named_range(snapshot, start, end, mode)
     if chosen.mode != "diff":
         view = View(CHANGES, chosen.start, chosen.end, chosen.mode)
-        return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice, read_source), ROW_KIND)
+        return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice), ROW_KIND)
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
     views = [View(name, chosen.start, chosen.end) for name in (DIFF_AFTER, DIFF_BEFORE)]
-    after, before = (read_rows(spark, _of(request, snapshot, view), choice, read_source) for view in views)
+    after, before = (read_rows(spark, _of(request, snapshot, view), choice) for view in views)
     schema = PaimonSource(snapshot, views[0]).schema
     return _kinds_first(_difference(after, before, schema), ROW_KIND)
 

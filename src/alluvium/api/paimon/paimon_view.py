@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.history_view import History
+from alluvium.api.lane import read_batches
 from alluvium.api.paimon.paimon_range import named_range
 from alluvium.api.schema_view import Schema
 from alluvium.codecs.variants.variant_text import show_variants
@@ -34,7 +35,6 @@ from alluvium.paimon.view.merge import KIND, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.system import live_files, read_system_table
 from alluvium.plan.scan import ScanPlan
-from alluvium.portable.reader import read_batches
 from alluvium.storage.locating import locating
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store

@@ -26,8 +26,10 @@ from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark
+from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import time_zone
-from alluvium.spark.statements.conditions import text_condition
+from alluvium.spark.statements.conditions import steady_condition
+from alluvium.spark.statements.statement import one_statement
 from alluvium.spark.values.columns import Assignment
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -131,18 +133,18 @@ def write_paimon(
         seen = last_commit_of(store, txn[0], target.snapshot.branch)
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
-    replaces = _parse_replace(options, save_mode, target, df.sparkSession)
-    request = WriteRequest(
-        replaces,
-        Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
-        ReadScope.nothing(),
-        txn,
-        _engine_options(options),
-        Assignment.EXACT,
-        rebalance=_parse_rebalance(options),
-        open_store=partial(open_store, store.url, storage_options),
-    )
-    return write_rows(df, target, request)
+    with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
+        request = WriteRequest(
+            _parse_replace(options, save_mode, target, df.sparkSession),
+            Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
+            ReadScope.nothing(),
+            txn,
+            _engine_options(options),
+            Assignment.EXACT,
+            rebalance=_parse_rebalance(options),
+            open_store=partial(open_store, store.url, storage_options),
+        )
+        return write_rows(statement.rows_at_moment(df), target, request)
 
 
 def _target(
@@ -210,7 +212,8 @@ def _parse_replace(options: PaimonOptions, save_mode: str, target: PaimonTarget,
         )
     if where is None:
         return Replace(dynamic=mode == "dynamic" and bool(target.table.partition_keys))
-    return Replace(text_condition(spark, where, target.schema, "the condition of replaceWhere"), where)
+    text, condition = steady_condition(spark, where, target.schema, "the condition of replaceWhere")
+    return Replace(condition, text)
 
 
 def _parse_txn(options: PaimonOptions) -> tuple[str, int] | None:

@@ -12,21 +12,26 @@ from __future__ import annotations
 import functools
 import importlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.types import StructType
 
-from alluvium.api.delta.delta_access import known_access
+from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.delta_access import PROVIDER, known_access
+from alluvium.api.names.answered import answer_names, forget_names
+from alluvium.api.names.catalog_tables import create_in_catalog
+from alluvium.api.names.catalog_writer import insert_into, save_as_table
+from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
-from alluvium.api.session.catalog_writer import insert_into, save_as_table
-from alluvium.api.session.table_writer import TableWriter
+from alluvium.api.sql.front import sql
 from alluvium.api.writer import write
 from alluvium.errors import InvalidRequest
-from alluvium.spark.sessions.catalog import drop_table, dropped_name, quoted_name
+from alluvium.spark.sessions.catalog import quoted_name
 from alluvium.spark.sessions.session import ensure_native, is_connect
 from alluvium.spark.statements.resolve import named_rows
 
@@ -67,12 +72,13 @@ def enable(spark: SparkSession) -> None:
         InvalidRequest: The session has been stopped.
     """
     classes = _classes(spark)
-    if not _is_enabled(spark):
+    if not is_enabled(spark):
         _ENABLED[:] = [*filter(_remains, _ENABLED), spark]
         if is_connect(spark):
             _register(spark)
         else:
             spark.conf.set(_MARK, "true")
+    answer_names(spark)
     if (classes[0], "load") not in _ORIGINALS:
         _wrap_all(*classes)
 
@@ -102,6 +108,7 @@ def disable(spark: SparkSession) -> None:
     """
     if not is_connect(spark) and _remains(spark):
         spark.conf.unset(_MARK)
+        forget_names(spark)
     _ENABLED[:] = [s for s in _ENABLED if s is not spark and _remains(s)]
     if not _ENABLED:
         for (owner, name), original in _ORIGINALS.items():
@@ -109,7 +116,8 @@ def disable(spark: SparkSession) -> None:
         _ORIGINALS.clear()
 
 
-def _is_enabled(spark: SparkSession) -> bool:
+def is_enabled(spark: SparkSession) -> bool:
+    """Whether `enable` holds for a session."""
     if is_connect(spark):
         return any(s is spark for s in _ENABLED)
     return spark.conf.get(_MARK, None) == "true"
@@ -120,7 +128,7 @@ def _remains(spark: SparkSession) -> bool:
     if not is_connect(spark) and spark.sparkContext._jsc is None:
         return False
     try:
-        return _is_enabled(spark)
+        return is_enabled(spark)
     except (Py4JError, ConnectionError):
         return False
 
@@ -148,6 +156,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(SparkSession, "table", _table)
         _replace(SparkSession, "sql", _sql)
         _replace(Catalog, "tableExists", _table_exists)
+        _replace(Catalog, "createTable", _create_table)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -186,38 +195,58 @@ def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
 
 
 def _sql(
-    original: Callable[..., DataFrame], spark: SparkSession, sqlQuery: str, *args: object, **kwargs: object
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,
+    args: Mapping[str, object] | Sequence[object] | None = None,
+    **kwargs: object,
 ) -> DataFrame:
-    """`DROP TABLE` of a table of ours; then, as for all else, Spark's own answer: there is no such table any more."""
-    name = dropped_name(spark, sqlQuery) if _is_enabled(spark) else None
-    access = None if name is None else known_access(spark, name)
-    # By its path a table has no entry to drop.
-    if access is not None and access.entry is not None:
-        drop_table(spark, access.entry)
-        return original(spark, f"drop table if exists {quoted_name(access.entry.parts)}")
-    return original(spark, sqlQuery, *args, **kwargs)
+    if not is_enabled(spark):
+        return original(spark, sqlQuery, args, **kwargs)
+    answer_names(spark)
+    with counterparts("sql"):
+        return sql(original, spark, sqlQuery, args, kwargs)
 
 
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
     """`table` of a session, or of a reader with its options."""
     spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
-    access = known_access(spark, tableName) if _is_enabled(spark) else None
+    access = known_access(spark, tableName) if is_enabled(spark) else None
     if access is None:
         return original(self, tableName)
-    rows = read(spark, access.url, **options)  # type: ignore[arg-type]
+    with counterparts("table"):
+        rows = read(spark, access.url, **options)  # type: ignore[arg-type]
     return rows if access.entry is None else named_rows(rows, access.entry.parts)
 
 
 def _table_exists(original: Callable[..., bool], self: Catalog, tableName: str, dbName: str | None = None) -> bool:
     name = tableName if dbName is None else quoted_name((dbName, tableName))
     spark = self._sparkSession
-    access = known_access(spark, name) if _is_enabled(spark) else None
+    access = known_access(spark, name) if is_enabled(spark) else None
     return original(self, tableName, dbName) if access is None or access.entry is None else True
+
+
+def _create_table(
+    original: Callable[..., DataFrame],
+    self: Catalog,
+    tableName: str,
+    path: str | None = None,
+    source: str | None = None,
+    schema: StructType | None = None,
+    description: str | None = None,
+    **options: str,
+) -> DataFrame:
+    spark = self._sparkSession
+    kind = source or spark.conf.get("spark.sql.sources.default")
+    if not is_enabled(spark) or str(kind).casefold() != PROVIDER:
+        return original(self, tableName, path, source, schema, description, **options)
+    with counterparts("create"):
+        return create_in_catalog(spark, tableName, path, schema, description, options)
 
 
 def _format(owner: DataFrameReader | DataFrameWriter, name: str | None) -> str | None:
     """The format, if it is one of ours and the session is enabled; the session's default where nobody says one."""
-    if not _is_enabled(_session(owner)):
+    if not is_enabled(_session(owner)):
         return None
     source = name or _said(owner).format or _session(owner).conf.get("spark.sql.sources.default")
     return source if str(source).casefold() in FORMATS else None
@@ -246,15 +275,17 @@ def _load(
     schema: object = None,
     **options: object,
 ) -> object:
-    if _format(self, format) is None:
+    source = _format(self, format)
+    if source is None:
         return original(self, path, format, schema, **options)
     said = _said(self)
     merged = {**said.options, **options}
-    if schema is not None or said.schema:
-        raise InvalidRequest(
-            "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
-        )
-    return read(_session(self), _path(path, merged), **merged)  # type: ignore[arg-type]
+    with counterparts("load", source):
+        if schema is not None or said.schema:
+            raise InvalidRequest(
+                "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
+            )
+        return read(_session(self), _path(path, merged), **merged)  # type: ignore[arg-type]
 
 
 def _save(
@@ -271,14 +302,15 @@ def _save(
         return original(self, path, format, mode, partitionBy, **options)
     said = _said(self)
     merged = {**said.options, **options}
-    write(
-        _rows(self),
-        _path(path, merged),
-        mode=mode or said.mode,
-        format=source,
-        partition_by=said.partition_by if partitionBy is None else partitionBy,
-        **merged,  # type: ignore[arg-type]
-    )
+    with counterparts("save", source):
+        write(
+            _rows(self),
+            _path(path, merged),
+            mode=mode or said.mode,
+            format=source,
+            partition_by=said.partition_by if partitionBy is None else partitionBy,
+            **merged,  # type: ignore[arg-type]
+        )
     return None
 
 
@@ -297,7 +329,8 @@ def _save_as_table(
     ensure_native(_session(self))
     partitions = said.partition_by if partitionBy is None else partitionBy
     names = (partitions,) if isinstance(partitions, str) else tuple(partitions)
-    save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
+    with counterparts("saveAsTable"):
+        save_as_table(self._df, name, mode or said.mode, names, {**said.options, **options})
     return None
 
 
@@ -306,24 +339,25 @@ def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mod
     said, spark = _said(writer), _session(writer)
     if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
         return False
-    return _is_enabled(spark) and known_access(spark, name) is not None
+    return is_enabled(spark) and known_access(spark, name) is not None
 
 
 def _insert_into(
     original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
 ) -> object:
-    access = known_access(self._spark, tableName) if _is_enabled(self._spark) else None
+    access = known_access(self._spark, tableName) if is_enabled(self._spark) else None
     if access is None:
         return original(self, tableName, overwrite)
     said = _said(self)
     overwrites = overwrite if overwrite is not None else str(said.mode).casefold() == "overwrite"
-    insert_into(self._df, access, overwrites, said.options)
+    with counterparts("insertInto"):
+        insert_into(self._df, access, overwrites, said.options)
     return None
 
 
 def _write_to(original: Callable[..., object], self: DataFrame, table: str) -> object:
     theirs = original(self, table)
-    return TableWriter(self, table, theirs) if _is_enabled(self.sparkSession) else theirs
+    return TableWriter(self, table, theirs) if is_enabled(self.sparkSession) else theirs
 
 
 def _path(path: str | list[str] | None, options: Mapping[str, object]) -> str:

@@ -1,5 +1,7 @@
-"""SQL: which statements are ours, and the grammar of those that only Delta knows.
+"""SQL: which statements are ours, and what each of them calls.
 
-What lives here: text to frozen dataclasses, one module a family of statements, and how text is told apart at its head.
-Must not live here: sessions, tables, plans and verbs. Nothing here asks Spark, so all of it runs without a JVM.
+What lives here: `kinds` tells at a statement's head who reads it; `grammar/` reads those that only Delta knows, `text/`
+the words below that; `front` takes the statements of a session, and a module a family (`rows/`, `tables/`, `upkeep/`)
+turns one that has been read into a call of the same verb that Python calls.
+Must not live here: what a verb does. A statement that is none of ours goes to Spark as it came.
 """

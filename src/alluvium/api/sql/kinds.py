@@ -232,16 +232,23 @@ def _show(words: _Words) -> Head:
     return _SPARK_PARSED if shown or words.take("CREATE", "TABLE") else _QUERY
 
 
+def _execute(words: _Words) -> Head:
+    words.take("EXECUTE")
+    return _SPARK_PARSED if words.take("IMMEDIATE") else _QUERY
+
+
 _FIRST_WORDS: dict[str, Head | Callable[[_Words], Head]] = {
     **{
         word: Head(Kind.DELTA_ONLY, word)
         for word in ("VACUUM", "OPTIMIZE", "RESTORE", "CONVERT", "GENERATE", "REORG", "FSCK")
     },
     **dict.fromkeys(
-        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ANALYZE", "MSCK", "REPAIR", "LOAD", "CALL"), _SPARK_PARSED
+        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ANALYZE", "MSCK", "REPAIR", "LOAD", "CALL", "BEGIN"),
+        _SPARK_PARSED,
     ),
     "WITH": _with,
     "FROM": _with,
+    "EXECUTE": _execute,
     "EXPLAIN": _explain,
     "CREATE": _create,
     "REPLACE": _replace,

@@ -8,19 +8,29 @@ the table's.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import msgspec
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, table_access
+from alluvium.api.delta.creation.create import create
+from alluvium.api.delta.creation.request import Mode, Wanted
+from alluvium.api.delta.delta_access import TableAccess, named_access, table_access
+from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.delta.write_options import (
+    engine_options,
+    parse_description,
+    parse_rebalance,
+    parse_txn,
+    with_session,
+)
 from alluvium.api.engine import engine_of
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
-from alluvium.api.writer import parse_mode, write_parsed
+from alluvium.api.writer import parse_mode
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Operation
 from alluvium.schema.types import JsonValue
-from alluvium.spark.sessions.catalog import default_location, ensure_nameable, find_table, register_table
 from alluvium.spark.values.columns import Assignment
 
 
@@ -42,11 +52,9 @@ def save_as_table(
     save_mode = parse_mode(mode)
     parsed = parse_options(options, WRITE, WRITE_LATER)
     access = table_access(df.sparkSession, name)
-    if access is None:
-        return create_named(df, name, partition_by, parsed)
-    existing = access.newest()
-    if existing is None:
-        return create_at(df, access, partition_by, parsed, "CREATE TABLE AS SELECT", is_managed=False)
+    existing = None if access is None else access.newest()
+    if access is None or existing is None:
+        return create_of_rows(df, Wanted(Mode.CREATE, name, partition_by=tuple(partition_by)), parsed)
     if save_mode == "ErrorIfExists":
         raise InvalidRequest(
             f"there is a table {name!r} already", code="table-exists", hint='say mode("append") or mode("overwrite")'
@@ -90,45 +98,50 @@ def insert_into(df: DataFrame, access: TableAccess, overwrite: bool, options: Ma
             code="schema-mismatch",
             hint="insertInto takes columns by their place; saveAsTable takes them by name",
         )
-    parsed = parse_options(options, WRITE, WRITE_LATER)
-    mode = "Overwrite" if overwrite else "Append"
-    return write_parsed(
-        df.toDF(*names), access.store(), mode, (), parsed, assignment=Assignment.CAST, open_elsewhere=access.store
-    )
+    return insert_named(df.toDF(*names), access, overwrite, options)
 
 
-def create_named(df: DataFrame, name: str, partition_by: Sequence[str], parsed: Options) -> Committed:
-    """A table out of rows, registered under a name once it stands.
+def insert_named(df: DataFrame, access: TableAccess, overwrite: bool, options: Mapping[str, object]) -> Committed:
+    """Rows into a table, columns by name; those that are left out are what the table makes of them.
 
     Raises:
-        InvalidRequest: There is a table of another format under that name, or rows lie there already.
+        InvalidRequest: Columns that the table lacks, or types that cannot be cast.
+    """
+    parsed = parse_options(options, WRITE, WRITE_LATER)
+    mode = "Overwrite" if overwrite else "Append"
+    return write_parsed(df, access.store(), mode, (), parsed, assignment=Assignment.CAST, open_elsewhere=access.store)
+
+
+def create_of_rows(df: DataFrame, wanted: Wanted, parsed: Options) -> Committed:
+    """A table out of rows, or in the place of another, under its name once it stands.
+
+    Args:
+        df: The rows.
+        wanted: The table, but for what the options say of it.
+        parsed: Options of the writer; `path` says where the table goes, if nothing else does.
+
+    Raises:
+        InvalidRequest: The table is there and must not, one of another format has its name, or the rows fit no table.
+        NotFound: There is no table to be replaced.
     """
     spark = df.sparkSession
-    other = find_table(spark, name)
-    if other is not None:
-        raise InvalidRequest(
-            f"{name!r} is a table of format {other.provider or 'view'}, not {PROVIDER}", code="table-exists"
-        )
-    ensure_nameable(spark, name)
-    path = parsed.get("path")
-    access = TableAccess(spark, path or default_location(spark, name))
-    done = create_at(df, access, partition_by, parsed, "CREATE TABLE AS SELECT", is_managed=path is None)
-    register_table(spark, name, access.url, PROVIDER, path is None)
-    return done
-
-
-def create_at(
-    df: DataFrame, access: TableAccess, partition_by: Sequence[str], parsed: Options, operation: str, is_managed: bool
-) -> Committed:
-    """A table out of rows, at a place where there is none."""
-    return write_parsed(
-        df,
-        access.store(),
-        "ErrorIfExists",
-        partition_by,
-        parsed,
-        operation_of=lambda config: _creation(df, operation, config, is_managed, {}),
+    parsed = with_session(spark, parsed)
+    said = parse_description(parsed).get("comment")
+    _, committed = create(
+        spark,
+        replace(
+            wanted,
+            rows=df,
+            location=wanted.location or parsed.get("path"),
+            properties={**parsed.properties, **wanted.properties},
+            comment=said if wanted.comment is None else wanted.comment,
+            options=engine_options(parsed),
+            txn=parse_txn(parsed),
+            rebalance=parse_rebalance(parsed),
+            user_metadata=parsed.get("userMetadata"),
+        ),
     )
+    return committed
 
 
 def existing_access(df: DataFrame, name: str) -> TableAccess:

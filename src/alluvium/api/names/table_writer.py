@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.api.delta.delta_access import PROVIDER, known_access, table_access
+from alluvium.api.counterparts.raising import raises_counterparts
+from alluvium.api.delta.creation.request import Mode, Wanted
+from alluvium.api.delta.delta_access import PROVIDER, known_access
+from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.names.catalog_writer import create_of_rows, existing_access
 from alluvium.api.options import WRITE, WRITE_LATER, parse_options
-from alluvium.api.session.catalog_writer import create_at, create_named, existing_access
-from alluvium.api.writer import write_parsed
-from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.spark.statements.conditions import condition_text
 from alluvium.spark.values.columns import Assignment
 
 
+@raises_counterparts("writeTo")
 class TableWriter:
     """Says how rows go into a table, then does it; what is no table of ours goes to PySpark's own writer."""
 
@@ -26,6 +28,7 @@ class TableWriter:
         self._theirs = theirs
         self._provider: str | None = None
         self._partitions: tuple[Column | str, ...] = ()
+        self._clusters: tuple[str, ...] = ()
         self._options: dict[str, object] = {}
         self._properties: dict[str, str] = {}
 
@@ -59,33 +62,32 @@ class TableWriter:
         self._theirs = self._theirs.partitionedBy(col, *cols)
         return self
 
+    def clusterBy(self, col: str, *cols: str) -> TableWriter:
+        """The clustering columns of a table to create."""
+        self._clusters = (col, *cols)
+        self._theirs = self._theirs.clusterBy(col, *cols)
+        return self
+
     def create(self) -> None:
         """A new table."""
         if not self._is_ours(creates=True):
             return self._theirs.create()  # type: ignore[no-any-return]
-        access = table_access(self._df.sparkSession, self._name)
-        parsed = parse_options(self._options, WRITE, WRITE_LATER)
-        parsed = replace(parsed, properties={**parsed.properties, **self._properties})
-        if access is None:
-            create_named(self._df, self._name, self._partition_names(), parsed)
-        else:
-            create_at(self._df, access, self._partition_names(), parsed, "CREATE TABLE AS SELECT", is_managed=False)
+        self._create(Mode.CREATE)
         return None
 
     def replace(self) -> None:
         """Another table, with these rows, in the place of one."""
         if not self._is_ours(creates=True):
             return self._theirs.replace()  # type: ignore[no-any-return]
-        raise self._later("replace")
+        self._create(Mode.REPLACE)
+        return None
 
     def createOrReplace(self) -> None:
         """A new table, in the place of one if it exists."""
         if not self._is_ours(creates=True):
             return self._theirs.createOrReplace()  # type: ignore[no-any-return]
-        known = table_access(self._df.sparkSession, self._name)
-        if known is None or known.newest() is None:
-            return self.create()
-        raise self._later("createOrReplace")
+        self._create(Mode.CREATE_OR_REPLACE)
+        return None
 
     def append(self) -> None:
         """Rows to those that are there, columns by name."""
@@ -110,6 +112,16 @@ class TableWriter:
         self._write("Overwrite", {"partitionOverwriteMode": "dynamic"})
         return None
 
+    def _create(self, mode: Mode) -> None:
+        wanted = Wanted(
+            mode,
+            self._name,
+            partition_by=self._partition_names(),
+            cluster_by=self._clusters,
+            properties=self._properties,
+        )
+        create_of_rows(self._df, wanted, parse_options(self._options, WRITE, WRITE_LATER))
+
     def _write(self, mode: str, more: dict[str, object]) -> None:
         access = existing_access(self._df, self._name)
         parsed = parse_options({**self._options, **more}, WRITE, WRITE_LATER)
@@ -118,9 +130,12 @@ class TableWriter:
         )
 
     def _is_ours(self, creates: bool = False) -> bool:
+        spark = self._df.sparkSession
         if creates and self._provider is not None:
             return self._provider.casefold() == PROVIDER
-        return known_access(self._df.sparkSession, self._name) is not None
+        if known_access(spark, self._name) is not None:
+            return True
+        return creates and str(spark.conf.get("spark.sql.sources.default")).casefold() == PROVIDER
 
     def _partition_names(self) -> tuple[str, ...]:
         names = []
@@ -132,10 +147,3 @@ class TableWriter:
                 )
             names.append(name)
         return tuple(names)
-
-    def _later(self, verb: str) -> UnsupportedFeature:
-        return UnsupportedFeature(
-            f"writeTo({self._name!r}).{verb}() of a table that exists is not implemented yet",
-            features=(verb,),
-            hint='df.write.mode("overwrite").option("overwriteSchema", "true").saveAsTable(name) does nearly the same',
-        )

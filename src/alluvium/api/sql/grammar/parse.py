@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from alluvium.api.sql import alter, clone, convert, fsck, generate, history, optimize, vacuum
+from alluvium.api.sql.grammar import alter, clone, convert, fsck, generate, history, optimize, vacuum
 from alluvium.api.sql.kinds import Kind, head_of
 from alluvium.api.sql.text.cursor import Cursor
 from alluvium.api.sql.text.syntax_error import SqlSyntaxError

@@ -1,0 +1,36 @@
+"""Settings of a session under delta-spark's names: which of them are read here, and by what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_PREFIX = "spark.databricks.delta."
+#: Without the prefix. One that ends with a dot stands for all that begin so.
+READ = frozenset(
+    {
+        "alterLocation.bypassSchemaCheck",
+        "changeDataFeed.defaultSchemaModeForColumnMappingTable",
+        "changeDataFeed.timestampOutOfRange.enabled",
+        "commitInfo.userMetadata",
+        "dynamicPartitionOverwrite.enabled",
+        "optimizeWrite.enabled",
+        "properties.defaults.",
+        "replaceWhere.constraintCheck.enabled",
+        "replaceWhere.dataColumns.enabled",
+        "schema.autoMerge.enabled",
+        "timeTravel.resolveOnIdentifier.enabled",
+        "write.txnAppId",
+        "write.txnVersion",
+    }
+)
+_BEGINNINGS = tuple(name for name in READ if name.endswith("."))
+
+
+def unread(names: Iterable[str]) -> list[str]:
+    """Of some settings those of delta-spark's that nothing here reads, sorted."""
+    ours = [name for name in names if name.startswith(_PREFIX)]
+    return sorted(name for name in ours if not _is_read(name[len(_PREFIX) :]))
+
+
+def _is_read(name: str) -> bool:
+    return name in READ or name.startswith(_BEGINNINGS)

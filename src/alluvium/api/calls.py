@@ -1,0 +1,121 @@
+"""What calls with Spark ask of a format's door, their arguments understood, and the lanes that carry out reads."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from alluvium.api.doors import Asked
+from alluvium.api.options import Options
+from alluvium.plan.ports import ScanSource
+from alluvium.plan.retry import RetryPolicy
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.session import LaneChoice, choose_lane
+from alluvium.storage.paths import is_near
+from alluvium.storage.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A call of `read` or `changes`.
+
+    Attributes:
+        spark: The session.
+        store: The table's objects.
+        open_any: From a URL to its store, over the session's access to storage.
+        time_zone: The session's.
+        asked: Which state, and what of it.
+        lane: The lane that the caller names.
+        choice: The lane, as far as the session alone decides it.
+        storage_options: Credentials, for Python workers.
+        options: In Spark's spelling.
+        where: Only rows for which this is true.
+        columns: Only these.
+    """
+
+    spark: SparkSession
+    store: Store
+    open_any: Callable[[str], Store]
+    time_zone: str
+    asked: Asked
+    lane: str | None
+    choice: LaneChoice
+    storage_options: Mapping[str, str]
+    options: Options
+    where: str | Column | None = None
+    columns: Sequence[str] | None = None
+
+    def choice_for(self, source: ScanSource) -> LaneChoice:
+        """The lane, now that the files are known: a server of Connect may not see them.
+
+        Raises:
+            InvalidRequest: `"unreachable-storage"`, or the lane that the caller names is impossible.
+        """
+        if self.choice.lane != "connect":
+            return self.choice
+        return choose_lane(self.spark, self.lane, lambda: _unreachable(self.spark, source, self.store.url))
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """A call of `write`.
+
+    Attributes:
+        df: The rows.
+        store: The table's objects.
+        open_any: From a URL to its store, over the session's access to storage.
+        save_mode: As the history names it.
+        partition_by: Partition columns of a table to create.
+        options: As the caller spells them.
+        retry: How often a lost commit is tried again.
+        storage_options: Credentials, for Python workers.
+    """
+
+    df: DataFrame
+    store: Store
+    open_any: Callable[[str], Store]
+    save_mode: str
+    partition_by: Sequence[str]
+    options: Mapping[str, object]
+    retry: RetryPolicy
+    storage_options: Mapping[str, str] | None
+
+
+def read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice, is_pinned: bool = False) -> DataFrame:
+    """A source on one of the lanes of Spark's own readers.
+
+    Args:
+        spark: The session.
+        source: What to read.
+        choice: The lane; not that of Python workers.
+        is_pinned: Whether somebody has asked for just this version.
+    """
+    if choice.lane == "native":
+        return read_native(spark, source)
+    # Spark Connect needs packages that a classic session does without.
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
+    frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)
+    return frame
+
+
+def narrowed(frame: DataFrame, where: str | Column | None, columns: Sequence[str] | None) -> DataFrame:
+    """Some rows, some columns."""
+    frame = frame if where is None else frame.where(where)
+    return frame if columns is None else frame.select(*(quote(name) for name in columns))
+
+
+def _unreachable(spark: SparkSession, source: ScanSource, url: str) -> str | None:
+    """Why the server cannot read the files itself, though its Python workers may.
+
+    Raises:
+        InvalidRequest: `"unreachable-storage"`: the storage is this machine's alone, so that the workers cannot either.
+    """
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect")
+    problem: str | None = connect.unreachable(spark, source.plan_scan(None))
+    if problem is not None and is_near(url):
+        raise connect.cannot_be_seen(url, problem)
+    return problem

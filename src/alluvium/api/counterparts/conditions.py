@@ -1,0 +1,256 @@
+"""The table: which condition of delta-spark stands for which code of ours.
+
+Names and SQL states are delta-spark's (`delta-error-classes.json` of its JAR, 4.4) or Spark's, where delta-spark leaves the
+case to Spark; classes are what its Python raises, measured by tests/interop/test_errors.py. What comes out of it as a
+`Py4JJavaError`, which needs an exception of the JVM, is a `SparkRuntimeException` here.
+Codes that are not here have no counterpart: delta-spark does not know the case, or Spark's own words are told on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from alluvium.errors import AlluviumError
+
+#: Classes of `pyspark.errors`, by name.
+ANALYSIS = "AnalysisException"
+ARGUMENT = "IllegalArgumentException"
+OPERATION = "UnsupportedOperationException"
+PARSE = "ParseException"
+RUNTIME = "SparkRuntimeException"
+
+
+@dataclass(frozen=True, slots=True)
+class Counterpart:
+    """What delta-spark raises.
+
+    Attributes:
+        condition: Its name for the case; None: it has only a text.
+        state: The SQL state.
+        kind: The exception class, of `pyspark.errors` or `delta.exceptions`.
+        parameters: Of its message: name to the attribute of our error that has the value.
+    """
+
+    condition: str | None
+    state: str | None
+    kind: str = ANALYSIS
+    parameters: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def parameters_of(self, said: Mapping[str, object]) -> dict[str, str]:
+        """The parameters whose values an error says."""
+        return {name: str(said[from_]) for name, from_ in self.parameters.items() if said.get(from_) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """When it is that one.
+
+    Attributes:
+        code: Ours.
+        counterpart: Theirs.
+        doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
+            `save`, `saveAsTable`, `insertInto`, `writeTo`; none: anywhere.
+        says: Words of our message, where one code stands for several conditions.
+    """
+
+    code: str
+    counterpart: Counterpart
+    doors: tuple[str, ...] = ()
+    says: str = ""
+
+
+def _row(
+    code: str,
+    condition: str | None,
+    state: str | None,
+    kind: str = ANALYSIS,
+    *,
+    at: str = "",
+    says: str = "",
+    **parameters: str,
+) -> Row:
+    return Row(code, Counterpart(condition, state, kind, parameters), tuple(at.split()), says)
+
+
+_DML = "delete update merge"
+_BY_NAME = "saveAsTable writeTo create"
+
+#: The first row that fits counts.
+ROWS: tuple[Row, ...] = (
+    # --- what is not there
+    _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
+    _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo"),
+    _row("not-a-table", "DELTA_MISSING_DELTA_TABLE", "42P01", tableName="url"),
+    _row("missing-version", "DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", at="restoreToVersion", version="version"),
+    _row("missing-version", "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER", "22003", at="restoreToTimestamp", says="before the first"),
+    _row("missing-version", "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER", "22003", at="restoreToTimestamp", says="after the newest"),
+    _row("missing-version", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION", "42816", says="before the first version"),
+    _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", says="after the newest version"),
+    _row("missing-version", "DELTA_CDC_START_VERSION_AFTER_LATEST", "22003", ARGUMENT, says="the start version"),
+    _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", says="lies after the latest version"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="load table", userVersion="version"),
+    _row("missing-file", None, None, ARGUMENT, at="restoreToVersion restoreToTimestamp"),
+    _row("missing-file", "FAILED_READ_FILE.FILE_NOT_EXIST", "KD001", RUNTIME, path="path"),
+    # --- points in time, and changes
+    _row("invalid-version", "DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", at="restoreToVersion"),
+    _row("invalid-version", "DELTA_ILLEGAL_OPTION", "42616", ARGUMENT, says="txnVersion must be"),
+    _row("invalid-version", "DELTA_VERSION_NOT_FOUND", "22003", at="load table", says="must not be negative"),
+    _row("invalid-version", "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", ARGUMENT, at="load table"),
+    _row("invalid-timestamp", "DELTA_TIMESTAMP_INVALID", "42816"),
+    _row("version-and-timestamp", "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS", "42613", says="names a point in time"),
+    _row("version-and-timestamp", "DELTA_ONEOF_IN_TIMETRAVEL", "42601", ARGUMENT),
+    _row("schema-given", "DELTA_UNSUPPORTED_SCHEMA_DURING_READ", "0AKDC", OPERATION),
+    _row("change-feed-disabled", "DELTA_MISSING_CHANGE_DATA", "KD002", version="version"),
+    _row("no-start-of-changes", "DELTA_NO_START_FOR_CDC_READ", "42601"),
+    _row("invalid-range", "DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, at="load table"),
+    _row("changes-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
+    _row("incompatible-schema", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION),
+    # --- logs, and what they ask for
+    _row("gap-in-log", "DELTA_TRUNCATED_TRANSACTION_LOG", "42K03", RUNTIME, says="the first commit there is", path="path"),
+    _row("gap-in-log", "DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", RUNTIME),
+    _row("no-protocol", "DELTA_STATE_RECOVER_ERROR", "XXKDS", RUNTIME),
+    _row("no-metadata", "DELTA_STATE_RECOVER_ERROR", "XXKDS", RUNTIME),
+    _row("damaged-line", "FAILED_READ_FILE.NO_HINT", "KD001", RUNTIME, path="path"),
+    _row("unsupported-feature", "DELTA_UNSUPPORTED_FEATURES_FOR_READ", "56038", RUNTIME, says="cannot be read without", tableNameOrPath="url"),
+    _row("unsupported-feature", "DELTA_UNSUPPORTED_FEATURES_FOR_WRITE", "56038", RUNTIME, says="cannot be written without", tableNameOrPath="url"),
+    _row("unsupported-feature", "DELTA_INVALID_PROTOCOL_VERSION", "KD004", RUNTIME, says="the specification ends at", tableNameOrPath="url"),
+    # --- tables to create
+    _row("no-path", "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION", "42601", at="create"),
+    _row("no-path", None, None, ARGUMENT),
+    _row("table-exists", "DELTA_PATH_EXISTS", "42K04", at="save", path="url"),
+    _row("table-exists", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", at=_BY_NAME),
+    _row("location-not-empty", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "42601", tableLocation="url"),
+    _row("invalid-type", "UNSUPPORTED_DATATYPE", "0A000", PARSE, says="unknown type"),
+    _row("invalid-type", "PARSE_SYNTAX_ERROR", "42601", PARSE),
+    _row("invalid-identity", "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", OPERATION, at="create"),
+    _row("duplicate-column", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", at="save saveAsTable", duplicateCols="column"),
+    _row("duplicate-column", "COLUMN_ALREADY_EXISTS", "42711", columnName="column"),
+    _row("invalid-column-name", "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES", "42K05", invalidColumnNames="column"),
+    _row("invalid-partition-column", "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", at="create", says="by all of its columns"),
+    _row("invalid-partition-column", "DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED", "42601", says="by the identity column", colName="column"),
+    _row("invalid-partition-column", "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", says="by all of its columns"),
+    _row("invalid-partition-column", "DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", says="its type is", name="column"),
+    _row("invalid-partition-column", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="is named twice"),
+    _row("unknown-column", "DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", says="partition column", columnName="column"),
+    _row("unknown-column", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", at="create", columnName="column"),
+    _row("invalid-clustering-column", "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", "0A000", columnsWithDataTypes="column"),
+    _row("contradicting-options", "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", says="partitioned or clustered"),
+    _row("unknown-property", "DELTA_UNSET_NON_EXISTENT_PROPERTY", "42616", at="unsetProperties"),
+    _row("unknown-property", "DELTA_UNKNOWN_CONFIGURATION", "F0000"),
+    _row("reserved-property", "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", "42939", OPERATION),
+    _row("invalid-property", "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE", "KD004", RUNTIME, says="requires writer version 7"),
+    _row("invalid-property", "DELTA_INVALID_INTERVAL", "22006", ARGUMENT, says="expected an interval"),
+    _row("invalid-property", None, None, OPERATION, says="delta.columnMapping.mode"),
+    _row("invalid-property", None, None, ARGUMENT),
+    _row("mapping-mode-change", "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE", "0AKDC", OPERATION),
+    _row("iceberg-compat", "DELTA_ICEBERG_COMPAT_VIOLATION", "KD00E", OPERATION),
+    # --- generated columns
+    _row("invalid-expression", "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH", "42K09", at="create", says="what it is generated as", columnName="column"),
+    _row("invalid-expression", "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN", "42621", at="create", says="not deterministic"),
+    _row("invalid-expression", "DELTA_AGGREGATE_IN_GENERATED_COLUMN", "42621", at="create", says="from several rows"),
+    _row("invalid-expression", "DELTA_INVALID_GENERATED_COLUMN_REFERENCES", "42621", at="create", says="cannot be resolved"),
+    _row("invalid-expression", "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", at="create", says="holds a query"),
+    # --- rows that do not fit
+    _row("append-only", "DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION),
+    _row("schema-mismatch", "DELTA_FAILED_TO_MERGE_FIELDS", "22005", says="in the table and", currentField="column", updateField="column"),
+    _row("schema-mismatch", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="more than one column", duplicateCols="column"),
+    _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at=_DML),
+    _row("schema-mismatch", "DELTA_METADATA_MISMATCH", "42KDG"),
+    _row("partition-mismatch", "DELTA_METADATA_MISMATCH", "42KDG"),
+    _row("numbers-given", "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", says="cannot be changed", colName="column"),
+    _row("numbers-given", "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", colName="column"),
+    _row("not-null-violated", "DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", RUNTIME, columnName="column"),
+    _row("constraint-violated", "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION", "23512", at="addConstraint", tableName="url"),
+    _row("constraint-violated", "DELTA_REPLACE_WHERE_MISMATCH", "44000", says="constraint 'replaceWhere'"),
+    _row("constraint-violated", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME),
+    _row("generated-column-violated", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME),
+    _row("text-too-long", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", RUNTIME, at="save saveAsTable insertInto writeTo"),
+    _row("text-too-long", "EXCEED_LIMIT_LENGTH", "54006", RUNTIME),
+    _row("reserved-column", "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", RUNTIME, columnList="column"),
+    _row("unsupported-type", "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", says="void columns alone"),
+    _row("unsupported-type", "DELTA_GEOSPATIAL_NOT_SUPPORTED", "0AKDC", OPERATION, says="the feature geospatial"),
+    _row("unsupported-type", "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE", "0A000", columnName="column"),
+    # --- options of writers
+    _row("contradicting-options", "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="exclude each other"),
+    _row("contradicting-options", "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="partitionOverwriteMode only"),
+    _row("contradicting-options", "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", ARGUMENT, says="txnAppId and txnVersion"),
+    _row("contradicting-options", "DELTA_DATA_CHANGE_FALSE", "0AKDE", says="dataChange=false"),
+    _row("invalid-option", "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF", "0AKDC", ARGUMENT, at="forPath"),
+    _row("invalid-option", "DELTA_ILLEGAL_OPTION", "42616", ARGUMENT),
+    _row("unknown-column", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", at="save saveAsTable writeTo", objectName="column"),
+    _row("invalid-predicate", "DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", at="save saveAsTable writeTo"),
+    # --- DELETE, UPDATE, MERGE
+    _row("invalid-expression", "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "42K0E", at="merge", says="not boolean"),
+    _row("invalid-expression", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "42K09", says="not boolean"),
+    _row("invalid-expression", "DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", says="subqueries are not supported"),
+    _row("invalid-expression", "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", at="merge", says="it is not deterministic"),
+    _row("invalid-expression", "INVALID_NON_DETERMINISTIC_EXPRESSIONS", "42K0E", says="it is not deterministic"),
+    _row("invalid-expression", "DELTA_AGGREGATION_NOT_SUPPORTED", "42903", at="merge", says="not computed from one row"),
+    _row("invalid-expression", "DELTA_AGGREGATION_NOT_SUPPORTED", "42903", at="merge", says="GROUP BY"),
+    _row("invalid-expression", "UNSUPPORTED_EXPR_FOR_OPERATOR", "42K0E", says="not computed from one row"),
+    _row("unknown-column", "DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", at="merge", sqlExpr="column"),
+    _row("unknown-column", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", objectName="column"),
+    _row("assigned-twice", "DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", at="merge", says="INSERT sets"),
+    _row("assigned-twice", "DELTA_CONFLICT_SET_COLUMN", "42701", columnList="column"),
+    _row("merge-without-clauses", "DELTA_MERGE_MISSING_WHEN", "42601"),
+    _row("unreachable-clause", "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION", "42601", says="NOT MATCHED BY SOURCE"),
+    _row("unreachable-clause", "DELTA_NON_LAST_NOT_MATCHED_CLAUSE_OMIT_CONDITION", "42601", says="NOT MATCHED"),
+    _row("unreachable-clause", "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42601"),
+    _row("multiple-matches", "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "21506", OPERATION),
+    # --- ALTER TABLE
+    _row("column-exists", "FIELD_ALREADY_EXISTS", "42710", fieldNames="column"),
+    _row("no-column-mapping", "DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", at="renameColumn"),
+    _row("no-column-mapping", "DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC"),
+    _row("partition-column", "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "0AKDC", columnList="column"),
+    _row("last-column", "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", "0AKDC"),
+    _row("type-change", "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", "0AKDC", fieldPath="column"),
+    _row("no-type-widening", "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", "0AKDC", fieldPath="column"),
+    _row("not-null-column", "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", "0AKDC", fieldPath="column"),
+    _row("nested-not-null", "DELTA_NESTED_NOT_NULL_CONSTRAINT", "0AKDC", parent="column"),
+    _row("column-in-use", "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", says="by the constraint", columnName="column"),
+    _row("column-in-use", "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", "42K09", columnName="column"),
+    _row("constraint-exists", "DELTA_CONSTRAINT_ALREADY_EXISTS", "42710"),
+    _row("unknown-constraint", "DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704"),
+    _row("invalid-constraint", "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", "42621", says="not boolean"),
+    _row("invalid-constraint", "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", "42621", says="is not a boolean"),
+    _row("invalid-constraint", "DELTA_UNSUPPORTED_EXPRESSION_CHECK_CONSTRAINT", "42621", says="cannot be enforced"),
+    # --- features
+    _row("unknown-feature", "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE", "0AKDC", RUNTIME, at="dropFeatureSupport"),
+    _row("unknown-feature", "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", "56038", RUNTIME),
+    _row("feature-not-supported", "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", RUNTIME),
+    _row("feature-not-droppable", "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", "0AKDC", RUNTIME),
+    _row("feature-in-use", "DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE", "0AKDE", says="there are constraints"),
+    _row("feature-in-use", "DELTA_FEATURE_DROP_DEPENDENT_FEATURE", "55000", RUNTIME, says="is needed by"),
+    _row("feature-in-history", "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD", "22KD0", RUNTIME),
+    _row("feature-without-history", "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED", "42000", RUNTIME),
+    # --- what lost a race
+    _row("protocol-changed", "DELTA_PROTOCOL_CHANGED", "2D521", "ProtocolChangedException"),
+    _row("metadata-changed", "DELTA_METADATA_CHANGED", "2D521", "MetadataChangedException", tableName="url"),
+    _row("table-replaced", "DELTA_METADATA_CHANGED", "2D521", "MetadataChangedException", tableName="url"),
+    _row("concurrent-append", "DELTA_CONCURRENT_APPEND.WITHOUT_HINT", "2D521", "ConcurrentAppendException", tableName="url"),
+    _row("concurrent-delete-read", "DELTA_CONCURRENT_DELETE_READ.WITHOUT_HINT", "2D521", "ConcurrentDeleteReadException", tableName="url"),
+    _row("concurrent-delete-delete", "DELTA_CONCURRENT_DELETE_DELETE.WITHOUT_HINT", "2D521", "ConcurrentDeleteDeleteException", tableName="url"),
+    _row("concurrent-transaction", "DELTA_CONCURRENT_TRANSACTION", "2D521", "ConcurrentTransactionException"),
+    _row("concurrent-domain", "DELTA_CONCURRENT_WRITE", "2D521", "ConcurrentWriteException"),
+    _row("concurrent-commit", "DELTA_CONCURRENT_WRITE", "2D521", "ConcurrentWriteException"),
+    _row("base-expired", "DELTA_CONCURRENT_WRITE", "2D521", "ConcurrentWriteException"),
+    _row("attempts-exhausted", "DELTA_MAX_COMMIT_RETRIES_EXCEEDED", "40000", "DeltaConcurrentModificationException", numAttempts="attempts"),
+)  # fmt: skip
+
+_BY_CODE: dict[str, list[Row]] = {}
+for _each in ROWS:
+    _BY_CODE.setdefault(_each.code, []).append(_each)
+
+
+def find_counterpart(error: AlluviumError, door: str) -> Counterpart | None:
+    """What delta-spark raises in the place of an error; None: nothing of its own.
+
+    Args:
+        error: Ours.
+        door: What was called, see `Row`.
+    """
+    for row in _BY_CODE.get(error.code, ()):
+        if (not row.doors or door in row.doors) and row.says in error.message:
+            return row.counterpart
+    return None

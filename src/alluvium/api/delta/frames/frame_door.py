@@ -1,0 +1,35 @@
+"""Delta's door with Spark, as `api.doors` asks for it."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from alluvium.api.calls import Reading, Writing
+from alluvium.api.delta.frames.reader import load_asked, read_changes, read_rows
+from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.delta.snapshots import ensure_asks_of_delta, open_snapshot
+from alluvium.api.options import WRITE, WRITE_LATER, parse_bound, parse_options
+from alluvium.delta.view.source import DeltaSource
+from alluvium.plan.changes import Committed
+
+
+def read(reading: Reading) -> DataFrame:
+    """The rows of a version, or the changes that the options ask for."""
+    ensure_asks_of_delta(reading.store, reading.asked)
+    snapshot = load_asked(reading)
+    return read_rows(reading, snapshot, reading.choice_for(DeltaSource(snapshot)))
+
+
+def changes(reading: Reading, start: object, end: object) -> DataFrame:
+    """The change feed of a range of versions."""
+    ensure_asks_of_delta(reading.store, reading.asked)
+    zone = reading.time_zone
+    bounds = parse_bound(start, "start", zone), None if end is None else parse_bound(end, "end", zone)
+    snapshot = open_snapshot(reading.store, None, None, zone, reading.open_any)
+    return read_changes(reading.spark, snapshot, *bounds, reading.choice)
+
+
+def write(writing: Writing) -> Committed:
+    """Rows into a table, which may have to be made."""
+    w, parsed = writing, parse_options(writing.options, WRITE, WRITE_LATER)
+    return write_parsed(w.df, w.store, w.save_mode, w.partition_by, parsed, w.retry, open_elsewhere=w.open_any)

@@ -1,0 +1,78 @@
+"""Paimon tables by name, or in the form paimon.`/path`, and rows that go into them as by INSERT."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from alluvium.api.delta.delta_access import is_path
+from alluvium.api.engine import session_opener
+from alluvium.api.paimon.paimon_writer import write_paimon
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.write.write import written_schema
+from alluvium.plan.changes import Committed
+from alluvium.plan.retry import DEFAULT_RETRY
+from alluvium.schema.types import Struct
+from alluvium.spark.sessions.catalog import find_relation, has_database, parse_name
+from alluvium.spark.sessions.session import ensure_native, time_zone
+from alluvium.spark.values.columns import Assignment, align
+
+PROVIDER = "paimon"
+
+
+@dataclass(frozen=True, slots=True)
+class PaimonAccess:
+    """A Paimon table in a session.
+
+    Attributes:
+        spark: The session.
+        url: Where the table is.
+    """
+
+    spark: SparkSession
+    url: str
+
+    def insert(self, rows: DataFrame, overwrite: bool, options: Mapping[str, object]) -> Committed:
+        """Rows into the table, columns by name; types are cast as INSERT does.
+
+        Raises:
+            InvalidRequest: Columns that the table lacks, or types that cannot be cast.
+        """
+        ensure_native(self.spark)
+        brought = {name.casefold() for name in rows.columns}
+        schema = self.schema()
+        wanted = [f for f in schema.fields if f.name.casefold() in brought]
+        given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
+        store = session_opener(self.spark, None)(self.url)
+        return write_paimon(given, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
+
+    def schema(self) -> Struct:
+        """The columns."""
+        return written_schema(self._table())
+
+    def partition_columns(self) -> Sequence[str]:
+        """Those that name a row's directory."""
+        return self._table().partition_keys
+
+    def _table(self) -> TableSchema:
+        store = session_opener(self.spark, None)(self.url)
+        return load_snapshot(store, At(), time_zone=time_zone(self.spark)).schema
+
+
+def known_paimon(spark: SparkSession, name: str) -> PaimonAccess | None:
+    """The Paimon table that a query means by a name; None where it is none, or Spark is to say what is wrong."""
+    try:
+        entry = find_relation(spark, name)
+    except (InvalidRequest, UnsupportedFeature):
+        return None
+    if entry is not None:
+        return PaimonAccess(spark, entry.location) if entry.provider == PROVIDER else None
+    parts = parse_name(spark, name)
+    if len(parts) != 2 or parts[0].casefold() != PROVIDER:
+        return None
+    return PaimonAccess(spark, parts[1]) if is_path(parts[1]) or not has_database(spark, PROVIDER) else None

@@ -1,0 +1,219 @@
+"""The front of `spark.sql`: a statement about a table of ours becomes a call of a verb; all else goes on to Spark.
+
+The first word decides, so that a query costs a look at one word. Statements that Spark can read are read by its own
+parser, and the plan's outermost node chooses who carries them out; those that only Delta knows are read by `grammar`.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.sql_formatter import SQLStringFormatter
+
+from alluvium.api.delta.delta_access import known_access
+from alluvium.api.sql.binding import bound
+from alluvium.api.sql.call import Arguments, Call, identified
+from alluvium.api.sql.grammar.parameters import bind_parameters
+from alluvium.api.sql.grammar.parse import parse_statement
+from alluvium.api.sql.kinds import Kind, kind_of
+from alluvium.api.sql.rows.merge_text import in_sparks_words
+from alluvium.api.sql.text.terms import Settings, Statement, TableName
+from alluvium.api.sql.unseen import named_as_ours
+from alluvium.errors import UnsupportedFeature
+from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.sessions.catalog import find_relation, quoted_name
+
+_ROOM = "alluvium.api.sql."
+#: By the outermost node of a parsed plan: the module that carries it out, by `run(call) -> DataFrame | None`. None
+#: says that the statement is about somebody else's table.
+_BY_NODE: Mapping[str, str] = {
+    "AddColumns": "tables.alter_columns",
+    "AddPartitions": "tables.refused",
+    "AlterColumns": "tables.alter_columns",
+    "AnalyzeTable": "tables.refused",
+    "CommentOnTable": "tables.properties",
+    "CompoundBody": "programs.script",
+    "CreateTable": "tables.create",
+    "CreateTableAsSelect": "tables.create",
+    "CreateTableLike": "tables.like",
+    "CreateTableLikeCommand": "tables.like",
+    "DeleteFromTable": "rows.delete",
+    "DropColumns": "tables.alter_columns",
+    "DropPartitions": "tables.refused",
+    "DropTable": "tables.drop",
+    "ExecuteImmediateQuery": "programs.immediate",
+    "ExplainCommand": "rows.explain",
+    "InsertIntoStatement": "rows.insert",
+    "LoadData": "tables.refused",
+    "MergeIntoTable": "rows.merge",
+    "OverwriteByExpression": "rows.insert",
+    "RecoverPartitions": "tables.refused",
+    "RenameColumn": "tables.alter_columns",
+    "RenamePartitions": "tables.refused",
+    "RenameTable": "tables.rename",
+    "RepairTable": "tables.refused",
+    "ReplaceColumns": "tables.alter_columns",
+    "ReplaceTable": "tables.create",
+    "ReplaceTableAsSelect": "tables.create",
+    "SetTableLocation": "tables.location",
+    "SetTableProperties": "tables.properties",
+    "SetTableSerDeProperties": "tables.refused",
+    "ShowColumns": "tables.show",
+    "ShowCreateTable": "tables.refused",
+    "ShowPartitions": "tables.refused",
+    "ShowTableProperties": "tables.properties",
+    "TruncatePartition": "rows.truncate",
+    "TruncateTable": "rows.truncate",
+    "Union": "rows.insert",
+    "UnresolvedExecuteImmediate": "programs.immediate",
+    "UnresolvedInsert": "rows.insert",
+    "UnsetTableProperties": "tables.properties",
+    "UpdateTable": "rows.update",
+}
+#: By the class of a statement that only Delta knows: the module, by `run(spark, statement) -> DataFrame | None`.
+_BY_STATEMENT: Mapping[str, str] = {
+    "AddConstraint": "upkeep.alter",
+    "AddFeature": "upkeep.alter",
+    "DescribeDetail": "upkeep.history",
+    "DescribeHistory": "upkeep.history",
+    "DropConstraint": "upkeep.alter",
+    "DropFeature": "upkeep.alter",
+    "Restore": "upkeep.history",
+}
+
+
+def sql(
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    text: str,
+    args: Arguments | None = None,
+    frames: Mapping[str, Any] | None = None,
+) -> DataFrame:
+    """Carries out a statement.
+
+    Args:
+        original: Spark's own `sql`.
+        spark: A classic session.
+        text: The statement.
+        args: Values of its parameters, by name or by position.
+        frames: What stands for `{name}` in the text, as PySpark has it.
+
+    Raises:
+        AlluviumError: As the verb that the statement calls.
+    """
+    if kind_of(_with_variables(spark, text)) is Kind.QUERY:
+        with named_as_ours():
+            return original(spark, text, args, **dict(frames or {}))
+    if not frames:
+        return _run(original, spark, text, args)
+    formatter = SQLStringFormatter(spark)
+    try:
+        return _run(original, spark, formatter.format(text, **frames), args)
+    finally:
+        formatter.clear()
+
+
+def _run(original: Callable[..., DataFrame], spark: SparkSession, text: str, args: Arguments | None) -> DataFrame:
+    done = _Front(original, spark).again(text, args)
+    if done is not None:
+        return done
+    with named_as_ours():
+        return original(spark, text, args)
+
+
+@dataclass(frozen=True)
+class _Front:
+    """What statements within statements are given to."""
+
+    original: Callable[..., DataFrame]
+    spark: SparkSession
+
+    def again(self, text: str, args: Arguments | None) -> DataFrame | None:
+        """Carries out a statement; None: it is about somebody else's table."""
+        substituted = _with_variables(self.spark, text)
+        if kind_of(substituted) is Kind.DELTA_ONLY:
+            statement = parse_statement(substituted, _settings(self.spark))
+            if statement is not None:
+                return _delta_only(self.spark, statement, args)
+        plan = self._parsed(substituted)
+        if plan is None and (spelled := in_sparks_words(substituted)) is not None:
+            plan = self._parsed(spelled)
+        if plan is None:
+            return None  # Spark says what is wrong with it
+        if str(plan.nodeName()) == "CompoundBody":
+            return self.part(plan, substituted, args)
+        return self.part(plan if not args else bound(self.spark, plan, args, substituted), substituted)
+
+    def _parsed(self, text: str) -> JavaObject | None:
+        try:
+            return self.spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        except (PySparkException, Py4JJavaError):
+            return None
+
+    def part(self, plan: JavaObject, text: str, args: Arguments | None = None) -> DataFrame | None:
+        """Carries out a parsed statement, or one within it."""
+        plan = identified(self.spark, plan, self.run)
+        queries = plan if str(plan.nodeName()) == "UnresolvedWith" else None
+        inner = plan if queries is None else identified(self.spark, plan.child(), self.run)
+        module = _BY_NODE.get(str(inner.nodeName()))
+        if module is None:
+            return None
+        return cast(
+            "DataFrame | None", _module(module).run(Call(self.spark, text, inner, self.run, queries, self, args))
+        )
+
+    def run(self, text: str) -> DataFrame:
+        """A statement by Spark alone."""
+        return self.original(self.spark, text)
+
+    def knows(self, plan: JavaObject) -> bool:
+        """Whether a statement may turn out to be ours when it is carried out."""
+        kind = str(plan.nodeName())
+        if kind == "UnresolvedWith":
+            return self.knows(plan.child())
+        return kind == "PlanWithUnresolvedIdentifier" or kind in _BY_NODE
+
+
+def _delta_only(spark: SparkSession, statement: Statement, args: Arguments | None) -> DataFrame | None:
+    bound = bind_parameters(statement, args or {}, _settings(spark))
+    name = type(bound).__name__
+    if name not in _BY_STATEMENT:
+        if _is_of_others(spark, getattr(bound, "target", None)):
+            return None
+        raise UnsupportedFeature(f"the statement {name} is not implemented yet", code="unsupported-statement")
+    return cast("DataFrame | None", _module(_BY_STATEMENT[name]).run(spark, bound))
+
+
+def _is_of_others(spark: SparkSession, target: object) -> bool:
+    """Whether a name is that of a view, or of a table of another format."""
+    if not isinstance(target, TableName):
+        return False
+    name = quoted_name(target.parts)
+    return known_access(spark, name) is None and find_relation(spark, name) is not None
+
+
+def _module(name: str) -> Any:
+    """A module of statements, loaded when the first of its kind is met."""
+    return importlib.import_module(_ROOM + name)
+
+
+def _with_variables(spark: SparkSession, text: str) -> str:
+    """The text with `${name}` put in, as Spark does before it parses."""
+    if "${" not in text:
+        return text
+    substitution = java_of(spark).jvm.org.apache.spark.sql.internal.VariableSubstitution
+    return str(substitution().substitute(text))
+
+
+def _settings(spark: SparkSession) -> Settings:
+    def is_on(name: str) -> bool:
+        return str(spark.conf.get(name, "false")).casefold() == "true"
+
+    quoted = is_on("spark.sql.ansi.enabled") and is_on("spark.sql.ansi.doubleQuotedIdentifiers")
+    return Settings(is_on("spark.sql.parser.escapedStringLiterals"), quoted)

@@ -1,0 +1,118 @@
+"""The table whose rows a statement changes, under the name by which its expressions know it."""
+
+from __future__ import annotations
+
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, known_access
+from alluvium.api.delta.delta_table import DeltaTable
+from alluvium.api.doors import PAIMON
+from alluvium.api.sql.call import Call, some, texts
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.jvm.failures import Unresolvable
+from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.scan.native_lane.index import items
+from alluvium.spark.sessions.catalog import find_relation, quoted_name
+
+
+def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
+    """The table that a node names, be it under an alias, or by a temporary view that shows it as it is; None where it
+    is somebody else's.
+
+    Raises:
+        InvalidRequest: `"changed-view"`: a temporary view shows some of its rows, or of several tables.
+        UnsupportedFeature: It is a Paimon table.
+    """
+    alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
+    access = call.table(node)
+    if access is None:
+        relation = node if alias is None else node.child()
+        parts = call.parts(relation)
+        if parts is None:
+            return None
+        access = _viewed(call, parts)
+        if access is None:
+            _ensure_not_paimon(call, parts)
+            return None
+        alias = alias or parts[-1]
+    table = DeltaTable(call.spark, access)
+    return table if alias is None else table.alias(alias)
+
+
+def _ensure_not_paimon(call: Call, parts: tuple[str, ...]) -> None:
+    """Spark, which would be asked next, knows nothing of it."""
+    try:
+        entry = find_relation(call.spark, quoted_name(parts))
+    except (InvalidRequest, UnsupportedFeature):
+        return  # Spark says what is wrong with the name
+    names_path = len(parts) == 2 and parts[0].casefold() == PAIMON.name and is_path(parts[1])
+    if names_path if entry is None else entry.provider == PAIMON.name:
+        raise UnsupportedFeature(
+            f"rows of the Paimon table {'.'.join(parts)!r} cannot be changed yet",
+            code="unsupported-statement",
+            features=("paimon",),
+            hint="append rows with the same keys to a table with a primary key, or overwrite it",
+        )
+
+
+def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
+    """The table of ours of which a temporary view shows all rows and columns: a `SELECT *`, as in delta-spark.
+
+    Raises:
+        InvalidRequest: `"changed-view"`: it shows some of them, or of several tables.
+    """
+    catalog = call.spark._jsparkSession.sessionState().catalog()
+    if not catalog.isTempView(call.java.seq(list(parts))):
+        return None
+    view = plan = call.spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
+    while _shows_all(plan):
+        if (name := _names_table(plan)) is None:
+            plan = plan.child()
+        elif _names(plan) == _names(view):
+            return known_access(call.spark, name)
+        else:
+            break
+    if not any(map(_is_ours, items(view.collectLeaves()))):
+        return None
+    raise Unresolvable(
+        f"the rows of the temporary view {'.'.join(parts)!r} cannot be changed: it shows something else than all "
+        "columns and rows of one table",
+        code="changed-view",
+        hint="name the table, and say in the condition which rows are meant",
+    )
+
+
+def _shows_all(plan: JavaObject) -> bool:
+    """Whether a node has all rows and columns that its child has."""
+    kind = str(plan.nodeName())
+    return kind in ("SubqueryAlias", "View") or (kind == "Project" and _keeps_names(plan))
+
+
+def _is_ours(leaf: JavaObject) -> bool:
+    if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
+        return False
+    entry = some(leaf.catalogTable())
+    provider = None if entry is None else some(entry.provider())
+    return str(provider).casefold() == PROVIDER
+
+
+def _names_table(alias: JavaObject) -> str | None:
+    """The name of the catalog's table whose rows a node is; None for others, and for a name that a statement gave."""
+    if str(alias.nodeName()) != "SubqueryAlias":
+        return None
+    qualifier = texts(alias.identifier().qualifier())
+    return quoted_name((*qualifier, str(alias.alias()))) if qualifier else None
+
+
+def _keeps_names(project: JavaObject) -> bool:
+    """Whether each column is one of the child's, under its name."""
+    for column in items(project.projectList()):
+        if str(column.nodeName()) == "Alias" and str(column.child().nodeName()) == "Cast":
+            kept = column.child().child()
+        else:
+            kept = column.child() if str(column.nodeName()) == "Alias" else column
+        if str(kept.nodeName()) != "AttributeReference" or str(kept.name()) != str(column.name()):
+            return False
+    return True
+
+
+def _names(plan: JavaObject) -> tuple[str, ...]:
+    return tuple(str(column.name()) for column in items(plan.output()))

@@ -1,0 +1,32 @@
+"""EXPLAIN of a statement that changes rows: what our verb would do, for Spark has no plan of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from alluvium.api.sql.call import Call
+from alluvium.api.sql.rows import delete, merge, update
+
+#: By the node of what is explained; None as the answer says that it is about somebody else's table.
+_BY_NODE: Mapping[str, Callable[[Call], str | None]] = {
+    "DeleteFromTable": delete.explain,
+    "MergeIntoTable": merge.explain,
+    "UpdateTable": update.explain,
+}
+
+
+def run(call: Call) -> DataFrame | None:
+    """Carries out `EXPLAIN [mode] DELETE | MERGE | UPDATE`: one text in a column `plan`, as Spark's own.
+
+    A MERGE counts its source; UPDATE and DELETE look for the rows that they would change. Nothing is written.
+    """
+    explained = call.plan.logicalPlan()
+    queries = explained if str(explained.nodeName()) == "UnresolvedWith" else None
+    explained = explained if queries is None else explained.child()
+    explain = _BY_NODE.get(str(explained.nodeName()))
+    text = None if explain is None else explain(replace(call, plan=explained, queries=queries))
+    return None if text is None else call.rows_of(StructType([StructField("plan", StringType())]), [(text,)])

@@ -1,0 +1,200 @@
+"""INSERT: INTO, OVERWRITE and REPLACE WHERE, into one table or from one source into several."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from alluvium.api.delta.delta_access import TableAccess
+from alluvium.api.names.catalog_writer import insert_named
+from alluvium.api.names.paimon_access import PaimonAccess
+from alluvium.api.sql.call import Call, identified, some, texts
+from alluvium.api.sql.rows.default_words import says_default, without_default_words
+from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows, static_condition
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.plan.changes import Committed
+from alluvium.schema.types import Struct
+from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.statements.conditions import condition_text
+
+#: Told by the parser to the catalog alone.
+_PRIVILEGES = "__required_write_privileges__"
+_INSERTS = frozenset(("InsertIntoStatement", "UnresolvedInsert", "OverwriteByExpression"))
+_EVOLVES = "spark.databricks.delta.schema.autoMerge.enabled"
+_REPLACES_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
+_PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
+
+
+@dataclass(frozen=True)
+class _Insert:
+    """One INSERT, as Spark's parser read it.
+
+    Attributes:
+        access: The table.
+        query: Where the rows come from.
+        columns: Where its columns go.
+        overwrites: Whether rows that are there go.
+        condition: Which of them go, of `REPLACE WHERE`.
+        options: Of the writer.
+    """
+
+    access: TableAccess | PaimonAccess
+    query: JavaObject
+    columns: InsertColumns
+    overwrites: bool
+    condition: JavaObject | None
+    options: Mapping[str, object]
+
+
+def run(call: Call) -> DataFrame | None:
+    """Carries out an INSERT, or several that share their source, in their order; the answer has no columns."""
+    kind = str(call.plan.nodeName())
+    nodes = list(_children(call.plan)) if kind == "Union" else [call.plan]
+    tables = [_target(call, node) for node in nodes]
+    if not any(tables):
+        return None
+    found = [None if t is None else _read(call, node, t) for node, t in zip(nodes, tables, strict=True)]
+    # All of them see their sources as these are before the first has written.
+    ready = [None if insert is None else _prepared(call, insert) for insert in found]
+    for node, write in zip(nodes, ready, strict=True):
+        if write is None:
+            # Into somebody else's table, or a directory: Spark carries out such a plan at once, names and all, and so
+            # before our tables change.
+            call.rows(node)
+    for write in filter(None, ready):
+        write()
+    return call.nothing()
+
+
+def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
+    """The table of ours that one is about; None, too, for `INSERT OVERWRITE DIRECTORY`, and for queries."""
+    if str(node.nodeName()) not in _INSERTS:
+        return None
+    return call.table(node.table()) or call.paimon(node.table())
+
+
+def _children(union: JavaObject) -> Iterator[JavaObject]:
+    children = union.children()
+    return (children.apply(n) for n in range(children.size()))
+
+
+def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _Insert:
+    if str(node.nodeName()) == "OverwriteByExpression":
+        # `REPLACE WHERE` before Spark 4.2.
+        columns = InsertColumns((), bool(node.isByName()), {}, _evolves(call, False))
+        return _Insert(access, node.query(), columns, True, node.deleteExpr(), _options(call, node))
+    known = str(node.productElementNames().mkString(",")).split(",")
+    static, dynamic = _partition(node.partitionSpec())
+    evolves = _evolves(call, "withSchemaEvolution" in known and bool(node.withSchemaEvolution()))
+    columns = InsertColumns(texts(node.userSpecifiedCols()), bool(node.byName()), static, evolves, dynamic)
+    if bool(node.ifPartitionNotExists()):
+        raise UnsupportedFeature(
+            "INSERT OVERWRITE ... IF NOT EXISTS is not for Delta tables",
+            code="unsupported-statement",
+            url=access.url,
+            hint="leave IF NOT EXISTS out",
+        )
+    criteria = some(node.replaceCriteriaOpt()) if "replaceCriteriaOpt" in known else None
+    condition = None if criteria is None else _condition(criteria, access)
+    return _Insert(access, node.query(), columns, bool(node.overwrite()), condition, _options(call, node))
+
+
+def _condition(criteria: JavaObject, access: TableAccess | PaimonAccess) -> JavaObject:
+    """The condition of `REPLACE WHERE`; Spark 4.2 and later have it and others in one place."""
+    kind = str(criteria.getClass().getSimpleName())
+    if kind == "InsertReplaceWhere":
+        return criteria.productElement(0)
+    shown = "REPLACE USING" if kind == "InsertReplaceUsing" else "REPLACE ON"
+    raise UnsupportedFeature(
+        f"INSERT ... {shown} is not implemented",
+        code="unsupported-statement",
+        url=access.url,
+        hint="name the rows that go by REPLACE WHERE, or use MERGE INTO",
+    )
+
+
+def _partition(spec: JavaObject) -> tuple[dict[str, str | None], tuple[str, ...]]:
+    """The columns of `PARTITION (...)`: those with a value, as text, and those without."""
+    static: dict[str, str | None] = {}
+    dynamic = []
+    pairs = spec.toSeq()
+    for pair in (pairs.apply(n) for n in range(pairs.size())):
+        given = pair._2()
+        if given.isDefined():
+            value = given.get()
+            static[str(pair._1())] = None if value is None else str(value)
+        else:
+            dynamic.append(str(pair._1()))
+    return static, tuple(dynamic)
+
+
+def _evolves(call: Call, said: bool) -> bool:
+    return said or str(call.spark.conf.get(_EVOLVES, "false")).strip().casefold() == "true"
+
+
+def _options(call: Call, node: JavaObject) -> dict[str, object]:
+    table = identified(call.spark, node.table(), call.run)
+    given = table.productElement(str(table.productElementNames().mkString(",")).split(",").index("options"))
+    return {str(k): str(v) for k, v in dict(given.asCaseSensitiveMap()).items() if str(k) != _PRIVILEGES}
+
+
+def _prepared(call: Call, insert: _Insert) -> Callable[[], Committed]:
+    """The write, with all that can be said of it before; nothing is written yet."""
+    access, query, options = insert.access, insert.query, dict(insert.options)
+    schema, partition_columns = _columns_of(access)
+    columns = insert.columns.checked(schema, partition_columns, access.url)
+    if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
+        query, columns = without_default_words(call, query, access, columns)
+    rows = named_rows(call.rows(query), columns, schema, access.url)
+    if columns.evolves and isinstance(access, TableAccess):
+        options["mergeSchema"] = "true"
+    if insert.overwrites:
+        options |= _what_goes(call, insert, columns, schema)
+    if isinstance(access, PaimonAccess):
+        return partial(access.insert, rows, insert.overwrites, options)
+    return partial(insert_named, rows, access, insert.overwrites, options)
+
+
+def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[str]]:
+    if isinstance(access, PaimonAccess):
+        return access.schema(), access.partition_columns()
+    config = access.snapshot().config
+    return config.schema, config.partition_columns
+
+
+def _what_goes(call: Call, insert: _Insert, columns: InsertColumns, schema: Struct) -> dict[str, object]:
+    """The option that says which rows an overwrite replaces, where these are not all, or those of whole partitions."""
+    is_dynamic = _is_dynamic(call, insert)
+    if insert.condition is not None:
+        condition = call.column(insert.condition)
+    elif is_dynamic:
+        # Writers of Delta tables look at the session themselves.
+        return {"partitionOverwriteMode": "dynamic"} if isinstance(insert.access, PaimonAccess) else {}
+    elif columns.static:
+        condition = static_condition(call, columns, schema)
+    else:
+        return {}
+    where = condition_text(call.spark, schema, condition)
+    return {} if where is None else {"replaceWhere": where}
+
+
+def _is_dynamic(call: Call, insert: _Insert) -> bool:
+    """Whether the partitions that the rows are in are replaced, by what the statement or the session says.
+
+    Raises:
+        InvalidRequest: The session forbids it.
+    """
+    said = insert.options.get("partitionOverwriteMode") or call.spark.conf.get(_PARTITION_MODE, "static")
+    if str(said).casefold() != "dynamic":
+        return False
+    if str(call.spark.conf.get(_REPLACES_PARTITIONS, "true")).strip().casefold() != "true":
+        raise InvalidRequest(
+            f"dynamic partition overwrite is asked for, and forbidden by {_REPLACES_PARTITIONS}",
+            code="contradicting-options",
+            url=insert.access.url,
+            hint=f"set one of {_PARTITION_MODE} = static and {_REPLACES_PARTITIONS} = true",
+        )
+    return True

@@ -1,0 +1,92 @@
+"""CREATE TABLE and REPLACE TABLE, of columns or of a query's rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+
+from alluvium.api.delta.creation.create import create
+from alluvium.api.delta.creation.request import Mode, Wanted
+from alluvium.api.delta.delta_access import PROVIDER, is_path, path_in_name
+from alluvium.api.names.catalog_writer import create_of_rows
+from alluvium.api.options import PARQUET_WRITE, WRITE, WRITE_LATER, parse_options
+from alluvium.api.sql.call import Call, name_parts, some
+from alluvium.api.sql.tables.columns import columns_of
+from alluvium.api.sql.tables.said import Said, makes_ours, said_of
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.schema.types import Struct
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.catalog import find_table, quoted_name
+from alluvium.spark.statements.conditions import ensure_condition
+
+#: Options of the writer that say how files are made; of other options a table of rows keeps nothing.
+_FOR_FILES = frozenset(name.casefold() for name in PARQUET_WRITE)
+
+
+def run(call: Call) -> DataFrame | None:
+    """Carries out `CREATE [OR REPLACE] TABLE`, `REPLACE TABLE`, each with `AS query` or without."""
+    plan = call.plan
+    parts, spec = name_parts(plan.name()), plan.tableSpec()
+    if parts is None or not makes_ours(call, some(spec.provider()), some(spec.serde())):
+        return None
+    name, mode = quoted_name(parts), _mode(call)
+    try:
+        known = find_table(call.spark, name)
+    except UnsupportedFeature:
+        return None  # a table of another catalog, be its format called like ours
+    if known is not None and known.provider != PROVIDER and mode is Mode.CREATE_IF_NOT_EXISTS:
+        return call.nothing()
+    _ensure_whole_path(call, name)
+    said = said_of(call, plan.partitioning())
+    wanted = Wanted(
+        mode,
+        name,
+        location=said.location,
+        partition_by=said.partition_by,
+        cluster_by=said.cluster_by,
+        properties={**said.properties, **said.checks},
+        comment=said.comment,
+        compares=True,
+    )
+    if str(plan.nodeName()).endswith("AsSelect"):
+        _of_rows(call, wanted, said.options)
+    else:
+        _of_columns(call, wanted, said)
+    return call.nothing()
+
+
+def _ensure_whole_path(call: Call, name: str) -> None:
+    path = path_in_name(call.spark, name)
+    if path is not None and not is_path(path):
+        raise InvalidRequest(
+            f"delta.`{path}` is neither a table of a database delta nor a whole path",
+            code="invalid-table-name",
+            hint="begin the path with / or with its scheme",
+        )
+
+
+def _mode(call: Call) -> Mode:
+    plan = call.plan
+    if str(plan.nodeName()).startswith("Replace"):
+        return Mode.CREATE_OR_REPLACE if plan.orCreate() else Mode.REPLACE
+    return Mode.CREATE_IF_NOT_EXISTS if plan.ignoreIfExists() else Mode.CREATE
+
+
+def _of_rows(call: Call, wanted: Wanted, options: Mapping[str, str]) -> None:
+    properties = {k: v for k, v in options.items() if k.casefold().startswith("delta.")}
+    kept = {k: v for k, v in options.items() if k.casefold() in _FOR_FILES or ("." in k and k not in properties)}
+    parsed = parse_options({**properties, **kept}, WRITE, WRITE_LATER)
+    create_of_rows(call.rows(call.plan.query()), wanted, parsed)
+
+
+def _of_columns(call: Call, wanted: Wanted, said: Said) -> None:
+    columns = columns_of(call.java, call.plan.columns())
+    if said.checks:
+        rows = call.spark.createDataFrame([], to_spark(Struct(columns)))
+        for name, condition in said.checks.items():
+            ensure_condition(rows, name, condition)
+    # As the reference: the options are among the properties, under two names.
+    told = {**{f"option.{k}": v for k, v in said.options.items()}, **said.options}
+    create(call.spark, replace(wanted, columns=columns, properties={**told, **wanted.properties}))

@@ -1,0 +1,37 @@
+"""Statements about tables of ours that Spark meets before we do: inside scripts and `EXECUTE IMMEDIATE`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from alluvium.errors import UnsupportedFeature
+
+#: What Spark says where it is to make a table of a format for which it has no class.
+_NO_CLASS = re.compile(
+    r"\[DATA_SOURCE_NOT_FOUND\] Failed to find (?:the )?data source: (delta|paimon)\.", re.IGNORECASE
+)
+
+
+@contextmanager
+def named_as_ours() -> Iterator[None]:
+    """Within it, the error that there is no such format is one that says what to do instead.
+
+    Raises:
+        UnsupportedFeature: A statement of ours stands where only Spark sees it.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        found = _NO_CLASS.search(str(error))
+        if found is None:
+            raise
+        raise UnsupportedFeature(
+            f"a {found[1].lower()} table is made inside of a script or another statement, where only Spark sees it",
+            code="unsupported-statement",
+            hint="run it as a statement of its own: spark.sql('CREATE TABLE ...')",
+        ) from None

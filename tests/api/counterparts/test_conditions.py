@@ -1,0 +1,109 @@
+"""The table of conditions: what it says of our messages is so, and it names what there is."""
+
+from __future__ import annotations
+
+import ast
+import re
+import zipfile
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyspark import errors as of_spark
+
+from alluvium.api.counterparts import exceptions as of_delta
+from alluvium.api.counterparts.conditions import ROWS, Counterpart, find_counterpart
+from alluvium.api.delta.delta_merge import DeltaMergeBuilder
+from alluvium.api.delta.delta_table import DeltaTable
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound
+
+ROOT = Path(__file__).resolve().parents[3]
+JARS = Path.home() / ".cache/alluvium-reference/jars"
+#: Words that Spark says, and our message tells on.
+SPARKS = {"GROUP BY", "is not a boolean", "cannot be resolved"}
+#: Doors beside the methods of DeltaTable.
+DOORS = {"merge", "create", "load", "table", "save", "saveAsTable", "insertInto", "writeTo"}
+
+
+def literals(tree: ast.AST) -> str:
+    """All texts of a module, with a line for each; what is put into them is left out."""
+    return "\n".join(n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
+
+
+TEXTS = {path: literals(ast.parse(path.read_text(encoding="utf-8"))) for path in (ROOT / "src").rglob("*.py")}
+
+
+def test_every_code_is_one_of_ours():
+    said = "\n".join(text for path, text in TEXTS.items() if path.name != "conditions.py")
+    assert [row.code for row in ROWS if not re.search(rf"^{row.code}$", said, re.MULTILINE)] == []
+
+
+def test_words_of_the_table_are_words_of_our_messages():
+    said = "\n".join(text for path, text in TEXTS.items() if path.name != "conditions.py")
+    words = {row.says for row in ROWS} - SPARKS
+    # What stands in a message for a value is not in the source: words are looked for one by one then.
+    lost = [text for text in words if text not in said and not all(word.strip("'") in said for word in text.split())]
+    assert lost == []
+
+
+def test_classes_are_those_of_pyspark_and_delta():
+    assert [
+        row.counterpart.kind
+        for row in ROWS
+        if not hasattr(of_spark, row.counterpart.kind) and not hasattr(of_delta, row.counterpart.kind)
+    ] == []
+
+
+def test_doors_are_doors():
+    methods = {name for name in dir(DeltaTable) if not name.startswith("_")}
+    assert {door for row in ROWS for door in row.doors} <= methods | DOORS
+    assert not hasattr(DeltaMergeBuilder, "merge")
+
+
+def test_every_row_can_be_met():
+    """A general row before a special one would hide it."""
+    hidden = [
+        (later.code, later.counterpart.condition)
+        for n, later in enumerate(ROWS)
+        for row in ROWS[:n]
+        if row.code == later.code
+        and row.says in later.says
+        and (not row.doors or set(later.doors or DOORS) <= set(row.doors))
+    ]
+    assert hidden == []
+
+
+@pytest.mark.parametrize(
+    ("error", "door", "condition"),
+    [
+        (NotFound("no table", code="not-a-table"), "forPath", "DELTA_MISSING_DELTA_TABLE"),
+        (NotFound("no table", code="not-a-table"), "load", "PATH_NOT_FOUND"),
+        (NotFound("2001 lies before the first version", code="missing-version"), "load", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"),
+        (NotFound("2001 lies before the first version", code="missing-version"), "restoreToTimestamp", "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER"),
+        (NotFound("no such version", code="missing-version", version=7), "restoreToVersion", "DELTA_CANNOT_RESTORE_TABLE_VERSION"),
+        (InvalidRequest("UPDATE sets 'v' twice", code="assigned-twice"), "update", "DELTA_CONFLICT_SET_COLUMN"),
+        (InvalidRequest("WHEN NOT MATCHED THEN INSERT sets 'v' twice", code="assigned-twice"), "merge", "DELTA_DUPLICATE_COLUMNS_ON_INSERT"),
+        (CommitConflict("lost", code="metadata-changed", conflicts=[Conflict("metadata-changed", 1, None, "")]), "delete", "DELTA_METADATA_CHANGED"),
+        (InvalidRequest("no lane", code="unknown-lane"), "load", None),
+    ],
+)  # fmt: skip
+def test_conditions_by_code_door_and_words(error, door, condition):
+    found = find_counterpart(error, door)
+    assert (found and found.condition) == condition
+
+
+@pytest.mark.interop
+@pytest.mark.skipif(not list(JARS.glob("delta-spark*.jar")), reason="delta-spark is not installed")
+def test_conditions_and_states_are_those_of_its_jar():
+    (jar,) = JARS.glob("delta-spark*.jar")
+    with zipfile.ZipFile(jar) as archive:
+        known = msgspec.json.decode(archive.read("error/delta-error-classes.json"))
+
+    def wrong(found: Counterpart) -> bool:
+        name, _, inner = str(found.condition).partition(".")
+        spoken = name.startswith("DELTA_") or name in known
+        return spoken and (
+            known[name]["sqlState"] != found.state or inner not in {"", *known[name].get("subClass", {})}
+        )
+
+    assert [row.counterpart for row in ROWS if wrong(row.counterpart)] == []

@@ -1,0 +1,220 @@
+"""INSERT and TRUNCATE by SQL, about tables by name and by path; what delta-spark does is in tests/interop."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import SparkSession
+from pyspark.sql import types as s
+
+import alluvium
+from alluvium import DeltaTable
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def enabled(spark, tmp_path_factory) -> Iterator[SparkSession]:
+    """A session with a database of its own."""
+    alluvium.enable(spark)
+    name = f"d_{uuid.uuid4().hex[:8]}"
+    spark.sql(f"create database {name} location '{tmp_path_factory.mktemp('warehouse')}'")
+    spark.catalog.setCurrentDatabase(name)
+    yield spark
+    spark.catalog.setCurrentDatabase("default")
+    spark._jsparkSession.sessionState().catalog().dropDatabase(name, True, True)
+    alluvium.disable(spark)
+
+
+def rows(spark: SparkSession, name: str) -> list[tuple]:
+    return sorted((tuple(row) for row in spark.table(name).collect()), key=str)
+
+
+def last(spark: SparkSession, name: str) -> tuple[str, dict[str, str]]:
+    row = DeltaTable.forName(spark, name).history(1).collect()[0]
+    return row["operation"], row["operationParameters"]
+
+
+class TestColumns:
+    @pytest.fixture(scope="class")
+    def made(self, enabled) -> str:
+        default = s.StructType([s.StructField("d", s.StringType(), True, {"CURRENT_DEFAULT": "'x'"})])
+        builder = DeltaTable.create(enabled).tableName("made").addColumn("a", "int")
+        builder = builder.addColumn("g", "int", generatedAlwaysAs="a + 1").addColumns(default)
+        builder.property("delta.feature.allowColumnDefaults", "supported").execute()
+        return "made"
+
+    def test_left_out_columns_are_what_the_table_makes_of_them(self, enabled, made: str):
+        answer = enabled.sql(f"INSERT INTO {made} (A) VALUES (1), (2)")
+        assert (answer.columns, answer.collect()) == ([], [])
+        enabled.sql(f"insert /* a */ into {made} by name select 3L a, null d")
+        assert rows(enabled, made) == [(1, 2, "x"), (2, 3, "x"), (3, 4, None)]
+
+    @pytest.mark.parametrize(
+        ("query", "expected"),
+        [
+            ("values (10, default, default), (11, default, 'y')", [(10, 11, "x"), (11, 12, "y")]),
+            ("select 12, default, default", [(12, 13, "x")]),
+            ("select a + 10, default, 'default' from made where a = 3", [(13, 14, "default")]),
+        ],
+    )
+    def test_the_word_default(self, enabled, made: str, query: str, expected: list[tuple]):
+        before = rows(enabled, made)
+        enabled.sql(f"insert into {made} {query}")
+        assert sorted(set(rows(enabled, made)) - set(before)) == expected
+
+    def test_default_beside_values_of_a_column_that_the_table_makes(self, enabled, made: str):
+        with pytest.raises(InvalidRequest) as caught:
+            enabled.sql(f"insert into {made} values (20, default, 'x'), (21, 22, 'x')")
+        assert caught.value.code == "numbers-given"
+        with pytest.raises(AnalysisException, match="DEFAULT"):
+            enabled.sql(f"insert into {made} select 1 + default, 2, 'x'")
+
+    @pytest.mark.parametrize(
+        ("statement", "code"),
+        [
+            ("values (1)", "schema-mismatch"),
+            ("values (1, 2, 'x', 4)", "schema-mismatch"),
+            ("(a, A) values (1, 2)", "assigned-twice"),
+            ("(a, z) values (1, 2)", "unknown-column"),
+            ("by name select 1 a, 2 z", "schema-mismatch"),
+            ("partition (a = 1) values (1, 'x')", "invalid-partition-column"),
+            ("select 1, date'2020-01-01', 'x'", "schema-mismatch"),
+        ],
+    )
+    def test_refusals_write_nothing(self, enabled, made: str, statement: str, code: str):
+        version = alluvium.open(DeltaTable.forName(enabled, made).detail().collect()[0]["location"]).version
+        with pytest.raises(InvalidRequest) as caught:
+            enabled.sql(f"insert into {made} {statement}")
+        assert caught.value.code == code
+        assert alluvium.open(DeltaTable.forName(enabled, made).detail().collect()[0]["location"]).version == version
+
+    def test_structs_go_by_place_unless_by_name(self, enabled):
+        enabled.sql("select 1 a, named_struct('x', 1, 'y', 'b') s, array(named_struct('x', 1, 'y', 'b')) l").limit(
+            0
+        ).write.format("delta").saveAsTable("nested")
+        enabled.sql(
+            "insert into nested values (1, named_struct('p', 1, 'q', 'b'), array(named_struct('p', 2, 'q', 'c')))"
+        )
+        enabled.sql("insert into nested by name select named_struct('y', 'd', 'x', 3) s, 2 a")
+        with pytest.raises(InvalidRequest):
+            enabled.sql("insert into nested values (3, named_struct('x', 1), null)")
+        assert rows(enabled, "nested") == [(1, (1, "b"), [(2, "c")]), (2, (3, "d"), None)]
+
+
+class TestWhatGoes:
+    @pytest.fixture
+    def parts(self, enabled) -> Iterator[str]:
+        name = f"parts_{uuid.uuid4().hex[:8]}"
+        frame = enabled.sql("select * from values (1, 'x', 1), (2, 'y', 2), (3, 'x', 2) as t(a, p, q)")
+        frame.write.format("delta").partitionBy("p", "q").saveAsTable(name)
+        yield name
+        enabled.sql(f"drop table {name}")
+
+    def test_static_partitions(self, enabled, parts: str):
+        enabled.sql(f"insert into {parts} partition (P = 'x', q = 1) values (4)")
+        enabled.sql(f"insert overwrite {parts} partition (p = 'x', q) select 5, 7")
+        assert rows(enabled, parts) == [(2, "y", 2), (5, "x", 7)]
+        assert last(enabled, parts)[1]["predicate"] == "(p <=> 'x')"
+        enabled.sql(f"insert into {parts} partition (p = null, q = '3') (a) select 6")
+        enabled.sql(f"insert overwrite {parts} partition (p = null, q = 3) values (7)")
+        assert rows(enabled, parts) == [(2, "y", 2), (5, "x", 7), (7, None, 3)]
+
+    def test_dynamic_partitions(self, enabled, parts: str):
+        enabled.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+        try:
+            enabled.sql(f"insert overwrite {parts} partition (p, q) values (8, 'x', 1)")
+            assert rows(enabled, parts) == [(2, "y", 2), (3, "x", 2), (8, "x", 1)]
+            enabled.sql(f"insert overwrite {parts} partition (p = 'y', q) values (9, 2)")
+            enabled.conf.set("spark.databricks.delta.dynamicPartitionOverwrite.enabled", "false")
+            with pytest.raises(InvalidRequest):
+                enabled.sql(f"insert overwrite {parts} values (10, 'x', 1)")
+        finally:
+            enabled.conf.unset("spark.sql.sources.partitionOverwriteMode")
+            enabled.conf.unset("spark.databricks.delta.dynamicPartitionOverwrite.enabled")
+        assert rows(enabled, parts) == [(3, "x", 2), (8, "x", 1), (9, "y", 2)]
+
+    def test_replace_where_reads_its_own_target(self, enabled, parts: str):
+        enabled.sql(
+            f"insert into {parts} replace where p = 'x' and a < 3 select a + 1, p, q + 1 from {parts} where a = 1"
+        )
+        assert rows(enabled, parts) == [(2, "x", 2), (2, "y", 2), (3, "x", 2)]
+        with pytest.raises(InvalidRequest):
+            enabled.sql(f"insert into {parts} replace where p = 'x' values (1, 'y', 1)")
+        enabled.sql(f"insert overwrite {parts} select a * 10, p, q from {parts}")
+        assert [row[0] for row in rows(enabled, parts)] == [20, 20, 30]
+
+    def test_truncate_keeps_the_history(self, enabled, parts: str):
+        with pytest.raises(UnsupportedFeature):
+            enabled.sql(f"truncate table {parts} partition (p = 'x')")
+        answer = enabled.sql(f"TRUNCATE TABLE {parts}")
+        assert (answer.columns, rows(enabled, parts)) == ([], [])
+        assert last(enabled, parts) == ("TRUNCATE", {})
+        assert len(enabled.sql(f"select * from {parts} version as of 0").collect()) == 3
+
+
+class TestStatements:
+    @pytest.fixture(scope="class")
+    def tables(self, enabled) -> None:
+        for name in ("s", "t", "u"):
+            enabled.sql("select 1 a, 'one' b").limit(int(name == "s")).write.format("delta").saveAsTable(name)
+        enabled.sql("create table plain (a int, b string) using parquet")
+
+    def test_queries_before_and_within(self, enabled, tables):
+        enabled.sql("with x as (select :n a) insert into t select a, 'with' from x", {"n": 10})
+        enabled.sql("insert into t with x as (select ? a, '?' b) select * from x", [11])
+        enabled.sql("insert into t (b, a) values (:b, :a)", {"b": "'); drop table t", "a": 12})
+        enabled.sql("insert into identifier(:t) from s select a, b", {"t": "t"})
+        expected = [(1, "one"), (10, "with"), (11, "?"), (12, "'); drop table t")]
+        assert rows(enabled, "t") == sorted(expected, key=str)
+
+    def test_several_tables_from_one_source(self, enabled, tables, tmp_path: Path):
+        path = f"{tmp_path}/by path"
+        enabled.sql("select 1 a, 'x' b").limit(0).write.format("delta").save(path)
+        enabled.sql(f"from s insert into u select a + 1, b insert overwrite delta.`{path}` select a + 2, b")
+        enabled.sql("from u insert into u select a + 10, b insert into plain select a, b")
+        assert rows(enabled, "u") == sorted([(2, "one"), (12, "one")], key=str)
+        assert rows(enabled, f"delta.`{path}`") == [(3, "one")]
+        assert rows(enabled, "plain") == [(2, "one")]
+
+    def test_other_tables_are_sparks(self, enabled, tables, tmp_path: Path):
+        enabled.sql("insert overwrite plain select * from s")
+        enabled.sql(f"insert overwrite directory '{tmp_path}/d' using parquet select * from s")
+        assert rows(enabled, "plain") == [(1, "one")]
+        assert enabled.read.parquet(f"{tmp_path}/d").count() == 1
+        enabled.sql("truncate table plain")
+        assert rows(enabled, "plain") == []
+        with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+            enabled.sql("insert into nowhere values (1)")
+        with pytest.raises(ParseException):
+            enabled.sql("insert into t valuess (1)")
+
+    def test_schema_evolution(self, enabled, tables):
+        enabled.conf.set("spark.databricks.delta.schema.autoMerge.enabled", "true")
+        try:
+            enabled.sql("insert into s by name select 2 a, 'more' c")
+        finally:
+            enabled.conf.unset("spark.databricks.delta.schema.autoMerge.enabled")
+        assert rows(enabled, "s") == [(1, "one", None), (2, None, "more")]
+
+
+class TestPaimon:
+    def test_rows_go_in_and_all_go(self, enabled, tmp_path: Path):
+        path = f"{tmp_path}/a paimon table"
+        frame = enabled.sql("select * from values (1, 'x', 'p'), (2, 'y', 'q') as t(a, b, p)")
+        alluvium.write(frame, path, format="paimon", partition_by="p")
+        name = f"paimon.`{path}`"
+        enabled.sql(f"insert into {name} (p, a) values ('q', '3'), ('r', '4')")
+        enabled.sql(f"insert overwrite {name} partition (p = 'p') select a, 'new' from {name} where a = 1")
+        expected = [(1, "new", "p"), (2, "y", "q"), (3, None, "q"), (4, None, "r")]
+        assert rows(enabled, name) == expected
+        enabled.sql(f"insert into {name} replace where p = 'q' values (5, 'z', 'q')")
+        assert [row[0] for row in rows(enabled, name)] == [1, 4, 5]
+        enabled.sql(f"TRUNCATE TABLE {name}")
+        assert rows(enabled, name) == []
+        assert len(enabled.read.format("paimon").option("versionAsOf", 1).load(path).collect()) == 2
