@@ -44,9 +44,9 @@ test:
 	@$(MAKE) --no-print-directory -j3 install install-spark40 readers
 	@$(RUN)/python scripts/test.py $(ARGS)
 
-# Lint and the tests without a JVM: the feedback of seconds.
+# Lint and the tests without a JVM, but for a few long ones: the feedback of a minute.
 test-fast: install
-	@$(RUN)/python scripts/test.py lint unit $(ARGS)
+	@$(RUN)/python scripts/test.py lint fast $(ARGS)
 
 test-spark40: install install-spark40
 	@$(RUN)/python scripts/test.py spark40 $(ARGS)

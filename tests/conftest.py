@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import socket
@@ -10,11 +11,16 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytest_plugins = ("variants",)
+
+# How long an example takes says how busy the machine is; texts that must not hang are timed by their own tests.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 #: One thread that collects and one compiler: the others are the neighbour's. Half of a young JVM's work is compiling;
 #: two at a time, modules of merges and conflicts took 222 s each without the second compiler, and 266 s with it.
@@ -55,6 +61,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("connect"):
                 item.add_marker(pytest.mark.skip(reason="needs a process without a classic session: pytest -m connect"))
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays to the end: the garbage collector need not look at it again and again, nor so often.
+
+    A fifth of the tests without a JVM was spent so.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def _make_workers_like_this_process() -> None:

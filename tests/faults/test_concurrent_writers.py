@@ -24,6 +24,7 @@ def append_many(url: str, writer: int) -> None:
         commit_rows(open_target(open_store(url)), [writer * 1000 + n])
 
 
+@pytest.mark.long
 def test_blind_appends_never_fail_each_other(tmp_path: Path) -> None:
     url = str(tmp_path / "table")
     commit_rows(open_target(open_store(url)), [-1])

@@ -157,6 +157,7 @@ def append_many(url: str, writer: int) -> None:
         append(open_target(open_store(url)), [{"k": writer * 1000 + n, "p": "ab"[n % 2]}])
 
 
+@pytest.mark.long
 def test_appends_of_many_processes(tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     PaimonTable.create(url, SCHEMA, ["p"], options={"bucket": "2", "bucket-key": "k", "manifest.merge-min-count": "5"})

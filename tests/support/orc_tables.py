@@ -113,7 +113,23 @@ def times(url: str) -> None:
 
 
 def zoned_times_dropped(url: str) -> None:
-    create(url, {"k": "INT", "z": "TIMESTAMP(3) WITH LOCAL TIME ZONE"})
+    create(url, {"k": "INT", "z": "TIMESTAMP(3) WITH LOCAL TIME ZONE"}, **{"orc.timestamp-ltz.legacy.type": "false"})
+    add(url, {"k": 1, "z": dt.datetime(2024, 3, 31, tzinfo=dt.timezone.utc)}, {"k": 2})
+    PaimonTable.forPath(url).alter([SchemaChange.drop_column("z")])
+
+
+#: Instants of all seasons.
+YEAR = [dt.datetime(2024, month, 1, 12, 30, 0, 123456, dt.timezone.utc) for month in range(1, 13)]
+
+
+def instants(url: str, **options: str) -> None:
+    """`YEAR` in a column `z`."""
+    create(url, {"k": "INT", "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE"}, **options)
+    add(url, *({"k": n, "z": moment} for n, moment in enumerate(YEAR)))
+
+
+def fine_zoned_times_dropped(url: str) -> None:
+    create(url, {"k": "INT", "z": "TIMESTAMP(9) WITH LOCAL TIME ZONE"}, **{"orc.timestamp-ltz.legacy.type": "false"})
     add(url, {"k": 1, "z": dt.datetime(2024, 3, 31, tzinfo=dt.timezone.utc)}, {"k": 2})
     PaimonTable.forPath(url).alter([SchemaChange.drop_column("z")])
 
@@ -144,6 +160,6 @@ def names_as_of_transactions(url: str) -> None:
 #: Tables that Spark's own reader of ORC would misread, with what is said of them.
 MISREAD = {
     old_days: "before 1582", days_without_bounds: "before 1582", days_within: "before 1582", times: "timestamps",
-    zoned_times_dropped: "time zone", names_of_one_spelling: "case alone", names_as_of_hive: "_col",
+    zoned_times_dropped: "time zone", fine_zoned_times_dropped: "time zone", names_of_one_spelling: "case alone", names_as_of_hive: "_col",
     names_with_backticks: "backtick", names_as_of_transactions: "transactions",
 }  # fmt: skip

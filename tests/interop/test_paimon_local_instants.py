@@ -1,0 +1,141 @@
+"""Instants in ORC files, written by Paimon's Java in one zone and read in others: the judge is the Java that wrote them;
+and files of ours, which it reads the same in every zone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+
+import alluvium
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import DataField, parse_type
+
+pytestmark = NEEDS_PAIMON
+
+NEW_YORK, SHANGHAI = "America/New_York", "Asia/Shanghai"
+LTZ = "TIMESTAMP(6) WITH LOCAL TIME ZONE"
+COLUMNS: dict[str, Any] = {
+    "k": "INT",
+    "z": LTZ,
+    "z3": "TIMESTAMP(3) WITH LOCAL TIME ZONE",
+    "a": {"type": "ARRAY", "element": LTZ},
+    "r": {"type": "ROW", "fields": [{"id": 90, "name": "x", "type": LTZ}]},
+}
+#: Summer and winter, hours that clocks show twice (01:30 in November) or that they skip in other zones, and old ones.
+TIMES = [
+    "2024-06-01T12:00:00.123456", "2024-01-15T03:00:00", "2024-11-03T01:30:00", "2024-03-31T03:30:00",
+    "1970-01-01T12:00:00.500000", "1969-07-01T00:00:00", "1945-08-10T00:00:00", "1905-06-01T12:00:00",
+]  # fmt: skip
+SPAN = [dt.datetime.fromisoformat(text).replace(tzinfo=dt.timezone.utc) for text in TIMES]
+
+
+def made(number: int, moment: dt.datetime | None) -> dict[str, Any]:
+    short = moment and moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    return {"k": number, "z": moment, "z3": short, "a": [moment], "r": {"x": moment}}
+
+
+ROWS = [made(number, moment) for number, moment in enumerate((*SPAN, None))]
+
+
+def texts(row: dict[str, Any]) -> dict[str, Any]:
+    def text(value: Any) -> Any:
+        if isinstance(value, dt.datetime):
+            spec = "microseconds" if value.microsecond % 1000 else "milliseconds"
+            return value.isoformat(timespec=spec).replace("+00:00", "Z")
+        if isinstance(value, list):
+            return [text(v) for v in value]
+        return {name: text(v) for name, v in value.items()} if isinstance(value, dict) else value
+
+    return {name: text(value) for name, value in row.items()}
+
+
+def java(folder: Path, zone: str, table: str, *steps: dict[str, Any]) -> None:
+    """Has Paimon do steps in a JVM of a zone; the variable comes before what its command line says."""
+    script = folder / "script.json"
+    script.write_text(json.dumps({"table": table, "steps": steps}))
+    environment = {**os.environ, "REFERENCE_DIR": str(REFERENCE), "_JAVA_OPTIONS": f"-Duser.timezone={zone}"}
+    for name in [n for n in environment if n.startswith(("SPARK_", "PYSPARK_"))]:
+        del environment[name]
+    command = [str(REFERENCE / "venv/bin/python"), str(ENGINES / "paimon_java.py"), "run", str(script)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def ordered(table: Any) -> list[dict[str, Any]]:
+    return sorted(table.to_pylist(), key=lambda row: row["k"])
+
+
+def written(folder: Path, name: str, zone: str, rows: list[dict[str, Any]], extra: str | None = None) -> str:
+    """A table that Java wrote in a zone, and reads there as it should."""
+    url, out = str(folder / name), str(folder / f"{name}.parquet")
+    fields = [{"name": column, "type": kind} for column, kind in COLUMNS.items()]
+    fields += [{"name": "n", "type": "TIMESTAMP(6)"}] if extra else []
+    brought = [texts({**row, "n": row["z"] and row["z"].replace(tzinfo=None)} if extra else row) for row in rows]
+    options = {"file.format": "orc", "bucket": "1", "bucket-key": "k"}
+    java(folder, zone, url, {"create": {"fields": fields, "options": options}}, {"write": {"rows": brought}},
+         {"read": {"out": out}})  # fmt: skip
+    assert [{c: row[c] for c in COLUMNS} for row in ordered(pq.read_table(out))] == rows
+    return url
+
+
+@pytest.fixture
+def set_zone(spark) -> Iterator[Callable[[str], None]]:
+    key = "spark.sql.session.timeZone"
+    before = spark.conf.get(key)
+    yield lambda zone: spark.conf.set(key, zone)
+    spark.conf.set(key, before)
+
+
+@pytest.mark.parametrize("zone", [NEW_YORK, SHANGHAI, "Europe/London", "UTC"])
+def test_what_java_writes_elsewhere(spark, tmp_path: Path, zone: str, set_zone: Callable[[str], None]) -> None:
+    url, told = written(tmp_path, "t", zone, ROWS), written(tmp_path, "told", zone, ROWS, "n")
+    set_zone(zone)
+    for one in (url, told):
+        df = alluvium.read(spark, one).select(*COLUMNS)
+        assert ordered(df.toArrow()) == ROWS
+        asked = " or ".join(f"z = timestamp'{moment:%Y-%m-%d %H:%M:%S.%f}Z'" for moment in SPAN)
+        assert sorted(row.k for row in df.where(asked).collect()) == list(range(len(SPAN)))
+        assert [row.k for row in df.where(f"z < timestamp'{SPAN[-1]:%Y-%m-%d %H:%M:%S.001}Z'").collect()] == [7]
+    assert ordered(alluvium.open(told).to_arrow(columns=list(COLUMNS))) == ROWS
+    days = written(tmp_path, "days", zone, ROWS[:1])
+    assert ordered(alluvium.open(days).to_arrow(columns=["k", "z", "z3"])) == [
+        {name: ROWS[0][name] for name in ("k", "z", "z3")}
+    ]
+    if zone in ("UTC", "Europe/London"):
+        return
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.open(url).to_arrow()
+    assert caught.value.code == "unknown-writer-zone"
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_what_we_write_java_reads_in_every_zone(
+    spark, tmp_path: Path, legacy: str, set_zone: Callable[[str], None]
+) -> None:
+    url = str(tmp_path / "t.db" / "t")
+    fields = [DataField(n, name, parse_type(kind)) for n, (name, kind) in enumerate(COLUMNS.items())]
+    options = {"file.format": "orc", "orc.timestamp-ltz.legacy.type": legacy}
+    PaimonTable.create(url, fields, options=options)
+    schema = "k int, z timestamp, z3 timestamp, a array<timestamp>, r struct<x: timestamp>"
+    rows = [tuple(row.values()) for row in ROWS]
+    alluvium.write(spark.createDataFrame(rows, schema).coalesce(1), url, mode="append", format="paimon")
+    for zone in (NEW_YORK, SHANGHAI, "UTC"):
+        out = str(tmp_path / zone.replace("/", "-"))
+        java(tmp_path, zone, url, {"read": {"out": out}})
+        assert ordered(pq.read_table(out)) == ROWS, zone
+    # Java goes on, in a zone of its own.
+    later = [{**row, "k": row["k"] + 100} for row in ROWS]
+    java(tmp_path, NEW_YORK, url, {"write": {"rows": [texts(row) for row in later]}}, {"compact": {}})
+    set_zone(NEW_YORK)
+    assert ordered(alluvium.read(spark, url).toArrow()) == [*ROWS, *later]
