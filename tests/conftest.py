@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import jvm
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -21,14 +22,6 @@ pytest_plugins = ("variants",)
 # How long an example takes says how busy the machine is; texts that must not hang are timed by their own tests.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
-
-#: One thread that collects and one compiler: the others are the neighbour's. Half of a young JVM's work is compiling;
-#: two at a time, modules of merges and conflicts took 222 s each without the second compiler, and 266 s with it.
-JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-
-#: What each aggregate, sort and join of a task takes and clears first; Spark derives 32 MB from the heap. A module of
-#: merges spent 12.7 s collecting them, and 3.7 s with this.
-PAGE_BYTES = "1m"
 
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
@@ -94,8 +87,8 @@ def connect() -> Iterator[SparkSession]:
     session = (
         sql.SparkSession.builder.remote("local[2]")
         .config("spark.connect.grpc.binding.port", str(port))
-        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
-        .config("spark.buffer.pageSize", PAGE_BYTES)
+        .config("spark.driver.extraJavaOptions", jvm.OPTIONS)
+        .config("spark.buffer.pageSize", jvm.PAGE_BYTES)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.log.level", "OFF")
@@ -124,8 +117,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.enabled", "false")
         # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.
         .config("spark.ui.retainedStages", "100000")
-        .config("spark.driver.extraJavaOptions", JVM_OPTIONS)
-        .config("spark.buffer.pageSize", PAGE_BYTES)
+        .config("spark.driver.extraJavaOptions", jvm.OPTIONS)
+        .config("spark.buffer.pageSize", jvm.PAGE_BYTES)
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")

@@ -14,14 +14,15 @@ import sys
 
 from engines import delta_session
 
-#: As in the project's own tests (tests/conftest.py).
-JVM_OPTIONS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-PAGE_BYTES = "1m"
+# Modules of tests/support that import nothing of the project.
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+
+import jvm
 
 
 @functools.cache
 def delta():
-    return delta_session(spark__buffer__pageSize=PAGE_BYTES)
+    return delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED})
 
 
 def new_session():
@@ -39,7 +40,7 @@ def answer(run, session, job):
 
 if __name__ == "__main__":
     # Paimon's JVM takes its options from nowhere else.
-    os.environ["JAVA_TOOL_OPTIONS"] = JVM_OPTIONS
+    os.environ["JAVA_TOOL_OPTIONS"] = jvm.OPTIONS
     for line in sys.stdin:
         request = json.loads(line)
         script = importlib.import_module(request["script"])

@@ -14,7 +14,9 @@ import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(1, str(Path(__file__).parent.parent / "support"))
 
+import jvm
 from observe import Eye, feed, rows_of
 from scenarios import columns, everyday, features, tables, values  # noqa: F401  # they register themselves
 from scenarios.bench import SCENARIOS, Bench
@@ -27,16 +29,15 @@ def table_path(root: Path, engine: str, name: str) -> Path:
     return root / f"{engine} 100%ü" / name
 
 
-#: Tables of a few rows: nothing is worth compiling or spreading. Minutes of a run go into queries that take no time.
+#: Tables of a few rows: nothing is worth spreading. Minutes of a run go into queries that take no time.
 SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **jvm.INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "1",
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.driver.extraJavaOptions": jvm.OPTIONS,
 }
 
 

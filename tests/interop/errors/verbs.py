@@ -5,7 +5,7 @@ from __future__ import annotations
 from .place import Place, call, calls
 
 
-@calls("delete", "nope = 1", "id", "NULL", "id in (select 1)", "max(id) > 1", "rand() < 0.5", "id = = 1", "1")
+@calls("delete", "nope = 1", "id", "NULL", "id in (select 100)", "max(id) > 1", "rand() < 0.5", "id = = 1", "1")
 def delete(p: Place, condition: str) -> object:
     return p.table().delete(condition)
 
