@@ -54,7 +54,7 @@ test-spark40: install install-spark40
 # The reference engines get an environment of their own, by ../shared/reference/setup where that exists.
 interop: install readers
 	@scripts/install.sh reference
-	@$(RUN)/python scripts/test.py interop
+	@ALLUVIUM_RECORDED=check $(RUN)/python scripts/test.py interop
 
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python

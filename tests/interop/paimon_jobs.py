@@ -1,11 +1,13 @@
 """Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
-A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file}.
+A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
+with "zone" its steps see a JVM of that zone.
 """
 
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
 from pathlib import Path
 
 import paimon_java
@@ -21,8 +23,22 @@ def run(spark, job):
     elif "folder" in job:
         play(Path(job["folder"]))
     else:
-        for step in job["steps"]:
-            paimon_java.step(job["table"], *next(iter(step.items())))
+        with zone_of_java(job.get("zone")):
+            for step in job["steps"]:
+                paimon_java.step(job["table"], *next(iter(step.items())))
+
+
+@contextmanager
+def zone_of_java(name):
+    """Java asks for its default zone each time that it opens a file, to write or to read."""
+    zones = paimon_java.java() and paimon_java._state["gateway"].jvm.java.util.TimeZone
+    before = zones.getDefault()
+    if name is not None:
+        zones.setDefault(zones.getTimeZone(name))
+    try:
+        yield
+    finally:
+        zones.setDefault(before)
 
 
 def read_by_python(path: str, out: str) -> None:

@@ -32,7 +32,7 @@ def played(spark, step, root):
         told["columns"] = [[f.name, f.dataType.simpleString()] for f in answer.schema.fields]
         told["answer"] = [str(tuple(row)) for row in answer.collect()]
     except Exception as error:  # noqa: BLE001  # whether a statement is refused is what is asked
-        told["error"] = f"{type(error).__name__}: {str(error)[:300]}"
+        told |= {"error": type(error).__name__, "text": str(error)[:300]}
     for name, value in before.items():
         if value is None:
             spark.conf.unset(name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import insert_statements
 import play_sql
 import pytest
 from pyspark.sql import SparkSession
+from recorded import answers
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
@@ -24,21 +24,19 @@ def told(spark: SparkSession, tmp_path_factory) -> list[tuple[dict, dict]]:
     """Of each statement, what we and what the reference did; both begin with the tables that the reference has made."""
     folder: Path = tmp_path_factory.mktemp("inserts")
     play = [list(step) for step in insert_statements.PLAY]
-    made = {"make": insert_statements.MAKE, "play": [], "root": f"{folder}/theirs"}
-    (answer,) = judge(folder, [made], script="play_sql")
-    assert answer["error"] is None, answer["error"]
-    shutil.copytree(folder / "theirs", folder / "ours")
-    (theirs,) = judge(folder, [{"make": [], "play": play, "root": f"{folder}/theirs"}], script="play_sql")
-    assert theirs["error"] is None, theirs["error"]
+    make = {"make": insert_statements.MAKE, "play": []}
+    (made,) = judge(folder, [{**make, "root": f"{folder}/ours"}], script="play_sql")
+    assert made["error"] is None, made["error"]
+    (theirs,) = answers(folder, [{**make, "play": play, "root": f"{folder}/theirs"}], "play_sql", [])
     alluvium.enable(spark)
     ours = play_sql.run(spark, {"make": [], "play": play, "root": f"{folder}/ours"})
     alluvium.disable(spark)
-    return list(zip(ours, theirs["result"], strict=True))
+    return list(zip(ours, theirs, strict=True))
 
 
 def test_the_same_is_refused(told):
     other = [
-        (ours["step"], ours["error"], theirs["error"]) for ours, theirs in told if _refused(ours) != _refused(theirs)
+        (ours["step"], ours.get("text"), theirs["error"]) for ours, theirs in told if _refused(ours) != _refused(theirs)
     ]
     assert not [step for step in other if step[0] not in insert_statements.OURS_ONLY]
 

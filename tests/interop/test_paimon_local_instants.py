@@ -5,16 +5,13 @@ and files of ours, which it reads the same in every zone.
 from __future__ import annotations
 
 import datetime as dt
-import json
-import os
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from reference_engine import ENGINES, NEEDS_PAIMON, REFERENCE
+from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
 from alluvium.errors import UnsupportedFeature
@@ -61,15 +58,8 @@ def texts(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def java(folder: Path, zone: str, table: str, *steps: dict[str, Any]) -> None:
-    """Has Paimon do steps in a JVM of a zone; the variable comes before what its command line says."""
-    script = folder / "script.json"
-    script.write_text(json.dumps({"table": table, "steps": steps}))
-    environment = {**os.environ, "REFERENCE_DIR": str(REFERENCE), "_JAVA_OPTIONS": f"-Duser.timezone={zone}"}
-    for name in [n for n in environment if n.startswith(("SPARK_", "PYSPARK_"))]:
-        del environment[name]
-    command = [str(REFERENCE / "venv/bin/python"), str(ENGINES / "paimon_java.py"), "run", str(script)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+    """Has Paimon do steps in a zone."""
+    paimon(folder, {"table": table, "zone": zone, "steps": steps})
 
 
 def ordered(table: Any) -> list[dict[str, Any]]:

@@ -7,9 +7,10 @@ from typing import Any
 
 import play_changes
 import pytest
+import recorded
 import row_change_statements
 from pyspark.sql import SparkSession
-from reference_engine import NEEDS_REFERENCE, judge
+from reference_engine import NEEDS_REFERENCE
 
 import alluvium
 
@@ -30,9 +31,8 @@ def enabled(spark) -> Iterator[SparkSession]:
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
     """By job, the reference's outcomes."""
-    told = judge(tmp_path_factory.mktemp("rows"), JOBS, script="play_changes")
-    assert not [answer["error"] for answer in told if answer["error"]]
-    return {name: answer["result"] for name, answer in zip(NAMES, told, strict=True)}
+    told = recorded.answers(tmp_path_factory.mktemp("rows"), JOBS, "play_changes", [])
+    return dict(zip(NAMES, told, strict=True))
 
 
 #: Compared to the end on Spark 4.0 alone so far, where only entries of the history differ: delta-spark commits a MERGE

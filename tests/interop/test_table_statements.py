@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
-from reference_engine import NEEDS_REFERENCE, judge
+from recorded import INTEROP, answers
+from reference_engine import NEEDS_REFERENCE
 from table_statements.cases import CASES
 from table_statements.compare import differing
 from table_statements.look import play
@@ -20,9 +21,8 @@ pytestmark = NEEDS_REFERENCE
 def theirs(tmp_path_factory) -> dict[str, list[dict]]:
     root = tmp_path_factory.mktemp("theirs")
     jobs = [{"name": name, "statements": steps, "root": str(root)} for name, steps in CASES.items()]
-    answers = judge(tmp_path_factory.mktemp("jobs"), jobs, script="reference_table_statements")
-    assert not [answer["error"] for answer in answers if answer["error"]]
-    return {name: answer["result"] for name, answer in zip(CASES, answers, strict=True)}
+    told = answers(root, jobs, "reference_table_statements", [INTEROP / "table_statements/look.py"])
+    return dict(zip(CASES, told, strict=True))
 
 
 @pytest.fixture(scope="module")
