@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 import uuid
 from pathlib import Path
 
-from plain_writer import commit_rows, open_target
+from plain_writer import SCHEMA, commit_rows, open_target
 
 from alluvium.delta.commit.draft import Draft
-from alluvium.delta.log.names import LOG_DIRECTORY
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.log.names import LOG_DIRECTORY, commit_path
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.rows.vector_files import vector_column, write_vectors
 from alluvium.delta.terms.actions import Actions, tombstones_of
+from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, vacuum
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
-from alluvium.delta.write.target import publish
-from alluvium.plan.changes import Operation, ReadScope, Replace
+from alluvium.delta.write.target import DeltaTarget, publish
+from alluvium.plan.changes import Describe, Operation, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -35,6 +38,18 @@ def age(root: Path, days: float, *, log: bool = True, files: bool = True) -> Non
                 os.utime(os.path.join(directory, name), (then, then))
     # What was read lately is known by the times of its files.
     RECENT.clear()
+
+
+def backdate_tombstones(store: Store) -> None:
+    """As if the clock of the writer that removed files were wrong by years."""
+    for version, info in list_log(store).commits.items():
+        lines = []
+        for line in store.get(info.path).splitlines():
+            document = json.loads(line)
+            if "remove" in document:
+                document["remove"]["deletionTimestamp"] = 1_000
+            lines.append(json.dumps(document))
+        store.put(commit_path(version), "\n".join(lines).encode())
 
 
 def litter(root: Path, *paths: str, days: float = 30) -> None:
@@ -97,3 +112,30 @@ _ROW_0 = (
 
 def commits(store: Store) -> int:
     return len(list_log(store).commits)
+
+
+TABLES_OWN = VacuumRequest()
+NOW = VacuumRequest(retention_ms=0, checks=False)
+
+
+def run(store: Store, request: VacuumRequest = TABLES_OWN) -> Vacuumed:
+    done = vacuum(newest(store), request)
+    assert isinstance(done, Vacuumed)
+    return done
+
+
+def preview(store: Store, request: VacuumRequest = TABLES_OWN) -> VacuumPreview:
+    found = vacuum(newest(store), request, dry_run=True)
+    assert isinstance(found, VacuumPreview)
+    return found
+
+
+def goes(store: Store, request: VacuumRequest = TABLES_OWN) -> set[str]:
+    return set(preview(store, request).files["path"].to_pylist())
+
+
+def with_properties(store: Store, **properties: str) -> None:
+    config = table_config(
+        NewTable(SCHEMA, properties={name.replace("__", "."): text for name, text in properties.items()})
+    )
+    DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))

@@ -10,7 +10,7 @@ import click
 from alluvium.api.delta.maintenance import check_table, clean_log, compact_commits, vacuum_table, write_checkpoint
 from alluvium.cli.arguments import parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
-from alluvium.delta.upkeep.vacuum import VacuumPreview
+from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 
 _FINDING = (Shown("level"), Shown("check"), Shown("message"), Shown("path", "file"))
 
@@ -105,6 +105,9 @@ def _print_preview(preview: VacuumPreview, how: Format) -> None:
     lost = preview.lost_versions
     note = f"{counted(preview.files.num_rows, 'file')} of {size_text(preview.size_bytes)}; "
     note += f"unreadable afterwards: versions {_ranges(lost)}" if lost else "no version becomes unreadable"
+    if how is Format.TABLE and not rows:
+        open_console().print(note)
+        return
     if how is Format.JSON:
         files = {"files": preview.files.num_rows, "bytes": preview.size_bytes}
         print_record({**files, "lost_versions": list(lost), "paths": [row["path"] for row in rows]}, how)

@@ -18,8 +18,8 @@ from alluvium.api.delta.delta_errors import NotATable, WrongType, WrongValue
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
-from alluvium.api.delta.delta_vacuum import VacuumVerbs
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint

@@ -14,7 +14,7 @@ from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.finding import Finding
-from alluvium.delta.upkeep.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
+from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
 from alluvium.storage.open import open_store

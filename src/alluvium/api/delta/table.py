@@ -19,7 +19,7 @@ from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.rows.deletion_vectors import live_row_counts
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
 from alluvium.delta.terms.spec import Metadata, Protocol
-from alluvium.delta.upkeep.readable_versions import readable_versions
+from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.view.answers import is_ordered
 from alluvium.delta.view.history import commit_time_ms, read_history
 from alluvium.delta.view.scan import data_paths, plan_scan, select_files

@@ -7,11 +7,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import TableAccess
-from alluvium.api.delta.delta_vacuum import vacuum_in_session
+from alluvium.api.delta.upkeep.vacuum import vacuum_in_session
 from alluvium.api.sql.grammar.vacuum import Vacuum
 from alluvium.api.sql.text.terms import SqlText, TableName
 from alluvium.api.sql.upkeep.targets import table_access
-from alluvium.delta.upkeep.vacuum import VacuumPreview
+from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 from alluvium.spark.sessions.catalog import quoted_name
 
 

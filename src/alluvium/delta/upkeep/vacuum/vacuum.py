@@ -24,15 +24,15 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.terms.actions import Actions, total
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.vacuum_files import choose_files, empty_directories, hides
-from alluvium.delta.upkeep.vacuum_log import (
+from alluvium.delta.upkeep.vacuum.files import choose_files, empty_directories, hides
+from alluvium.delta.upkeep.vacuum.past import (
     from_inventory,
     list_past,
     read_needed,
     read_retention,
     write_last_vacuum,
 )
-from alluvium.delta.upkeep.vacuum_versions import read_file_history, versions_where
+from alluvium.delta.upkeep.vacuum.versions import read_file_history, versions_where
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
 from alluvium.errors import AlluviumError, InvalidRequest
@@ -58,7 +58,7 @@ class VacuumRequest:
     Attributes:
         retention_ms: For how long files stay that have left the table; None: as the table's property says.
         lite: Only look for files that the log says were removed.
-        inventory: Files and directories, in place of a listing: see `vacuum_log.from_inventory`.
+        inventory: Files and directories, in place of a listing: see `past.from_inventory`.
         checks: Whether a retention that is shorter than the table's is refused.
         logs: Whether the history tells of it; None: as in delta-spark, where the store is not S3.
         engine: For the history.
@@ -302,10 +302,12 @@ class _Run:
         return len(paths), sum(store.remove_directory(directory) for directory in plan.directories)
 
     def _start(self, plan: _Plan) -> Operation:
-        parameters: dict[str, JsonValue] = {"retentionCheckEnabled": self.request.checks}
+        parameters: dict[str, JsonValue] = {
+            "retentionCheckEnabled": self.request.checks,
+            "defaultRetentionMillis": _default_ms(plan.snapshot.config),
+        }
         if self.request.retention_ms is not None:
             parameters["specifiedRetentionMillis"] = self.request.retention_ms
-        parameters["defaultRetentionMillis"] = _default_ms(plan.snapshot.config)
         metrics: Mapping[str, str] = {
             "numFilesToDelete": str(plan.count),
             "sizeOfDataToDelete": str(total(plan.files.column("size"))),

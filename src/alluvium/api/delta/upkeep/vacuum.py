@@ -14,8 +14,8 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_errors import WrongValue
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.readable_versions import readable_versions
-from alluvium.delta.upkeep.vacuum import HOUR_MS, Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
+from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
+from alluvium.delta.upkeep.vacuum.vacuum import HOUR_MS, Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 
@@ -57,8 +57,8 @@ class VacuumVerbs:
                 `spark.databricks.delta.retentionDurationCheck.enabled` is on.
             UnsupportedFeature: The table needs a writer that we are not, or its catalog manages it.
         """
-        _ensure_number(retentionHours)
-        done = vacuum_in_session(self._spark, self._access, retentionHours, lite, inventory, dry_run, retry)
+        hours = _number(retentionHours)
+        done = vacuum_in_session(self._spark, self._access, hours, lite, inventory, dry_run, retry)
         return done if isinstance(done, VacuumPreview) else self._spark.createDataFrame([], StructType())
 
     def readable_versions(self) -> DataFrame:
@@ -105,9 +105,14 @@ def _retention_ms(snapshot: Snapshot, hours: float | None, checks: bool) -> int 
     return None
 
 
-def _ensure_number(hours: object) -> None:
-    if hours is None or (isinstance(hours, (int, float)) and not isinstance(hours, bool) and math.isfinite(hours)):
-        return
+def _number(hours: float | None) -> float | None:
+    """Whatever Python takes for a number, as in delta-spark."""
+    try:
+        found = None if hours is None else float(hours)
+    except (TypeError, ValueError):
+        found = math.nan
+    if found is None or math.isfinite(found):
+        return found
     raise WrongValue(f"retentionHours needs to be a number but got {hours!r}", code="wrong-type")
 
 

@@ -8,7 +8,7 @@ import pytest
 from alluvium.codecs.z85 import format_z85
 from alluvium.delta.description.create import new_config
 from alluvium.delta.terms.spec import DELETION_VECTOR
-from alluvium.delta.upkeep.vacuum_files import (
+from alluvium.delta.upkeep.vacuum.files import (
     Needed,
     choose_files,
     empty_directories,

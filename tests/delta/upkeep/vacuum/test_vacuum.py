@@ -10,56 +10,41 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore, When
-from plain_writer import SCHEMA, commit_rows, open_target
-from vacuumed_tables import age, commits, files_of, litter, live, mask_first_file, newest, overwritten
+from plain_writer import commit_rows, open_target
+from vacuumed_tables import (
+    NOW,
+    age,
+    backdate_tombstones,
+    commits,
+    files_of,
+    goes,
+    litter,
+    live,
+    mask_first_file,
+    newest,
+    overwritten,
+    preview,
+    run,
+    with_properties,
+)
 
 from alluvium.delta.description.alter import apply_change
-from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.upkeep.restore import restore
-from alluvium.delta.upkeep.vacuum import (
+from alluvium.delta.upkeep.vacuum.vacuum import (
     HOUR_MS,
     Vacuumed,
-    VacuumPreview,
     VacuumRequest,
     in_ms,
     read_clock,
     vacuum,
 )
-from alluvium.delta.upkeep.vacuum_log import LAST_VACUUM_PATH
 from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, StorageError, UnsupportedFeature
-from alluvium.plan.changes import Describe, Operation, ReadScope, Replace
+from alluvium.errors import CommitConflict, InvalidRequest, StorageError, UnsupportedFeature
+from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
-
-TABLES_OWN = VacuumRequest()
-NOW = VacuumRequest(retention_ms=0, checks=False)
-
-
-def run(store: Store, request: VacuumRequest = TABLES_OWN) -> Vacuumed:
-    done = vacuum(newest(store), request)
-    assert isinstance(done, Vacuumed)
-    return done
-
-
-def preview(store: Store, request: VacuumRequest = TABLES_OWN) -> VacuumPreview:
-    found = vacuum(newest(store), request, dry_run=True)
-    assert isinstance(found, VacuumPreview)
-    return found
-
-
-def goes(store: Store, request: VacuumRequest = TABLES_OWN) -> set[str]:
-    return set(preview(store, request).files["path"].to_pylist())
-
-
-def with_properties(store: Store, **properties: str) -> None:
-    config = table_config(
-        NewTable(SCHEMA, properties={name.replace("__", "."): text for name, text in properties.items()})
-    )
-    DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
 
 
 def info_of(store: Store, version: int) -> dict[str, object]:
@@ -98,7 +83,8 @@ def test_the_history_tells_of_the_start_and_the_end(tmp_path: Path) -> None:
     assert int(start["operationMetrics"]["sizeOfDataToDelete"]) > 0  # type: ignore[index]
     assert end["operationParameters"] == {"status": "COMPLETED"}
     assert end["operationMetrics"] == {"numDeletedFiles": "3", "numVacuumedDirectories": "5"}
-    assert {start["engineInfo"], end["engineInfo"]} == {"us"}
+    for info in (start, end):
+        assert (info["engineInfo"], info["isolationLevel"], info["isBlindAppend"]) == ("us", "SnapshotIsolation", True)
 
 
 @pytest.mark.parametrize(("logs", "told"), [(None, 2), (True, 2), (False, 0)])
@@ -131,18 +117,6 @@ def test_a_tombstone_of_a_clock_that_is_behind_keeps_files_all_the_same(tmp_path
     assert goes(store) == files_of(tmp_path) - live(store)
 
 
-def backdate_tombstones(store: Store) -> None:
-    """As if the clock of the writer were wrong by years."""
-    for version in range(1, 4):
-        lines = []
-        for line in store.get(commit_path(version)).splitlines():
-            document = json.loads(line)
-            if "remove" in document:
-                document["remove"]["deletionTimestamp"] = 1_000
-            lines.append(json.dumps(document))
-        store.put(commit_path(version), "\n".join(lines).encode())
-
-
 def test_in_commit_timestamps_count_beside_the_times_of_files(tmp_path: Path) -> None:
     store = open_store(tmp_path)
     with_properties(store, delta__enableInCommitTimestamps="true")
@@ -167,7 +141,7 @@ def test_the_store_says_what_time_it_is(tmp_path: Path, monkeypatch: pytest.Monk
     store = overwritten(tmp_path)
     litter(tmp_path, "of-a-writer.parquet", days=0)
     everything = files_of(tmp_path)
-    monkeypatch.setattr("alluvium.delta.upkeep.vacuum.time.time", lambda: time.time_ns() / 1e9 + 366 * 86_400)
+    monkeypatch.setattr("alluvium.delta.upkeep.vacuum.vacuum.time.time", lambda: time.time_ns() / 1e9 + 366 * 86_400)
     assert run(store).files == 0
     assert files_of(tmp_path) == everything
     assert abs(read_clock(store) - time.time_ns() // 1_000_000) < 60_000
@@ -176,7 +150,7 @@ def test_the_store_says_what_time_it_is(tmp_path: Path, monkeypatch: pytest.Monk
 def test_a_machine_whose_clock_is_behind_deletes_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = overwritten(tmp_path)
     litter(tmp_path, "old.parquet", days=30)
-    monkeypatch.setattr("alluvium.delta.upkeep.vacuum.time.time", lambda: time.time_ns() / 1e9 - 366 * 86_400)
+    monkeypatch.setattr("alluvium.delta.upkeep.vacuum.vacuum.time.time", lambda: time.time_ns() / 1e9 - 366 * 86_400)
     assert run(store).files == 0
 
 
@@ -396,106 +370,6 @@ def test_what_cannot_be_deleted_is_told_and_can_be_done_again(tmp_path: Path) ->
     assert info_of(store, 5)["operationParameters"] == {"status": "FAILED"}
     assert run(store, NOW).files == 3
     assert files_of(tmp_path) == live(store)
-
-
-# --- LITE
-
-
-def test_lite_goes_by_the_log_alone(tmp_path: Path) -> None:
-    store = overwritten(tmp_path)
-    litter(tmp_path, "orphan.parquet")
-    lite = VacuumRequest(retention_ms=0, checks=False, lite=True)
-    watched = FaultyStore(store)
-    assert set(vacuum(load_snapshot(watched), lite, True).files["path"].to_pylist()) == goes(store, NOW) - {
-        "orphan.parquet"
-    }  # type: ignore[union-attr]
-    assert not [verb for verb, _ in watched.requests if verb.startswith("list_") and verb != "list_from"]
-    assert run(store, lite).files == 3
-    assert files_of(tmp_path) == live(store) | {"orphan.parquet"}
-    assert json.loads(store.get(LAST_VACUUM_PATH)) == {"latestCommitVersionOutsideOfRetentionWindow": 3}
-    assert run(store, lite).files == 0
-
-
-def test_lite_within_the_retention_has_nothing_to_do(tmp_path: Path) -> None:
-    store = overwritten(tmp_path)
-    assert run(store, VacuumRequest(lite=True)).files == 0
-    assert goes(store, VacuumRequest(lite=True)) == set()
-
-
-def test_lite_needs_the_commits_since_the_last_time(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    with_properties(store, delta__checkpointInterval="2")
-    for n in range(5):
-        commit_rows(open_target(store), [n], replace=Replace())
-    age(tmp_path, 30)
-    for version in (0, 1):
-        store.delete(commit_path(version))
-    lite = VacuumRequest(retention_ms=0, checks=False, lite=True)
-    with pytest.raises(InvalidRequest) as caught:
-        run(store, lite)
-    assert caught.value.code == "cannot-vacuum-lite"
-    assert run(store, NOW).files == 4
-    commit_rows(open_target(store), [9], replace=Replace())
-    assert run(store, lite).files == 1
-
-
-def test_lite_takes_vectors_and_change_data_along(tmp_path: Path) -> None:
-    store = open_store(tmp_path)
-    with_properties(store, delta__enableDeletionVectors="true")
-    commit_rows(open_target(store), [1, 2])
-    first, _ = mask_first_file(store), mask_first_file(store)
-    litter(tmp_path, "_change_data/c d.parquet")
-    cdc = {"path": "_change_data/c%20d.parquet", "partitionValues": {}, "size": 5, "dataChange": False}
-    store.put(commit_path(newest(store).version + 1), json.dumps({"cdc": cdc}).encode())
-    lite = VacuumRequest(retention_ms=0, checks=False, lite=True)
-    assert goes(store, lite) == {first, "_change_data/c d.parquet"}
-
-
-# --- inventories
-
-
-def inventory(*rows: tuple[str, bool, int]) -> pa.Table:
-    paths, kinds, times = zip(*rows, strict=True)
-    return pa.table(
-        {"path": paths, "length": [1] * len(rows), "isDir": kinds, "modificationTime": pa.array(times, pa.int64())}
-    )
-
-
-def test_an_inventory_stands_for_a_listing(tmp_path: Path) -> None:
-    store = overwritten(tmp_path)
-    litter(tmp_path, "a b.parquet", "not-in-it.parquet", "_hidden/x")
-    (tmp_path / "empty").mkdir()
-    outside = tmp_path.parent / f"{tmp_path.name}-outside"
-    litter(outside, "x.parquet")
-    rows = [
-        (f"{store.url}/a b.parquet", False, 1), (f"{store.url}/empty", True, 1), (f"file://{tmp_path}/_hidden/x", False, 1),
-        (f"{store.url}/../{outside.name}/x.parquet", False, 1), (f"file:{outside}/x.parquet", False, 1),
-        (f"{store.url}/young", False, 2**50), (f"{store.url}/gone", False, 1), (f"{store.url}/_delta_log/{0:020}.json", False, 1),
-        *((f"{store.url}/{path}", False, 1) for path in live(store)),
-    ]  # fmt: skip
-    request = VacuumRequest(inventory=inventory(*rows))
-    found = preview(store, request)
-    assert set(found.files["path"].to_pylist()) == {"a b.parquet", "gone"}
-    assert found.directories == ("empty",)
-    run(store, request)
-    assert {"not-in-it.parquet", "_hidden/x", *live(store)} <= files_of(tmp_path)
-    assert "a b.parquet" not in files_of(tmp_path)
-    assert (outside / "x.parquet").exists() and not (tmp_path / "empty").exists()
-    with pytest.raises(AlluviumError):
-        store.get(LAST_VACUUM_PATH)
-
-
-def test_rows_of_an_inventory_that_are_not_whole_are_left_out(tmp_path: Path) -> None:
-    store = overwritten(tmp_path)
-    table = pa.table(
-        {
-            "path": pa.array([None, f"{store.url}/a", f"{store.url}/b"], pa.large_string()),
-            "length": pa.array([1, 1, None], pa.int32()),
-            "isDir": [False, False, False],
-            "modificationTime": pa.array([1, None, 1], pa.int64()),
-        }
-    )
-    assert goes(store, VacuumRequest(inventory=table)) == set()
 
 
 # --- its cost

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.timeline import file_times
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.vacuum_files import choose_files, hides
-from alluvium.delta.upkeep.vacuum_log import read_needed, read_retention
-from alluvium.delta.upkeep.vacuum_versions import RECORDED, named_by, read_file_history
+from alluvium.delta.upkeep.vacuum.files import choose_files, hides
+from alluvium.delta.upkeep.vacuum.past import read_needed, read_retention
+from alluvium.delta.upkeep.vacuum.versions import RECORDED, named_by, read_file_history
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.storage.listing import without_folders
 from alluvium.storage.locating import locating

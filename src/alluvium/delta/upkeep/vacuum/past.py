@@ -16,8 +16,8 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.segment import Listing, list_log
 from alluvium.delta.log.timeline import file_times, version_at
 from alluvium.delta.terms.lines import DECODE_ERRORS
-from alluvium.delta.upkeep.vacuum_files import Needed, needed_files, newest_of_each, stored_paths, vector_paths
-from alluvium.delta.upkeep.vacuum_versions import ADDED, as_batch, read_events
+from alluvium.delta.upkeep.vacuum.files import Needed, needed_files, newest_of_each, stored_paths, vector_paths
+from alluvium.delta.upkeep.vacuum.versions import ADDED, as_batch, read_events
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.listing import without_folders

@@ -23,7 +23,7 @@ from alluvium.delta.log.segment import Listing, list_segment
 from alluvium.delta.log.state import load_state
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import DELETION_VECTOR, DeletionVector, Long, Wire
-from alluvium.delta.upkeep.vacuum_files import stored_paths, vector_paths
+from alluvium.delta.upkeep.vacuum.files import stored_paths, vector_paths
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
