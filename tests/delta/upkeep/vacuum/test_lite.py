@@ -50,6 +50,22 @@ def test_lite_goes_by_the_log_alone(tmp_path: Path) -> None:
     assert run(store, lite).files == 0
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "_delta_log/00000000000000000000.json", "_DELTA_LOG/x", "_delta_log", "../outside", "d/../../outside", "/outside",
+        "d/./x", "d//x", "file:/outside", "s3://b/x", "%5Fdelta_log/00000000000000000000.json", "a%00b", "",
+    ],
+)  # fmt: skip
+def test_a_log_that_names_other_files_as_removed_harms_none(tmp_path: Path, path: str) -> None:
+    store = overwritten(tmp_path / "t", 0)
+    litter(tmp_path, "outside")
+    remove = {"path": path, "deletionTimestamp": 1, "dataChange": True}
+    store.put(commit_path(1), json.dumps({"remove": remove}).encode())
+    assert goes(store, VacuumRequest(retention_ms=0, checks=False, lite=True)) == set()
+    assert goes(store, NOW) == set()
+
+
 def test_lite_within_the_retention_has_nothing_to_do(tmp_path: Path) -> None:
     store = overwritten(tmp_path)
     assert run(store, VacuumRequest(lite=True)).files == 0

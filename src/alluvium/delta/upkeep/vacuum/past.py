@@ -26,6 +26,10 @@ from alluvium.storage.store import LISTED, Store
 LAST_VACUUM_PATH = f"{LOG_DIRECTORY}/_last_vacuum_info"
 
 
+#: Paths that lead elsewhere, or that no listing has; and those into the log.
+_NO_FILE_OF_THE_TABLE = rf"^([A-Za-z][A-Za-z0-9+.\-]*:)?/|(^|/)\.{{0,2}}(/|$)|\x00|(?i:^{LOG_DIRECTORY}(/|$))"
+
+
 class _LastVacuum(msgspec.Struct, frozen=True, omit_defaults=True):
     version: int | None = msgspec.field(default=None, name="latestCommitVersionOutsideOfRetentionWindow")
 
@@ -131,8 +135,10 @@ def list_past(snapshot: Snapshot, retention: Retention) -> pa.Table:
 
 
 def _as_listed(named: pa.Table) -> pa.Table:
-    """Files below the table's root, each once; sizes as far as they are known."""
-    outside = pc.match_substring_regex(named.column("path"), r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/|(^|/)\.{0,2}(/|$)")
+    """Files below the table's root, each once; sizes as far as they are known. Files of the log are none of them,
+    whatever somebody who wants to do harm has written into it.
+    """
+    outside = pc.match_substring_regex(named.column("path"), _NO_FILE_OF_THE_TABLE)
     inside = named.filter(pc.invert(outside)).group_by("path").aggregate([("size", "max")])
     count = inside.num_rows
     columns = [

@@ -81,7 +81,7 @@ class VacuumPreview:
         cutoff_ms: What is younger stays, milliseconds since 1970 UTC.
         files: One row a file: `path` (relative to the table), `size`, `modified_ms`.
         directories: Empty ones, relative to the table.
-        lost_versions: Versions that can be read now, and could not be afterwards.
+        lost_versions: Versions that need one of the files, and could not be read afterwards.
     """
 
     version: int
