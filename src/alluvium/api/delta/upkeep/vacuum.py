@@ -35,9 +35,10 @@ class VacuumVerbs:
         self,
         retentionHours: float | None = None,
         dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        *,
         lite: bool = False,
         inventory: DataFrame | None = None,
-        retry: RetryPolicy = DEFAULT_RETRY,
     ) -> DataFrame | VacuumPreview:
         """Deletes files that neither the table nor any version within the retention needs.
 
@@ -45,9 +46,9 @@ class VacuumVerbs:
             retentionHours: For how long files stay that have left the table; by default, and where that is longer, as
                 `delta.deletedFileRetentionDuration` says, a week.
             dry_run: Only tell which files would go, and which versions could not be read afterwards.
+            retry: How often entries of the history are tried.
             lite: Only look for files that the log says were removed; the folder is not listed.
             inventory: Files and folders, in place of a listing: `path`, `length`, `isDir`, `modificationTime`.
-            retry: How often entries of the history are tried.
 
         Returns:
             A DataFrame without columns, as delta-spark's.
