@@ -7,11 +7,12 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
-from alluvium.storage.store import PutOutcome, Store
+from alluvium.storage.store import LISTED, PutOutcome, Store
 from alluvium.storage.stores.hadoop import HadoopStore
 from alluvium.storage.stores.local import LocalStore
 
@@ -200,3 +201,41 @@ def test_paths_stay_below_the_root(store: Store, path: str) -> None:
     ):
         with pytest.raises(InvalidRequest):
             act(path)
+
+
+def test_a_tree_is_listed_as_columns_without_what_is_skipped(store: Store) -> None:
+    for path in ("top", "_top", "a b/c%20d/é", "a b/_x/gone", "_x/gone", "only/_x/gone", "k=ü/1", "k=ü/2"):
+        store.put(path, path.encode())
+    found = pa.Table.from_batches(store.list_columns("", lambda name: name == "_x"), LISTED)
+    files = found.filter(pc.invert(found["is_directory"]))
+    kept = {"top", "_top", "a b/c%20d/é", "k=ü/1", "k=ü/2"}
+    assert set(files["path"].to_pylist()) == kept
+    assert dict(zip(files["path"].to_pylist(), files["size"].to_pylist(), strict=True))["a b/c%20d/é"] == 12
+    times = {info.path: info.modified_ms for info in store.list_tree("")}
+    assert all(
+        times[path] == ms for path, ms in zip(*(files[n].to_pylist() for n in ("path", "modified_ms")), strict=True)
+    )
+    directories = set(found.filter(found["is_directory"])["path"].to_pylist())
+    assert directories in (set(), {"a b", "a b/c%20d", "only", "k=ü"})
+    below = pa.Table.from_batches(store.list_columns("a b", lambda name: False), LISTED)
+    assert {p for p in below["path"].to_pylist() if p.count("/") == 2} == {"a b/c%20d/é", "a b/_x/gone"}
+    assert pa.Table.from_batches(store.list_columns("none", lambda name: False), LISTED).num_rows == 0
+
+
+def test_many_are_deleted_together(store: Store) -> None:
+    for n in range(30):
+        store.put(f"d e/x{n}%", b"")
+    store.delete_all([f"d e/x{n}%" for n in range(29)] + ["d e/never", "none/never"])
+    store.delete_all([])
+    assert [info.path for info in store.list_tree("")] == ["d e/x29%"]
+
+
+def test_only_an_empty_directory_is_removed(store: Store) -> None:
+    store.put("d/e/x", b"")
+    assert not store.remove_directory("d/e")
+    assert not store.remove_directory("none")
+    assert store.get("d/e/x") == b""
+    store.delete("d/e/x")
+    has_directories = pa.Table.from_batches(store.list_columns("", lambda name: False), LISTED).num_rows > 0
+    assert store.remove_directory("d/e") is has_directories
+    assert store.remove_directory("d") is has_directories

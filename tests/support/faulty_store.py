@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -108,6 +108,15 @@ class FaultyStore:
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         return iter(self._request("list_tree", directory, lambda: list(self._inner.list_tree(directory))))
+
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        return iter(self._request("list_columns", directory, lambda: list(self._inner.list_columns(directory, skips))))
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        self._request("delete_all", next(iter(paths), ""), lambda: self._inner.delete_all(paths))
+
+    def remove_directory(self, directory: str) -> bool:
+        return self._request("remove_directory", directory, lambda: self._inner.remove_directory(directory))
 
     def delete(self, path: str) -> None:
         self._request("delete", path, lambda: self._inner.delete(path))

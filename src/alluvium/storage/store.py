@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +26,18 @@ class ObjectInfo:
     size: int
     modified_ms: int
     identity: str = ""
+
+
+#: One row an object, as `Store.list_columns` gives them, or a directory, where the store has such: paths are decoded
+#: and relative to the root, sizes bytes, times milliseconds since 1970 UTC by the store's clock.
+LISTED = pa.schema(
+    [
+        pa.field("path", pa.string(), nullable=False),
+        pa.field("size", pa.int64(), nullable=False),
+        pa.field("modified_ms", pa.int64(), nullable=False),
+        pa.field("is_directory", pa.bool_(), nullable=False),
+    ]
+)
 
 
 class PutOutcome(enum.Enum):
@@ -83,8 +95,25 @@ class Store(Protocol):
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         """All objects below `directory`, in no particular order."""
 
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        """All objects below `directory`, and the directories where the store has such, as columns (`LISTED`).
+
+        Of a tree of millions no Python object is kept for each. A link to a directory is neither followed nor listed.
+
+        Args:
+            directory: Where to begin.
+            skips: Whether what is below a directory of that name is left out, the directory itself, too. Names of
+                objects are not asked about.
+        """
+
     def delete(self, path: str) -> None:
         """Removes the object; a missing one is no error."""
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        """Removes objects, many at a time; missing ones are no error. Where it fails, some may be gone."""
+
+    def remove_directory(self, directory: str) -> bool:
+        """Removes a directory if it is empty; whether it did. Stores without directories have nothing to remove."""
 
     def delete_tree(self, directory: str) -> None:
         """Removes a directory and all in it; a missing one is no error."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest
@@ -204,3 +205,23 @@ def test_checksums_of_hadoop_go_with_their_files(tmp_path: Path) -> None:
     (tmp_path / ".put.crc").write_bytes(b"crc\0 of these bytes")
     assert store.put_if_absent("put", b"newer") is PutOutcome.EXISTS
     assert (tmp_path / ".put.crc").exists()
+
+
+def test_links_to_directories_are_neither_followed_nor_listed(tmp_path: Path) -> None:
+    outside, root = tmp_path / "outside", tmp_path / "t"
+    for folder in (outside, root):
+        folder.mkdir()
+        (folder / "file").write_bytes(b"1")
+    (root / "linked").symlink_to(outside)
+    (root / "circle").symlink_to(root)
+    (root / "dangling").symlink_to(tmp_path / "none")
+    (root / "alias").symlink_to(outside / "file")
+    os.utime(outside / "file", (1, 1))
+    store = LocalStore(str(root))
+    found = pa.Table.from_batches(store.list_columns("", lambda name: False))
+    assert sorted(found["path"].to_pylist()) == ["alias", "file"]
+    # A link is as young as the younger of itself and what it leads to.
+    times = dict(zip(found["path"].to_pylist(), found["modified_ms"].to_pylist(), strict=True))
+    assert times["alias"] > 1_000_000
+    store.delete_all(["alias"])
+    assert (outside / "file").exists()

@@ -17,8 +17,10 @@ READ = frozenset(
         "properties.defaults.",
         "replaceWhere.constraintCheck.enabled",
         "replaceWhere.dataColumns.enabled",
+        "retentionDurationCheck.enabled",
         "schema.autoMerge.enabled",
         "timeTravel.resolveOnIdentifier.enabled",
+        "vacuum.logging.enabled",
         "write.txnAppId",
         "write.txnVersion",
     }

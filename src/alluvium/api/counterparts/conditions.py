@@ -224,6 +224,11 @@ ROWS: tuple[Row, ...] = (
     _row("feature-in-use", "DELTA_FEATURE_DROP_DEPENDENT_FEATURE", "55000", RUNTIME, says="is needed by"),
     _row("feature-in-history", "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD", "22KD0", RUNTIME),
     _row("feature-without-history", "DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED", "42000", RUNTIME),
+    # --- VACUUM
+    _row("negative-retention", "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", ARGUMENT),
+    _row("retention-too-short", "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", ARGUMENT),
+    _row("cannot-vacuum-lite", "DELTA_CANNOT_VACUUM_LITE", "55000", RUNTIME),
+    _row("invalid-inventory", "DELTA_INVALID_INVENTORY_SCHEMA", "42000"),
     # --- what lost a race
     _row("protocol-changed", "DELTA_PROTOCOL_CHANGED", "2D521", "ProtocolChangedException"),
     _row("metadata-changed", "DELTA_METADATA_CHANGED", "2D521", "MetadataChangedException", tableName="url"),

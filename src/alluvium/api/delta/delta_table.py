@@ -19,6 +19,7 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
@@ -52,7 +53,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
 
 
 @raises_counterparts()
-class DeltaTable:
+class DeltaTable(VacuumVerbs):
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
     Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
@@ -398,10 +399,6 @@ class DeltaTable:
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---
-
-    def vacuum(self, retentionHours: float | None = None) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("vacuum")
 
     def optimize(self) -> NoReturn:
         """Not implemented yet."""

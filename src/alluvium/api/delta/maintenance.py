@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
+import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
@@ -13,6 +14,7 @@ from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
 from alluvium.storage.open import open_store
@@ -100,6 +102,37 @@ def compact_commits(url: str, start: int, end: int, storage_options: Mapping[str
         UnsupportedFeature: The table needs a writer that we are not.
     """
     return compact_log(_open_writable(url, storage_options).store, start, end)
+
+
+def vacuum_table(
+    url: str,
+    retention_hours: float | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    lite: bool = False,
+    checks: bool = True,
+) -> Vacuumed | VacuumPreview:
+    """Deletes files that neither the table nor any version within the retention needs.
+
+    Args:
+        url: The table.
+        retention_hours: For how long files stay that have left the table; None: as `delta.deletedFileRetentionDuration`
+            says, a week by default.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what would go.
+        lite: Only look for files that the log says were removed; the folder is not listed.
+        checks: Whether a retention that is shorter than the table's is refused.
+
+    Raises:
+        NotFound: There is no table.
+        InvalidRequest: The retention is too short (`retention-too-short`), or negative.
+        UnsupportedFeature: The table needs a writer that we are not.
+        CorruptTable: The log breaks the specification; nothing is deleted.
+    """
+    snapshot = open_snapshot(storage_for(url, storage_options, None))
+    retention_ms = None if retention_hours is None else in_ms(retention_hours)
+    engine = f"Alluvium/{alluvium.__version__}"
+    return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine), dry_run)
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

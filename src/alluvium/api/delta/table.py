@@ -19,6 +19,7 @@ from alluvium.delta.changes.source import load_changes
 from alluvium.delta.features.rows.deletion_vectors import live_row_counts
 from alluvium.delta.features.rows.row_tracking import asked_columns, with_metadata_columns
 from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.view.answers import is_ordered
 from alluvium.delta.view.history import commit_time_ms, read_history
 from alluvium.delta.view.scan import data_paths, plan_scan, select_files
@@ -242,6 +243,14 @@ class Table:
         names = source.schema.names if columns is None else self._expand(columns, source.schema.names)
         plan = source.plan_scan(predicate)
         return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def readable_versions(self) -> pa.Table:
+        """Which versions up to the newest can still be read, and which could after VACUUM by the table's own retention.
+
+        Returns:
+            A row a version: `version`, `timestamp` (of its commit's file), `readable`, `after_vacuum`.
+        """
+        return readable_versions(self._snapshot)
 
     def system(self, name: str) -> pa.Table:
         """Paimon's system tables; a Delta table has none."""

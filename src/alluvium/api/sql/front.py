@@ -85,6 +85,7 @@ _BY_STATEMENT: Mapping[str, str] = {
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
     "Restore": "upkeep.history",
+    "Vacuum": "upkeep.vacuum",
 }
 
 

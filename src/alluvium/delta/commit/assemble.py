@@ -20,6 +20,8 @@ _CHANGE_NOTHING = frozenset(
         "Deletion Vector Tombstones",
         "ROW TRACKING BACKFILL",
         "ROW TRACKING UNBACKFILL",
+        "VACUUM START",
+        "VACUUM END",
     )
 )
 

@@ -7,7 +7,7 @@ One call costs 0.1-0.5 ms, so a listing crosses as one byte array (`FileStatus` 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
+from alluvium.storage.listing import Rows
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import ensure_relative, join, split_url
 from alluvium.storage.range_file import open_ranges
 from alluvium.storage.store import ObjectInfo, PutOutcome
@@ -240,6 +242,22 @@ class HadoopStore:
                 else:
                     yield ObjectInfo(join(prefix, status.name), status.size, status.modified_ms)
 
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        rows = Rows()
+        pending = [ensure_relative(directory)]
+        while pending:
+            prefix = pending.pop()
+            for status in self._list(prefix):
+                path = f"{prefix}/{status.name}" if prefix else status.name
+                if not status.is_directory:
+                    rows.add(path, status.size, status.modified_ms)
+                elif not skips(status.name):
+                    pending.append(path)
+                    rows.add(path, 0, status.modified_ms, is_directory=True)
+            if rows.is_full:
+                yield rows.take()
+        yield rows.take()
+
     def _list(self, prefix: str) -> list[FileStatus]:
         """What is directly in a directory, in one piece."""
         jvm = self._jvm
@@ -267,6 +285,19 @@ class HadoopStore:
 
     def delete(self, path: str) -> None:
         self._delete(path, recursive=False)
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        map_parallel(self.delete, paths)
+
+    def remove_directory(self, directory: str) -> bool:
+        try:
+            with _java_failures():
+                return bool(self._fs.delete(self._java_path(directory), False))
+        except _JavaFailure as failure:
+            # Of a directory that is not empty file systems say so in words and classes of their own.
+            if failure.java_class in _DENIED:
+                raise self._failure("delete", directory, failure) from failure
+            return False
 
     def delete_tree(self, directory: str) -> None:
         self._delete(directory, recursive=True)

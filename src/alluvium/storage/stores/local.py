@@ -14,13 +14,15 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
 
 from alluvium.errors import AlluviumError
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
+from alluvium.storage.listing import Rows
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome
 
@@ -30,6 +32,9 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSY
 _UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
 #: A directory that vanished between two steps of its own removal is tried again this often.
 _MAX_REMOVALS = 5
+#: Files that a thread deletes one after the other; what a directory holds answers so where it is not empty.
+_DELETED_TOGETHER = 500
+_NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY})
 
 
 class LocalStore:
@@ -195,6 +200,40 @@ class LocalStore:
             except OSError as error:
                 raise self._failure("list", prefix, error) from error
 
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        rows = Rows()
+        pending = [ensure_relative(directory)]
+        while pending:
+            prefix = pending.pop()
+            try:
+                with os.scandir(self._full(prefix)) as entries:
+                    for entry in entries:
+                        self._list_entry(entry, prefix, skips, rows, pending)
+                        if rows.is_full:
+                            yield rows.take()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise self._failure("list", prefix, error) from error
+        yield rows.take()
+
+    def _list_entry(
+        self, entry: os.DirEntry[str], prefix: str, skips: Callable[[str], bool], rows: Rows, pending: list[str]
+    ) -> None:
+        path = f"{prefix}/{entry.name}" if prefix else entry.name
+        # A link to a directory is not followed: what lies there belongs to whoever made the link.
+        if entry.is_dir(follow_symlinks=False):
+            if not skips(entry.name):
+                pending.append(path)
+                rows.add(path, 0, _modified_ms(entry), is_directory=True)
+        elif entry.is_file(follow_symlinks=False):
+            with suppress(FileNotFoundError):
+                found = entry.stat(follow_symlinks=False)
+                rows.add(path, found.st_size, found.st_mtime_ns // 1_000_000)
+        elif (info := _describe(entry, prefix)) is not None:
+            # As young as the younger of the link and of what it leads to.
+            rows.add(path, info.size, max(info.modified_ms, _modified_ms(entry)))
+
     def delete(self, path: str) -> None:
         full = self._full(path)
         try:
@@ -204,6 +243,24 @@ class LocalStore:
             return
         except OSError as error:
             raise self._failure("delete", path, error) from error
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        def delete_some(start: int) -> None:
+            for path in paths[start : start + _DELETED_TOGETHER]:
+                self.delete(path)
+
+        map_parallel(delete_some, range(0, len(paths), _DELETED_TOGETHER))
+
+    def remove_directory(self, directory: str) -> bool:
+        try:
+            os.rmdir(self._full(directory))
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except OSError as error:
+            if error.errno in _NOT_EMPTY:
+                return False
+            raise self._failure("delete", directory, error) from error
+        return True
 
     def delete_tree(self, directory: str) -> None:
         full = self._full(directory)
@@ -244,6 +301,14 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
             return None
         raise
     return _info(join(prefix, entry.name), found)
+
+
+def _modified_ms(entry: os.DirEntry[str]) -> int:
+    """When an entry itself, be it a link, was last changed; 0 for one that has vanished since."""
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime_ns // 1_000_000
+    except FileNotFoundError:
+        return 0
 
 
 def _info(path: str, found: os.stat_result) -> ObjectInfo:

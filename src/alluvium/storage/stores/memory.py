@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
 from alluvium.storage.failures import not_found
+from alluvium.storage.listing import as_columns, without_folders
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome
 
@@ -110,10 +111,22 @@ class MemoryStore:
             ]
         yield from found
 
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        start = len(ensure_relative(directory))
+        for batch in as_columns(self.list_tree(directory)):
+            yield without_folders(batch, start, skips)
+
     def delete(self, path: str) -> None:
         directory, name = self._place(path)
         with self._bucket.lock:
             self._bucket.directories.get(directory, {}).pop(name, None)
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        for path in paths:
+            self.delete(path)
+
+    def remove_directory(self, directory: str) -> bool:
+        return False
 
     def delete_tree(self, directory: str) -> None:
         top = join(self._root, ensure_relative(directory))

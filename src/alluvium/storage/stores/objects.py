@@ -7,7 +7,7 @@ characters, doubled slashes and dot parts; none of these occurs in the files of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 import obstore
@@ -17,6 +17,8 @@ from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error, store_unreachable
+from alluvium.storage.listing import as_columns, without_folders
+from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
 from alluvium.storage.paths import ensure_relative, join, relative_to
 from alluvium.storage.range_file import open_ranges
 from alluvium.storage.store import ObjectInfo, PutOutcome
@@ -30,6 +32,8 @@ _FAILURES = (BaseError, OSError, ValueError, NotImplementedError)
 _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 #: Client errors that pass: the request may succeed when repeated.
 _PASSING = frozenset({408, 425, 429})
+#: "The request can contain a list of up to 1,000 keys" (S3, DeleteObjects).
+_DELETED_TOGETHER = 1_000
 
 
 class ObjectStore:
@@ -174,6 +178,34 @@ class ObjectStore:
         except _FAILURES as error:
             raise self._failure("list", directory, error) from error
 
+    def list_columns(self, directory: str, skips: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:
+        # A listing gives its pages one after the other, so that several are made side by side, a folder each.
+        objects, folders = self._list_directly(ensure_relative(directory), skips)
+        while len(folders) == 1:
+            more, folders = self._list_directly(folders[0], skips)
+            objects += more
+        yield from as_columns(objects)
+        for start in range(0, len(folders), DEFAULT_WORKERS):
+            for found in map_parallel(
+                lambda folder: self._list_folder(folder, skips), folders[start : start + DEFAULT_WORKERS]
+            ):
+                yield from found
+
+    def _list_directly(self, directory: str, skips: Callable[[str], bool]) -> tuple[list[ObjectInfo], list[str]]:
+        """What lies in a directory itself: objects, and directories that are not skipped."""
+        try:
+            found = self._ask(lambda: obstore.list_with_delimiter(self._bucket, self._key(directory) or None))
+        except FileNotFoundError:
+            return [], []
+        except _FAILURES as error:
+            raise self._failure("list", directory, error) from error
+        below = [(relative_to(self._prefix, key) if self._prefix else key) or key for key in found["common_prefixes"]]
+        folders = [path.strip("/") for path in below]
+        return [self._info(meta) for meta in found["objects"]], [f for f in folders if not skips(f.rpartition("/")[2])]
+
+    def _list_folder(self, folder: str, skips: Callable[[str], bool]) -> list[pa.RecordBatch]:
+        return [without_folders(b, len(folder), skips) for b in as_columns(self.list_tree(folder))]
+
     def delete(self, path: str) -> None:
         try:
             self._ask(lambda: obstore.delete(self._bucket, self._key(path)))
@@ -181,6 +213,24 @@ class ObjectStore:
             return
         except _FAILURES as error:
             raise self._failure("delete", path, error) from error
+
+    def delete_all(self, paths: Sequence[str]) -> None:
+        def delete_some(start: int) -> None:
+            some = paths[start : start + _DELETED_TOGETHER]
+            keys = [self._key(path) for path in some]
+            try:
+                self._ask(lambda: obstore.delete(self._bucket, keys))
+            except FileNotFoundError:
+                # Where a store minds a missing object, nobody says which of the others are left.
+                for path in some:
+                    self.delete(path)
+            except _FAILURES as error:
+                raise self._failure("delete", some[0], error) from error
+
+        map_parallel(delete_some, range(0, len(paths), _DELETED_TOGETHER))
+
+    def remove_directory(self, directory: str) -> bool:
+        return False
 
     def delete_tree(self, directory: str) -> None:
         keys = [self._key(info.path) for info in self.list_tree(directory)]

@@ -116,7 +116,6 @@ def test_columns_are_shown(session, table):
         "show partitions t",
         "alter table t set serdeproperties ('a' = 'b')",
         "optimize t",
-        "vacuum t",
     ],
 )
 def test_what_cannot_be_done_yet_is_refused_by_us(session, table, statement):

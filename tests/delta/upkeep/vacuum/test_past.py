@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from vacuumed_tables import age, newest, overwritten
+
+from alluvium.delta.upkeep.vacuum.past import (
+    LAST_VACUUM_PATH,
+    from_inventory,
+    read_last_vacuum,
+    read_retention,
+    write_last_vacuum,
+)
+from alluvium.errors import InvalidRequest
+
+
+def nothing(name: str) -> bool:
+    return name.startswith("_")
+
+
+def test_the_newest_version_that_is_past(tmp_path: Path) -> None:
+    store = overwritten(tmp_path)
+    now_ms = int(time.time() * 1000)
+    assert read_retention(newest(store), now_ms - 86_400_000).last_past == -1
+    assert read_retention(newest(store), now_ms + 86_400_000).last_past == 3
+    age(tmp_path, 30)
+    assert read_retention(newest(store), now_ms - 86_400_000).last_past == 3
+
+
+def test_one_commit_that_is_young_makes_all_after_it_young(tmp_path: Path) -> None:
+    store = overwritten(tmp_path)
+    age(tmp_path, 30)
+    path = tmp_path / "_delta_log" / f"{1:020}.json"
+    path.touch()
+    assert read_retention(newest(store), int(time.time() * 1000) - 86_400_000).last_past == 0
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"{", b"[]", b'{"latestCommitVersionOutsideOfRetentionWindow":"x"}', b"{}", b"\xff"]
+)
+def test_a_note_that_makes_no_sense_is_none(tmp_path: Path, text: bytes) -> None:
+    store = overwritten(tmp_path, 0)
+    store.put(LAST_VACUUM_PATH, text)
+    assert read_last_vacuum(store) is None
+
+
+def test_the_note_never_goes_back(tmp_path: Path) -> None:
+    store = overwritten(tmp_path, 0)
+    assert read_last_vacuum(store) is None
+    write_last_vacuum(store, -1)
+    assert read_last_vacuum(store) is None
+    write_last_vacuum(store, 7)
+    assert store.get(LAST_VACUUM_PATH) == b'{"latestCommitVersionOutsideOfRetentionWindow":7}\n'
+    write_last_vacuum(store, 3)
+    assert read_last_vacuum(store) == 7
+
+
+@pytest.mark.parametrize(
+    ("root", "spelled"),
+    [
+        ("file:/t/a b", ["file:/t/a b/x", "file:///t/a b/x", "/t/a b/x"]),
+        ("s3a://b/t", ["s3a://b/t/x", "s3://b/t/x", "s3n://b/t/x"]),
+        ("gs://b/t", ["gs://b/t/x"]),
+    ],
+)
+def test_an_inventory_may_spell_the_root_in_several_ways(root: str, spelled: list[str]) -> None:
+    strange = ["x", "file:/t/a bc/x", "gs://other/t/x", f"{root}/", f"{root}//x", f"{root}/./x", f"{root}/_h/x"]
+    for paths in (spelled, strange):
+        table = pa.table({"path": paths, "length": [2] * len(paths), "isDir": [False] * len(paths)})
+        table = table.append_column("modificationTime", pa.array(range(len(paths)), pa.int64()))
+        found = from_inventory(table, root, nothing).to_pylist()
+        wanted = [{"path": "x", "size": 2, "modified_ms": len(paths) - 1, "is_directory": False}]
+        assert found == (wanted if paths is spelled else []), paths
+
+
+@pytest.mark.parametrize("column", ["path", "length", "isDir", "modificationTime"])
+def test_an_inventory_needs_its_columns_of_their_types(column: str) -> None:
+    whole = pa.table({"path": ["x"], "length": [1], "isDir": [False], "modificationTime": [1]})
+    with pytest.raises(InvalidRequest) as caught:
+        from_inventory(whole.drop_columns([column]), "file:/t", nothing)
+    assert (caught.value.code, caught.value.column) == ("invalid-inventory", column)
+    other = whole.set_column(whole.schema.get_field_index(column), column, pa.array([1.5]))
+    with pytest.raises(InvalidRequest):
+        from_inventory(other, "file:/t", nothing)
