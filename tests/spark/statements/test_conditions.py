@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyspark.sql import functions as sf
 
@@ -38,10 +36,10 @@ KEPT = (
 
 
 @pytest.fixture
-def session(spark) -> Iterator[object]:
+def session(spark):
     fresh = spark.newSession()
     fresh.conf.set("spark.sql.session.timeZone", "America/New_York")
-    yield fresh
+    return fresh
 
 
 def test_they_are_kept(session) -> None:
