@@ -106,6 +106,16 @@ def test_a_subquery_of_the_table_itself_counts_as_read(enabled, name):
     assert ids(enabled, name) == [0, 1, 2, 3]
 
 
+def test_a_text_is_no_condition(enabled, name: str) -> None:
+    for text in ("'true'", "'TRUE'", "'false'"):
+        with pytest.raises(InvalidRequest) as caught:
+            enabled.sql(f"delete from {name} where {text}")
+        assert caught.value.code == "invalid-expression"
+    assert len(rows(enabled, name)) == 8
+    enabled.sql(f"delete from {name} where true")
+    assert rows(enabled, name) == []
+
+
 def test_merge_refuses_subqueries(enabled, name, other):
     with pytest.raises(InvalidRequest, match="subqueries are not supported"):
         enabled.sql(f"merge into {name} t using {other} s on t.id in (select 1) when matched then delete")
