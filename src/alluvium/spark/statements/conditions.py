@@ -272,9 +272,24 @@ def _is_read_as(rows: DataFrame, text: str, meant: JavaObject) -> bool:
     comes twice, or a column is called like a constant.
     """
     try:
-        return bool(_filter_of(rows, sf.expr(text)).semanticEquals(meant))
+        found = _filter_of(rows, sf.expr(text))
     except (AnalysisException, ParseException):
         return False
+    return str(found.sql()) == text and _printed_alike(found) == _printed_alike(meant)
+
+
+def _printed_alike(expression: JavaObject) -> set[tuple[str, str]]:
+    """What may print as something else does: the columns, and instants of the hour that comes twice."""
+    found, pending = set(), [expression]
+    while pending:
+        node = pending.pop()
+        kind, children = str(node.nodeName()), node.children()
+        if kind == "AttributeReference":
+            found.add((kind, str(node.name())))
+        elif kind == "Literal" and str(node.dataType().typeName()) == "timestamp":
+            found.add((kind, str(node.value())))
+        pending += [children.apply(n) for n in range(children.size())]
+    return found
 
 
 def _unfit(problem: str, hint: str) -> InvalidRequest:
