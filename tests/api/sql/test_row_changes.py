@@ -208,7 +208,8 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     enabled.table(name).createOrReplaceTempView("the_frame")
     enabled.sql("delete from the_frame as f where f.id > 1")
     assert rows(enabled, name) == [(0, 0), (1, 1)]
-    for other in (f"select id, v + 1 v from {name}", f"select * from {name} where id = 1", f"select v, id from {name}"):
+    others = ("id, v + 1 v from {}", "* from {} where id = 1", "v, id from {}", "* from {} version as of 0")
+    for other in (f"select {text.format(name)}" for text in others):
         enabled.sql(f"create or replace temporary view part_of_it as {other}")
         with pytest.raises(InvalidRequest) as caught:
             enabled.sql("delete from part_of_it")
