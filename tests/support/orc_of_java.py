@@ -21,8 +21,8 @@ _WRITER_TIMEZONE = 3
 _LENGTH_OF_FOOTER = 1
 
 
-def java_file(rows: pa.Table, zone: str | None) -> bytes:
-    """A file of Java's library; a zone is what its stripe calls the writer's."""
+def java_file(rows: pa.Table, zone: str | None, lies: Message | None = None) -> bytes:
+    """A file of Java's library; a zone is what its stripe calls the writer's, and `lies` is told of where that lies."""
     sink = io.BytesIO()
     orc.write_table(rows, sink, compression="uncompressed")
     data = sink.getvalue()
@@ -36,7 +36,7 @@ def java_file(rows: pa.Table, zone: str | None) -> bytes:
     after = at + number_of(stripe, _FOOTER_LENGTH)
     told = {n: values for n, values in fields_of(data[at:after]).items() if n != _WRITER_TIMEZONE}
     tail = _bytes(told if zone is None else {**told, _WRITER_TIMEZONE: [zone.encode()]})
-    whole = _bytes({**footer, _STRIPES: [_bytes({**stripe, _FOOTER_LENGTH: [len(tail)]})]})
+    whole = _bytes({**footer, _STRIPES: [_bytes({**stripe, _FOOTER_LENGTH: [len(tail)], **(lies or {})})]})
     last = _bytes({**postscript, _LENGTH_OF_FOOTER: [len(whole)]})
     return data[:at] + tail + data[after:begin] + whole + last + bytes([len(last)])
 

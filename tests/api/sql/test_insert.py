@@ -68,6 +68,12 @@ class TestColumns:
         enabled.sql(f"insert into {made} {query}")
         assert sorted(set(rows(enabled, made)) - set(before)) == expected
 
+    def test_a_column_that_is_called_default(self, enabled, made: str):
+        before = rows(enabled, made)
+        enabled.sql(f"insert into {made} (a, d) select a, default from (select 15 a, 'column' default)")
+        enabled.sql(f"insert into {made} (a, d) select a, default from (select 16 a)")
+        assert sorted(set(rows(enabled, made)) - set(before)) == [(15, 16, "column"), (16, 17, "x")]
+
     def test_default_beside_values_of_a_column_that_the_table_makes(self, enabled, made: str):
         with pytest.raises(InvalidRequest) as caught:
             enabled.sql(f"insert into {made} values (20, default, 'x'), (21, 22, 'x')")

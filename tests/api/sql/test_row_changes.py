@@ -106,6 +106,16 @@ def test_a_subquery_of_the_table_itself_counts_as_read(enabled, name):
     assert ids(enabled, name) == [0, 1, 2, 3]
 
 
+def test_a_text_is_no_condition(enabled, name: str) -> None:
+    for text in ("'true'", "'TRUE'", "'false'"):
+        with pytest.raises(InvalidRequest) as caught:
+            enabled.sql(f"delete from {name} where {text}")
+        assert caught.value.code == "invalid-expression"
+    assert len(rows(enabled, name)) == 8
+    enabled.sql(f"delete from {name} where true")
+    assert rows(enabled, name) == []
+
+
 def test_merge_refuses_subqueries(enabled, name, other):
     with pytest.raises(InvalidRequest, match="subqueries are not supported"):
         enabled.sql(f"merge into {name} t using {other} s on t.id in (select 1) when matched then delete")
@@ -198,7 +208,8 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     enabled.table(name).createOrReplaceTempView("the_frame")
     enabled.sql("delete from the_frame as f where f.id > 1")
     assert rows(enabled, name) == [(0, 0), (1, 1)]
-    for other in (f"select id, v + 1 v from {name}", f"select * from {name} where id = 1", f"select v, id from {name}"):
+    others = ("id, v + 1 v from {}", "* from {} where id = 1", "v, id from {}", "* from {} version as of 0")
+    for other in (f"select {text.format(name)}" for text in others):
         enabled.sql(f"create or replace temporary view part_of_it as {other}")
         with pytest.raises(InvalidRequest) as caught:
             enabled.sql("delete from part_of_it")

@@ -59,3 +59,12 @@ def test_what_is_damaged() -> None:
             assert error.path in ("f.orc", None)
         else:
             assert isinstance(found, WriterClock)
+
+
+@pytest.mark.parametrize("field", [1, 2, 3, 4])
+@pytest.mark.parametrize("size", [1 << 40, 1 << 62, (1 << 64) - 1])
+def test_stripes_beyond_the_file(field: int, size: int) -> None:
+    data = java_file(ROWS, "America/New_York", {field: [size]})
+    with pytest.raises(CorruptTable, match="stripe") as caught:
+        read_writer_clock(pa.BufferReader(data), "f.orc")
+    assert caught.value.path == "f.orc"

@@ -196,6 +196,15 @@ def test_names_with_several_readings() -> None:
     assert format_sql(parse_predicate("n.s = s", schema)) == "(n.s = s)"
 
 
+@pytest.mark.parametrize("name", ["true", "False", "NULL"])
+def test_a_column_that_prints_as_a_constant(name: str) -> None:
+    schema = Struct((Field(name, t.BOOLEAN), Field("i", t.INTEGER)))
+    for text in (f"(NOT {name})", name, f"({name} IS NOT NULL)", f"(i > 3 AND {name.lower()})"):
+        assert isinstance(parse_engine_filter(text, schema), Unknown)
+        assert not isinstance(parse_engine_filter(text, Struct(schema.fields[1:])), Unknown)
+    assert format_sql(parse_engine_filter("(i = 1)", schema)) == "(i = 1)"
+
+
 @pytest.mark.parametrize("text", ["(list.`a` IS NULL)", "(list.`a b` IS NULL)", "(m.`a` = 1)", "(t.list.`a` IS NULL)"])
 def test_a_field_of_an_arrays_elements_is_no_column_of_its_name(text: str) -> None:
     """So Catalyst prints `GetArrayStructFields`; a column's qualifier stands before it as the array does."""

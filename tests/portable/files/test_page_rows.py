@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from alluvium.codecs.footers.page_index import parse_column_index, parse_offset_index
-from alluvium.codecs.footers.parquet_pages import Footer, NoPages
+from alluvium.codecs.footers.page_index import parse_column_index, parse_offset_index, walk_pages
+from alluvium.codecs.footers.parquet_pages import Chunk, Footer, Leaf, NoPages
 from alluvium.codecs.footers.thrift_compact import CompactReader
 from alluvium.portable.files import page_rows
 from alluvium.portable.files.page_rows import PageRows
@@ -162,3 +162,31 @@ def test_a_column_that_is_there_twice_is_left_to_arrow(tmp_path: Path) -> None:
     pq.write_table(twice, tmp_path / "f")
     pages, _ = opened(pa.OSFile(str(tmp_path / "f")))
     assert pages.rows(0, ["a"], np.array([1])) is None
+
+
+def test_numbers_and_indexes_without_end_are_given_up(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Each further byte of a number would be added to all before it.
+    with pytest.raises(ValueError, match="64 bits"):
+        CompactReader(b"\x16" + b"\xff" * (1 << 16)).struct()
+    least = b"\x16" + b"\xff" * 9 + b"\x01" + b"\x00"
+    assert CompactReader(least).struct() == {1: -(1 << 63)}
+    pages, _ = opened(pa.BufferReader(path.read_bytes()))
+    has_index = pages._read_footer().chunk(0, 0).offset_index is not None
+    monkeypatch.setattr(page_rows, "_MAX_INDEX_BYTES", 10)
+    assert (pages.rows(0, ["x"], POSITIONS) is None) == has_index
+    assert (pages.bounds(0, "x") is None) == has_index
+
+
+def test_pages_without_values_are_given_up() -> None:
+    chunk = Chunk({}, {5: 1, 7: 1 << 40, 9: 0})
+    # A data page of no bytes and no values, of version 1: its header is all that there is.
+    header = bytes.fromhex("1500150015002c15001500150015000000")
+    asked = []
+
+    def read(offset: int, size: int) -> bytes:
+        asked.append(offset)
+        assert len(asked) < 10
+        return header
+
+    with pytest.raises(NoPages, match="without values"):
+        walk_pages(read, chunk, Leaf(0, False), 1)

@@ -73,8 +73,13 @@ def read_writer_clock(file: pa.NativeFile, path: str | None = None) -> WriterClo
 
 
 def _zone(file: pa.NativeFile, stripe: Message, codec: int) -> str | None:
-    file.seek(sum(number_of(stripe, field) for field in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH)))
-    footer = fields_of(plain_bytes(bytes(file.read(number_of(stripe, _FOOTER_LENGTH))), codec))
+    begin = sum(number_of(stripe, field) for field in (_OFFSET, _INDEX_LENGTH, _DATA_LENGTH))
+    length = number_of(stripe, _FOOTER_LENGTH)
+    # Memory is taken before it is read.
+    if begin + length > file.size():
+        raise ValueError("a stripe does not lie within the file")
+    file.seek(begin)
+    footer = fields_of(plain_bytes(bytes(file.read(length)), codec))
     return bytes_of(footer, _WRITER_TIMEZONE).decode() or None
 
 

@@ -197,6 +197,9 @@ def _walked(read: Callable[[int, int], bytes], chunk: Chunk, leaf: Leaf) -> Iter
             yield _Page(at, size, None, {})
         elif kind in (_DATA_PAGE, _DATA_PAGE_V2):
             values, rows = _counts(header)
+            if values <= 0:
+                # Else a file could be all headers, each of which costs us more than its bytes.
+                raise NoPages("a page without values")
             if rows is None and leaf.is_repeated:
                 raise NoPages("a page of repeated values does not tell its rows")
             left -= values

@@ -15,6 +15,8 @@ Value: TypeAlias = "bool | int | bytes | list[Value] | dict[int, Value] | None"
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = range(1, 13)
 _SHORT, _INTEGERS = (_I32, _I64), (_I32, _I64, _I16)
 _STOP = b"\x00"
+#: Of the last seven bits of 64, in the tenth byte.
+_MAX_SHIFT = 63
 #: What damaged bytes raise in the reader, and in whoever takes its values for the struct that they are not.
 DAMAGE = (LookupError, TypeError, ValueError, AssertionError, RecursionError, StopIteration, OverflowError)
 
@@ -123,6 +125,9 @@ class CompactReader:
                 self.at = at
                 return result
             shift += 7
+            # Of bytes without end every further one would cost as much as all before it.
+            if shift > _MAX_SHIFT:
+                raise ValueError("an integer of more than 64 bits")
 
     def _zigzag(self) -> int:
         value = self._varint()

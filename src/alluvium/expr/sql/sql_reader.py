@@ -7,6 +7,7 @@ nesting need no deep recursion, and the cost is linear.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
@@ -57,6 +58,9 @@ _TYPES: dict[str, DataType] = {
 }  # fmt: skip
 # Arguments that sqlglot sets on nodes and that do not change the meaning of the text.
 _HARMLESS = frozenset({"typed", "safe", "coalesce", "nested", "_type"})
+#: As names, Catalyst prints them without quotes.
+_CONSTANTS = frozenset({"true", "false", "null"})
+_WORD = re.compile(r"\w+")
 _AGGREGATES = frozenset({"count", "sum", "avg", "mean", "min", "max", "first", "last", "collect_list", "collect_set"})
 
 
@@ -79,6 +83,9 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
 
     Attributes may carry qualifiers. What is not understood, or may be read in two ways, becomes `Unknown`.
     """
+    called_so = _CONSTANTS.intersection(name.casefold() for name in schema.names)
+    if called_so and called_so.intersection(map(str.casefold, _WORD.findall(text))):
+        return tree.Unknown(text)
     try:
         return _Reader(text, schema, Binder(parse_zone(time_zone), engine=True)).read()
     except InvalidRequest:

@@ -30,6 +30,8 @@ _WORTH = 0.5
 _WORTH_ASKING = 2
 #: Footers of more chunks are not read a second time, nor are footers made with so many.
 _MAX_CHUNKS = 4096
+#: What is told of pages is held as objects, of several times its bytes; no writer makes so many pages of one chunk.
+_MAX_INDEX_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ class PageRows:
             pages = self._pages_of(row_group, leaves[0], chunk)
             place = chunk.column_index
             known = self._bounds.get((row_group, leaves[0].number))
-            found = known if place is None else parse_column_index(self._read(*place))
+            found = known if place is None else parse_column_index(self._read_index(place))
             return None if found is None or len(found.lows) != len(pages.offsets) else (pages, found)
         except NoPages:
             return None
@@ -152,6 +154,11 @@ class PageRows:
             raise NoPages("a place that is not in the file")
         return bytes(self.source.read_at(size, offset))
 
+    def _read_index(self, place: tuple[int, int]) -> bytes:
+        if place[1] > _MAX_INDEX_BYTES:
+            raise NoPages("an index is too large")
+        return self._read(*place)
+
     def _column(self, row_group: int, name: str, positions: Integers) -> _ColumnPages:
         footer = self._read_footer()
         total = self.metadata.row_group(row_group).num_rows
@@ -177,7 +184,7 @@ class PageRows:
             total = self.metadata.row_group(row_group).num_rows
             place = chunk.offset_index
             if place is not None:
-                self._pages[key] = parse_offset_index(self._read(*place), chunk, total)
+                self._pages[key] = parse_offset_index(self._read_index(place), chunk, total)
             elif self.is_near:
                 self._pages[key], self._bounds[key] = walk_pages(self._read, chunk, leaf, total)
             else:

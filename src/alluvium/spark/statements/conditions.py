@@ -18,6 +18,7 @@ from alluvium.expr.tree import Expression, Unknown, in_zone
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.jvm.filters import calls_users
+from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import nullable_schema, plain, quote, unused_name
 from alluvium.spark.naming.types import from_spark, to_spark
 from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows
@@ -234,24 +235,62 @@ def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> st
         condition: It names them as they are; columns of other rows, which go by numbers, it cannot name.
 
     Raises:
-        InvalidRequest: `"invalid-condition"`: it does not resolve, or is not boolean.
+        InvalidRequest: `"invalid-condition"`: it does not resolve, is not boolean, has a subquery, or means something
+            else as text.
     """
     ensure_native(spark)
-    bare = Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))
+    rows = spark.createDataFrame([], to_spark(Struct(tuple(Field(f.name, plain(f.type)) for f in schema.fields))))
     try:
-        plan = spark.createDataFrame([], to_spark(bare)).where(condition)._jdf.queryExecution().analyzed()
+        found = _filter_of(rows, condition)
     except AnalysisException as error:
-        raise InvalidRequest(
-            f"the condition does not fit the table: {_first_line(error)}",
-            code="invalid-condition",
-            hint="name the table's columns: sf.col('id') == 1",
+        raise _unfit(
+            f"does not fit the table: {_first_line(error)}", "name the table's columns: sf.col('id') == 1"
         ) from None
-    if calls_users(plan.condition()):
+    if java_of(spark).subquery_expression.hasSubquery(found):
+        raise _unfit("has a subquery", "run the subquery first, or use a merge")
+    if calls_users(found):
         # As text it would mean the function that the session has under that name.
-        raise InvalidRequest(
-            "the condition calls a function of yours, which no text can name",
-            code="invalid-condition",
-            hint="compute a column by it first, or say the condition in functions of Spark",
+        raise _unfit(
+            "calls a function of yours, which no text can name",
+            "compute a column by it first, or say the condition in functions of Spark",
         )
-    text = str(plan.condition().sql())
+    text = str(found.sql())
+    if not _is_read_as(rows, text, found):
+        raise _unfit(
+            f"would mean something else as text, in this session: {text}",
+            "delete the rows that are to go, then append the others",
+        )
     return None if text.casefold() == "true" else text
+
+
+def _filter_of(rows: DataFrame, condition: Column) -> JavaObject:
+    return rows.where(condition)._jdf.queryExecution().analyzed().condition()
+
+
+def _is_read_as(rows: DataFrame, text: str, meant: JavaObject) -> bool:
+    """Whether Spark reads again what it has printed: it does not where the session changes how texts are read, an hour
+    comes twice, or a column is called like a constant.
+    """
+    try:
+        found = _filter_of(rows, sf.expr(text))
+    except (AnalysisException, ParseException):
+        return False
+    return _misreadable(meant) <= _misreadable(found)
+
+
+def _misreadable(expression: JavaObject) -> set[tuple[str, str]]:
+    """What may be read as something else: columns, instants of the hour that comes twice, texts with backslashes."""
+    found, pending = set(), [expression]
+    while pending:
+        node = pending.pop()
+        kind, children = str(node.nodeName()), node.children()
+        if kind == "AttributeReference":
+            found.add((kind, str(node.name())))
+        elif kind == "Literal" and str(node.dataType().typeName()).startswith(("timestamp", "string")):
+            found.add((kind, str(node.value())))
+        pending += [children.apply(n) for n in range(children.size())]
+    return found
+
+
+def _unfit(problem: str, hint: str) -> InvalidRequest:
+    return InvalidRequest(f"the condition {problem}", code="invalid-condition", hint=hint)

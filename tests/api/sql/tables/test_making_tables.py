@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 import alluvium
 from alluvium import DeltaTable
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound, UnsupportedFeature
-from alluvium.spark.sessions.catalog import find_entry
+from alluvium.spark.sessions.catalog import drop_table, find_entry
 
 pytestmark = pytest.mark.spark
 
@@ -346,3 +346,15 @@ def test_an_entry_alone_is_never_made(session, place: Path):
         # Spark's catalogs ask the active session for settings, which this one is now.
         other.conf.unset("spark.sql.catalog.spark_catalog")
         session.sparkContext._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+
+
+def test_a_table_that_somebody_makes_while_another_of_its_name_is_dropped_stays(session, place: Path, monkeypatch):
+    session.sql("create table t (a int) using delta")
+
+    def dropped(spark: SparkSession, table) -> None:
+        drop_table(spark, table)
+        spark.sql("create table t using delta as select 1 as a")
+
+    monkeypatch.setattr("alluvium.api.sql.tables.drop.drop_table", dropped)
+    assert session.sql("drop table t").columns == []
+    assert session.table("t").collect() == [(1,)]

@@ -6,11 +6,14 @@ from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, know
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.doors import PAIMON
 from alluvium.api.sql.call import Call, some, texts
+from alluvium.commands.own_reads import unpinned
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.scan.native_lane.index import items
+from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.catalog import find_relation, quoted_name
+from alluvium.spark.statements.statement import reads_of
 
 
 def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
@@ -67,17 +70,26 @@ def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
         if (name := _names_table(plan)) is None:
             plan = plan.child()
         elif _names(plan) == _names(view):
-            return known_access(call.spark, name)
+            access = known_access(call.spark, name)
+            if access is not None and _shows_older(call, plan, access):
+                break
+            return access
         else:
             break
     if not any(map(_is_ours, items(view.collectLeaves()))):
         return None
     raise Unresolvable(
         f"the rows of the temporary view {'.'.join(parts)!r} cannot be changed: it shows something else than all "
-        "columns and rows of one table",
+        "columns and rows of one table, as it is now",
         code="changed-view",
         hint="name the table, and say in the condition which rows are meant",
     )
+
+
+def _shows_older(call: Call, plan: JavaObject, access: TableAccess) -> bool:
+    """Whether a view shows a version that was asked for: what goes by it would go from the newest."""
+    reads = reads_of(call.spark, plan, OwnTable(access.url))
+    return len(unpinned(reads)) < len(reads)
 
 
 def _shows_all(plan: JavaObject) -> bool:

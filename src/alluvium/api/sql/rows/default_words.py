@@ -92,10 +92,11 @@ def _marked(call: Call, query: JavaObject, wanted: Sequence[str], marks: Sequenc
     table = call.rows_of(s.StructType(fields))._jdf.queryExecution().analyzed()
     state = call.spark._jsparkSession.sessionState()
     rule = call.java.jvm.org.apache.spark.sql.catalyst.analysis.ResolveColumnDefaultInCommandInputQuery
-    found = rule(state.catalogManager()).apply(_insert(call, table, query)).query()
-    if not found.fastEquals(query):
-        return found
-    # Of a projection Spark wants to know first what is below it.
+    if str(query.nodeName()) != "Project":
+        found = rule(state.catalogManager()).apply(_insert(call, table, query)).query()
+        if not found.fastEquals(query):
+            return found
+    # Of a projection Spark has to know first what is below it: a column of that name is meant before the default is.
     insert = call.with_queries(_insert(call, table, query))
     resolved = state.analyzer().execute(insert)
     return resolved.query() if str(resolved.nodeName()) == "InsertIntoStatement" else query

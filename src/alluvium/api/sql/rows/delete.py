@@ -28,6 +28,8 @@ def explain(call: Call) -> str | None:
 
 def _delete(call: Call, table: DeltaTable, *, dry_run: bool) -> Committed | Preview:
     condition = call.plan.condition()
-    # Without WHERE the parser says `true`: all rows, for which no file needs to be read.
-    given = None if str(condition.toString()) == "true" else call.column(condition)
+    # Without WHERE the parser says `true`: all rows, for which no file needs to be read. The text 'true' is printed
+    # like it, and is no condition.
+    is_all = str(condition.nodeName()) == "Literal" and condition.value() is True
+    given = None if is_all else call.column(condition)
     return table.delete(given, dry_run=dry_run)

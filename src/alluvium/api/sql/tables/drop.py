@@ -5,14 +5,17 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
-from alluvium.api.sql.call import Call, name_parts
+from alluvium.api.sql.call import Call
 from alluvium.api.sql.tables.cached import is_cached
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.catalog import drop_table, quoted_name
 
 
 def run(call: Call) -> DataFrame | None:
-    """Carries out `DROP TABLE [IF EXISTS] t [PURGE]`, then asks Spark, for which there is no such table any more."""
+    """Carries out `DROP TABLE [IF EXISTS] t [PURGE]`.
+
+    Spark is not asked as well: what it would find under the name by then is a table that somebody has just made.
+    """
     access = call.table(call.plan.child())
     if access is None:
         return None
@@ -21,7 +24,7 @@ def run(call: Call) -> DataFrame | None:
     if is_cached(access):
         call.spark.catalog.uncacheTable(quoted_name(access.entry.parts))
     drop_table(call.spark, access.entry)
-    return call.run(f"drop table if exists {quoted_name(name_parts(call.plan.child()) or access.entry.parts)}")
+    return call.nothing()
 
 
 def _without_entry(call: Call, access: TableAccess) -> DataFrame:
