@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from alluvium.api.calls import Reading, Writing
 from alluvium.api.doors import PAIMON
 from alluvium.api.options import asks_for_changes, parse_flag
-from alluvium.api.paimon.door import option_texts, paimon_point
+from alluvium.api.paimon.door import dynamic_options, option_texts, paimon_point
 from alluvium.api.paimon.paimon_frame import read_changes, read_view
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.api.server_scan import WorkerRequest
@@ -54,7 +54,9 @@ def write(writing: Writing) -> Committed:
 def _request(reading: Reading, at: At | None) -> tuple[WorkerRequest, LaneChoice]:
     """What workers would be told, and the lane, now that the files are known."""
     asked, zone = reading.asked, reading.time_zone
-    branch, texts = asked.branch or MAIN_BRANCH, option_texts(asked.options)
+    # In Spark's spelling, too: `.option("scan.snapshot-id", 1)` is no less said than `options={...}`.
+    texts = {**dynamic_options(reading.options.engine), **option_texts(asked.options)}
+    branch = asked.branch or MAIN_BRANCH
     source = PaimonSource(load_snapshot(reading.store, at, branch, texts, zone, reading.open_any))
     choice = reading.choice_for(source)
     url, zone = source.snapshot.store.url, source.snapshot.time_zone

@@ -21,10 +21,11 @@ from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
-from alluvium.api.delta.delta_access import PROVIDER, known_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.names.answered import answer_names, forget_names
 from alluvium.api.names.catalog_tables import create_in_catalog
 from alluvium.api.names.catalog_writer import insert_into, save_as_table
+from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
@@ -211,7 +212,10 @@ def _sql(
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
     """`table` of a session, or of a reader with its options."""
     spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
-    access = known_access(spark, tableName) if is_enabled(spark) else None
+    access: TableAccess | PaimonAccess | None = None
+    if is_enabled(spark):
+        # Without options Spark asks our catalog, which knows Paimon's tables, too.
+        access = known_access(spark, tableName) or (known_paimon(spark, tableName) if options else None)
     if access is None:
         return original(self, tableName)
     with counterparts("table"):
