@@ -13,8 +13,9 @@ from alluvium.api.options import parse_timestamp_ms, parse_version
 from alluvium.api.stores import storage_for
 from alluvium.delta.description import evolve
 from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.change_columns import alter_column
 from alluvium.delta.description.evolve import Change
-from alluvium.delta.description.evolve_columns import NewColumn, add_columns, alter_column, drop_columns, rename_column
+from alluvium.delta.description.evolve_columns import NewColumn, add_columns, drop_columns, rename_column
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.upkeep.drop_feature import Rewrite, drop_feature
 from alluvium.delta.upkeep.restore import restore

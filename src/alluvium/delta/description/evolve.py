@@ -31,7 +31,8 @@ from alluvium.delta.terms.properties import (
 from alluvium.delta.terms.spec import Metadata
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
-from alluvium.schema.types import JsonValue
+from alluvium.schema.spark_json import format_schema
+from alluvium.schema.types import JsonValue, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,3 +173,10 @@ def _with_configuration(config: TableConfig, configuration: dict[str, str]) -> M
 
 def to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def with_schema(config: TableConfig, schema: Struct, metadata: Metadata | None = None) -> TableConfig:
+    """The configuration with other columns, and the protocol that they need."""
+    metadata = metadata or config.metadata
+    ensure_columns(schema, metadata.configuration)
+    return configure(msgspec.structs.replace(metadata, schema_string=format_schema(schema)), config)
