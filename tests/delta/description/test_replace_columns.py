@@ -86,7 +86,9 @@ def test_lists_of_columns_that_are_refused(config: TableConfig, columns: list[Fi
 
 def test_not_null_goes_where_it_is_not_said_again():
     schema = Struct((Field("a", INTEGER, False), Field("v", STRING, metadata={CHAR_VARCHAR: "varchar(3)"})))
-    config = configure(msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=()))
+    config = configure(
+        msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=())
+    )
     longer = Field("v", STRING, metadata={CHAR_VARCHAR: "varchar(5)"})
     replaced = replace_columns(config, [longer, Field("a", INTEGER)]).config.schema
     assert replaced.find("a").nullable
@@ -96,7 +98,9 @@ def test_not_null_goes_where_it_is_not_said_again():
 def test_identity_columns_stay_where_they_are():
     numbered = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
     schema = Struct((Field("a", LONG, metadata=numbered), Field("b", STRING)))
-    config = configure(msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=()))
+    config = configure(
+        msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=())
+    )
     with pytest.raises(InvalidRequest) as caught:
         replace_columns(config, schema.fields)
     assert caught.value.code == "unsupported-change"

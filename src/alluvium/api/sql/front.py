@@ -80,11 +80,13 @@ _BY_NODE: Mapping[str, str] = {
 _BY_STATEMENT: Mapping[str, str] = {
     "AddConstraint": "upkeep.alter",
     "AddFeature": "upkeep.alter",
+    "ClusterBy": "upkeep.alter",
     "DescribeDetail": "upkeep.history",
     "DescribeHistory": "upkeep.history",
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
     "Restore": "upkeep.history",
+    "SyncIdentity": "upkeep.alter",
 }
 
 

@@ -28,7 +28,7 @@ from alluvium.delta.terms.properties import (
     ensure_consistent,
     settable_properties,
 )
-from alluvium.delta.terms.spec import Metadata
+from alluvium.delta.terms.spec import DomainMetadata, Metadata
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
 from alluvium.schema.spark_json import format_schema
@@ -43,11 +43,13 @@ class Change:
         config: After it.
         operation: What the history says of it, but for the engine.
         reads: Whether it depends on the rows of the table, so that concurrent writers of rows conflict with it.
+        domains: Metadata domains that it sets.
     """
 
     config: TableConfig
     operation: Operation
     reads: bool = False
+    domains: tuple[DomainMetadata, ...] = ()
 
 
 def set_properties(config: TableConfig, properties: Mapping[str, str]) -> Change:
