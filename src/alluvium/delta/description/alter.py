@@ -60,10 +60,11 @@ def apply_to(
         with locating(snapshot.store, snapshot.version):
             ensure_writable(snapshot.config)
             change = change_of(snapshot)
+            if not change.domains:
+                ensure_clustering_stays(snapshot.state.domains, snapshot.config, change.config)
         # A change of domains alone says nothing of the metadata, as in the reference.
-        target = DeltaTarget(
-            snapshot.store, change.config, snapshot, retry, change.domains, restates=not change.domains
-        )
+        restates = not change.domains
+        target = DeltaTarget(snapshot.store, change.config, snapshot, retry, change.domains, restates)
         read = ReadScope.table() if change.reads else ReadScope.nothing()
         changes = Describe(replace(change.operation, engine=engine), read)
         if dry_run:
