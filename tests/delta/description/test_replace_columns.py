@@ -119,7 +119,7 @@ def test_several_columns_change_in_one_commit():
     assert change.config.schema.find("a").type == LONG
     assert change.operation.name == "CHANGE COLUMNS"
     shown = json.loads(str(change.operation.parameters["columns"]))
-    assert [entry["column"]["name"] for entry in shown] == ["a", "s.x", "b"]
+    assert [entry["name"] for entry in shown] == ["a", "s.x", "b"]
     assert [entry.get("position") for entry in shown] == [None, "AFTER y", "FIRST"]
 
 
@@ -129,10 +129,18 @@ def test_of_several_changes_none_is_made_where_one_is_refused():
     assert caught.value.code == "unknown-column"
 
 
+def test_no_column_is_changed_twice_at_once():
+    for path in (("A",), ("a",)):
+        with pytest.raises(InvalidRequest) as caught:
+            alter_columns(PLAIN, [ColumnChange(("a",), comment="one"), ColumnChange(path, position=Position())])
+        assert caught.value.code == "changed-twice"
+
+
 def test_defaults_come_and_go():
     config = set_properties(PLAIN, {"delta.feature.allowColumnDefaults": "supported"}).config
     change = alter_columns(config, [ColumnChange(("A",), default="1 + 4")])
     assert change.config.schema.find("a").metadata == {KEY: "1 + 4"}
+    assert json.loads(str(change.operation.parameters["column"]))["metadata"] == {KEY: "1 + 4"}
     assert alter_columns(change.config, [ColumnChange(("a",), default="")]).config.schema.find("a").metadata == {}
     assert alter_columns(config, [ColumnChange(("a",), default="")]).config.schema == config.schema
 

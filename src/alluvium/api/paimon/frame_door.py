@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.calls import Reading, Writing
+from alluvium.api.calls import Reading, Writing, tell_partitions
 from alluvium.api.doors import PAIMON
 from alluvium.api.options import asks_for_changes, parse_flag
 from alluvium.api.paimon.door import dynamic_options, option_texts, paimon_point
@@ -36,7 +36,9 @@ def read(reading: Reading) -> DataFrame:
     asked = reading.asked
     request, choice = _request(reading, paimon_point(asked.version, asked.timestamp_ms, asked.tag))
     row_ids = parse_flag(reading.options.get("rowIds"), "rowIds")
-    return read_view(reading.spark, request, choice, reading.where, reading.columns, asked.system, row_ids)
+    frame = read_view(reading.spark, request, choice, reading.where, reading.columns, asked.system, row_ids)
+    assert isinstance(request.source, PaimonSource)
+    return tell_partitions(frame, request.source.snapshot.schema.partition_keys)
 
 
 def changes(reading: Reading, start: object, end: object) -> DataFrame:

@@ -67,19 +67,30 @@ def alter_columns(config: TableConfig, changes: Sequence[ColumnChange]) -> Chang
             NOT NULL is asked for (`not-null-column`); a default of a field within a column (`nested-default`), that
             cannot be computed (`invalid-expression`), or that the table does not support (`feature-not-enabled`).
     """
-    schema, shown = config.schema, list[dict[str, JsonValue]]()
+    schema, shown, places = config.schema, list[dict[str, JsonValue]](), list[dict[str, JsonValue]]()
+    _ensure_once([find_path(schema, change.path)[0] for change in changes])
     for change in changes:
         spelled, _, found = find_path(schema, change.path)
         schema = _changed(config, schema, spelled, change)
         _, now, now_field = find_path(schema, spelled)
         field = replace(now_field or Field(spelled[-1], now), name=spelled[-1], type=now)
-        entry: dict[str, JsonValue] = {"column": shown_change(field, spelled, found)}
-        shown.append(entry if change.position is None else {**entry, "position": str(change.position)})
-    if len(shown) > 1:
-        return Change(with_schema(config, schema), Operation("CHANGE COLUMNS", {"columns": to_json(shown)}))
-    (only,) = shown
-    parameters: dict[str, JsonValue] = {**only, "column": to_json(only["column"])}
-    return Change(with_schema(config, schema), Operation("CHANGE COLUMN", parameters))
+        shown.append(shown_change(field, spelled, found))
+        places.append({} if change.position is None else {"position": str(change.position)})
+    if len(changes) > 1:
+        entries = to_json([{**one, **place} for one, place in zip(shown, places, strict=True)])
+        return Change(with_schema(config, schema), Operation("CHANGE COLUMNS", {"columns": entries}))
+    return Change(with_schema(config, schema), Operation("CHANGE COLUMN", {"column": to_json(shown[0]), **places[0]}))
+
+
+def _ensure_once(paths: Sequence[Path]) -> None:
+    for n, path in enumerate(paths):
+        if any(path[: len(other)] == other or other[: len(path)] == path for other in paths[:n]):
+            raise InvalidRequest(
+                f"{'.'.join(path)!r}, or a part of it, is changed twice in one statement",
+                code="changed-twice",
+                column=".".join(path),
+                hint="say one change after the other",
+            )
 
 
 def _changed(config: TableConfig, schema: Struct, path: Path, change: ColumnChange) -> Struct:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Path
 from alluvium.schema.spark_json import format_field
@@ -19,10 +20,10 @@ def type_name(data_type: DataType) -> str:
     return str(format_field(Field("", data_type))["type"])
 
 
-def shown_change(f: Field, path: Path, before: Field | None) -> JsonValue:
-    """A changed column as the history shows it: all that its metadata said before, and the new comment."""
-    known = {} if before is None else before.metadata
-    new = {key: f.metadata[key] for key in ("comment", CHAR_VARCHAR) if key in f.metadata}
+def shown_change(f: Field, path: Path, before: Field | None) -> dict[str, JsonValue]:
+    """A changed column as the history shows it: all that its metadata said before, and what is said anew."""
+    known = {} if before is None else {k: v for k, v in before.metadata.items() if k != DEFAULT or k in f.metadata}
+    new = {key: f.metadata[key] for key in ("comment", CHAR_VARCHAR, DEFAULT) if key in f.metadata}
     return {**shown_field(f, path), "metadata": {**known, **new}, "type": type_name(f.type)}
 
 
