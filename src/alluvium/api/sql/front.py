@@ -85,6 +85,7 @@ _BY_STATEMENT: Mapping[str, str] = {
     "DescribeHistory": "upkeep.history",
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
+    "Generate": "upkeep.generate",
     "Restore": "upkeep.history",
     "SyncIdentity": "upkeep.alter",
 }
