@@ -215,3 +215,9 @@ def test_a_clustering_column_stays(store: MemoryStore):
     assert caught.value.code == "clustering-column"
     change.rename_column("id", "key")
     change.drop_columns("other", dry_run=True)
+
+
+def test_dropping_what_need_not_be_there_may_be_nothing(store: MemoryStore):
+    change = Alteration(lambda: load_snapshot(store), "tests")
+    assert change.drop_columns("nope", if_exists=True).attempts == 0
+    assert load_snapshot(store).version == 0

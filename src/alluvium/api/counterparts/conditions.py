@@ -147,6 +147,8 @@ ROWS: tuple[Row, ...] = (
     _row("clustering-column", "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "0AKDC", columnList="column"),
     _row("unsupported-change", "DELTA_IDENTITY_COLUMNS_REPLACE_COLUMN_NOT_SUPPORTED", "429BQ"),
     _row("ambiguous-change", "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC"),
+    _row("feature-not-enabled", "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED", "0AKDE", says="has a default"),
+    _row("unsupported-statement", "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED", "0AKDC", says="cannot have a default"),
     _row("changed-twice", "NOT_SUPPORTED_CHANGE_SAME_COLUMN", "0A000", fieldName="column"),
     _row("invalid-clustering-column", "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED", "0A000", columnsWithDataTypes="column"),
     _row("contradicting-options", "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", says="partitioned or clustered"),

@@ -60,9 +60,9 @@ def ensure_clustering_stays(domains: Mapping[str, DomainMetadata], before: Table
     Raises:
         InvalidRequest: `"clustering-column"`.
     """
-    clustered = clustering_columns(domains, before)
-    if not clustered or before.schema == after.schema:
+    if before.schema == after.schema:
         return
+    clustered = clustering_columns(domains, before)
     left = {after.physical_paths.get(path, path) for path, _ in fields_within(after.schema)}
     gone = [path for path in clustered if before.physical_paths.get(path, path) not in left]
     if gone:

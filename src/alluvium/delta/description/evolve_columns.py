@@ -115,7 +115,7 @@ def drop_columns(config: TableConfig, paths: Sequence[Path], if_exists: bool = F
         InvalidRequest: As for `rename_column`; a partition column (`partition-column`), or the last one of its struct
             (`last-column`).
     """
-    spelled = [find_path(config.schema, path)[0] for path in paths if not if_exists or _exists(config.schema, path)]
+    spelled = [find_path(config.schema, path)[0] for path in (columns_there(config, paths) if if_exists else paths)]
     schema = config.schema
     for path in spelled:
         ensure_droppable(config, path)
@@ -141,12 +141,16 @@ def ensure_droppable(config: TableConfig, path: Path) -> None:
     ensure_unreferenced(config, path)
 
 
-def _exists(schema: Struct, path: Path) -> bool:
-    try:
-        find_path(schema, path)
-    except InvalidRequest:
-        return False
-    return True
+def columns_there(config: TableConfig, paths: Sequence[Path]) -> list[Path]:
+    """Those of the paths at which there is a column."""
+    found = []
+    for path in paths:
+        try:
+            find_path(config.schema, path)
+        except InvalidRequest:
+            continue
+        found.append(path)
+    return found
 
 
 def _without(struct: Struct, path: Path) -> Struct:

@@ -15,7 +15,7 @@ from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.sql.call import Call, some, texts
 from alluvium.delta.description.change_columns import ColumnChange, alter_columns
 from alluvium.delta.description.evolve import Change
-from alluvium.delta.description.evolve_columns import NewColumn, add_columns, drop_columns, rename_column
+from alluvium.delta.description.evolve_columns import NewColumn, add_columns, rename_column
 from alluvium.delta.description.replace_columns import replace_columns
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import UnsupportedFeature
@@ -35,7 +35,12 @@ def run(call: Call) -> DataFrame | None:
     access = call.table(call.plan.table())
     if access is None:
         return None
-    Alteration(access.snapshot, access.engine).apply(_CHANGES[str(call.plan.nodeName())](call, access))
+    alteration, kind = Alteration(access.snapshot, access.engine), str(call.plan.nodeName())
+    if kind == "DropColumns":
+        paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
+        alteration.drop_paths(paths, bool(call.plan.ifExists()))
+    else:
+        alteration.apply(_CHANGES[kind](call, access))
     return call.nothing()
 
 
@@ -46,11 +51,6 @@ def _added(call: Call, access: TableAccess) -> _ChangeOf:
 
 def _renamed(call: Call, access: TableAccess) -> _ChangeOf:
     return partial(rename_column, path=texts(call.plan.column().name()), new_name=str(call.plan.newName()))
-
-
-def _dropped(call: Call, access: TableAccess) -> _ChangeOf:
-    paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
-    return partial(drop_columns, paths=paths, if_exists=bool(call.plan.ifExists()))
 
 
 def _altered(call: Call, access: TableAccess) -> _ChangeOf:
@@ -108,7 +108,6 @@ def _replaced(call: Call, access: TableAccess) -> _ChangeOf:
 _CHANGES: dict[str, Callable[[Call, TableAccess], _ChangeOf]] = {
     "AddColumns": _added,
     "AlterColumns": _altered,
-    "DropColumns": _dropped,
     "RenameColumn": _renamed,
     "ReplaceColumns": _replaced,
 }

@@ -12,8 +12,8 @@ from pyspark.sql.types import StringType, StructField, StructType
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.like import wanted_like
-from alluvium.api.sql.tables.said import texts_of
 from alluvium.api.sql.tables.statement_text import statement_text
+from alluvium.codecs.partition_path import DEFAULT_PARTITION
 from alluvium.delta.view.partitions import partition_constants, partition_fields
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
@@ -24,8 +24,6 @@ from alluvium.spark.sessions.catalog import quoted_name
 
 _COLUMN = StructType([StructField("col_name", StringType(), False)])
 _STATEMENT = StructType([StructField("createtab_stmt", StringType(), False)])
-#: What Spark's parser makes of NULL as a partition's value.
-_NULLS = ("__HIVE_DEFAULT_PARTITION__", "null")
 
 
 def run(call: Call) -> DataFrame | None:
@@ -74,7 +72,8 @@ def _asked(call: Call, names: list[str]) -> Mapping[str, str | None]:
         return {}
     by_folded = {name.casefold(): name for name in names}
     found: dict[str, str | None] = {}
-    for name, value in texts_of(call, pattern.spec()).items():
+    given = dict(call.java.jvm.scala.jdk.javaapi.CollectionConverters.asJava(pattern.spec()))
+    for name, value in given.items():
         if name.casefold() not in by_folded:
             raise InvalidRequest(
                 f"the table is not partitioned by {name!r}",
@@ -82,7 +81,7 @@ def _asked(call: Call, names: list[str]) -> Mapping[str, str | None]:
                 column=name,
                 hint=suggest(name, names),
             )
-        found[by_folded[name.casefold()]] = None if value in _NULLS else value
+        found[by_folded[name.casefold()]] = None if value is None or value == DEFAULT_PARTITION else str(value)
     return found
 
 
