@@ -44,6 +44,7 @@ _BY_NODE: Mapping[str, str] = {
     "CreateTableLike": "tables.like",
     "CreateTableLikeCommand": "tables.like",
     "DeleteFromTable": "rows.delete",
+    "DescribeRelation": "tables.describe",
     "DropColumns": "tables.alter_columns",
     "DropPartitions": "tables.refused",
     "DropTable": "tables.drop",
