@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Row
 
 from alluvium.api.sql.call import Call
+from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.sessions.catalog import quoted_name
 
 _HEAD = "# Partition Information"
@@ -19,13 +20,19 @@ def run(call: Call) -> DataFrame | None:
     plan = call.plan
     parts = call.parts(plan.relation())
     access = None if parts is None else call.table(plan.relation())
-    if access is None or parts is None or not plan.partitionSpec().isEmpty():
+    if access is None or parts is None or _is_of_one_partition(plan):
         return None
     columns = access.snapshot().config.partition_columns
     if not columns:
         return None
     told = call.run(f"describe table {'extended ' if plan.isExtended() else ''}{quoted_name(parts)}")
     return call.rows_of(told.schema, _with_partitions(told.collect(), columns))
+
+
+def _is_of_one_partition(plan: JavaObject) -> bool:
+    """Whether `PARTITION (...)` was said, for which Spark 4.3 has another node."""
+    names = str(plan.productElementNames().mkString(" ")).split(" ")
+    return "partitionSpec" in names and not plan.partitionSpec().isEmpty()
 
 
 def _with_partitions(rows: Sequence[Row], columns: Sequence[str]) -> list[tuple[object, ...]]:
