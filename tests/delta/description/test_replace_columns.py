@@ -129,6 +129,13 @@ def test_of_several_changes_none_is_made_where_one_is_refused():
     assert caught.value.code == "unknown-column"
 
 
+def test_a_comment_goes():
+    commented = alter_columns(PLAIN, [ColumnChange(("a",), comment="one")]).config
+    change = alter_columns(commented, [ColumnChange(("a",), drops_comment=True)])
+    assert change.config.schema.find("a").metadata == {}
+    assert json.loads(str(change.operation.parameters["column"]))["metadata"] == {}
+
+
 def test_no_column_is_changed_twice_at_once():
     for path in (("A",), ("a",)):
         with pytest.raises(InvalidRequest) as caught:

@@ -35,6 +35,7 @@ class ColumnChange:
         position: The new place.
         text_type: What `data_type` was declared as, where that names a length of texts.
         default: SQL of a constant: what rows get that say nothing of the column; an empty text: nothing any more.
+        drops_comment: Whether its comment goes.
     """
 
     path: Path
@@ -44,6 +45,7 @@ class ColumnChange:
     position: Position | None = None
     text_type: str | None = None
     default: str | None = None
+    drops_comment: bool = False
 
 
 def alter_column(
@@ -174,6 +176,8 @@ def _alter_field(schema: Struct, path: Path, change: ColumnChange) -> Struct:
 def _metadata(found: Field, path: Path, change: ColumnChange) -> dict[str, JsonValue]:
     """What is said of the column, with its new comment and default."""
     metadata = dict(found.metadata)
+    if change.drops_comment:
+        metadata.pop("comment", None)
     if change.comment is not None:
         metadata["comment"] = change.comment
     if change.default is None:

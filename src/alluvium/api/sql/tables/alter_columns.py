@@ -74,6 +74,7 @@ def _change(call: Call, spec: JavaObject) -> ColumnChange:
         position=_position(spec.newPosition()),
         text_type=text_type if isinstance(text_type, str) else None,
         default=_default(spec),
+        drops_comment=bool(_called(spec, "dropComment")),
     )
 
 
