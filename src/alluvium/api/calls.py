@@ -18,6 +18,8 @@ from alluvium.spark.sessions.session import LaneChoice, choose_lane
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 
+_PARTITIONS = "_alluvium_partition_columns"
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -119,3 +121,15 @@ def _unreachable(spark: SparkSession, source: ScanSource, url: str) -> str | Non
     if problem is not None and is_near(url):
         raise connect.cannot_be_seen(url, problem)
     return problem
+
+
+def tell_partitions(frame: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Notes on rows of a whole table by which columns it is partitioned, for Spark's catalog to show."""
+    frame.__dict__[_PARTITIONS] = tuple(columns)
+    return frame
+
+
+def told_partitions(frame: DataFrame) -> tuple[str, ...]:
+    """What was noted; nothing where nobody did."""
+    found: tuple[str, ...] = frame.__dict__.get(_PARTITIONS, ())
+    return found

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from sketch_tables import write_visits
 
 import alluvium
-from alluvium.errors import CorruptTable, InvalidRequest, NotFound
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
@@ -123,6 +123,27 @@ def test_a_state_of_the_past_by_every_lane(spark: SparkSession, readings: str) -
         expected = shown(alluvium.open(readings, **given).to_arrow())
         for lane in ("native", "python"):
             assert shown(alluvium.read(spark, readings, lane=lane, **given).toArrow()) == expected
+
+
+def test_a_state_of_the_past_by_options_of_a_reader(spark: SparkSession, readings: str) -> None:
+    at_ms = 1_700_000_000_000 + 60_000
+    alluvium.enable(spark)
+    try:
+        for name, value, same in (
+            ("scan.snapshot-id", 1, {"version": 1}),
+            ("scan.tag-name", "noon", {"tag": "noon"}),
+            ("scan.timestamp-millis", at_ms, {"options": {"scan.timestamp-millis": at_ms}}),
+            ("scan.version", "noon", {"tag": "noon"}),
+        ):
+            expected = shown(alluvium.open(readings, **same).to_arrow())
+            reader = spark.read.option(name, value)
+            assert shown(reader.format("paimon").load(readings).toArrow()) == expected, name
+            assert shown(reader.table(f"paimon.`{readings}`").toArrow()) == expected, name
+        for options in ({"scan.snapshot-id": 9}, {"scan.mode": "compacted-full"}, {"incremental-between": "1,2"}):
+            with pytest.raises((NotFound, InvalidRequest, UnsupportedFeature)):
+                spark.read.format("paimon").options(**options).load(readings)
+    finally:
+        alluvium.disable(spark)
 
 
 def test_explanations(spark: SparkSession, readings: str) -> None:

@@ -11,7 +11,7 @@ from paimon_tables import HandWritten, write_readings
 import alluvium
 from alluvium.api.paimon.paimon_pins import paimon_pins
 from alluvium.api.server_scan import open_scan, read_group
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.view.changes import difference, kind_names
 from alluvium.paimon.view.merge import KIND
@@ -47,6 +47,16 @@ def named(table: pa.Table, name: str) -> pa.Table:
 def test_the_state_that_was_opened(readings: str) -> None:
     assert shown(by_workers(readings, View(), 1)) == shown(alluvium.open(readings, version=1).to_arrow())
     assert by_workers(readings, View(), where="sensor = 'c'", columns='["value"]').to_pylist() == [{"value": 4.0}]
+
+
+def test_the_state_that_options_name(readings: str) -> None:
+    expected = shown(alluvium.open(readings, tag="noon").to_arrow())
+    for named_by in ({"versionAsOf": "2"}, {"scan.tag-name": "noon"}, {"scan.snapshot-id": "2"}, {"scan.version": "2"}):
+        options = {"path": readings, **named_by}
+        scan = open_scan(options)
+        assert shown(pa.Table.from_batches(list(read_group(options, scan)))) == expected, named_by
+    with pytest.raises(NotFound, match="before"):
+        open_scan({"path": readings, "timestampAsOf": "1970-01-02"})
 
 
 def test_system_tables_that_are_views(readings: str) -> None:

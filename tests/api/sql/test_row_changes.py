@@ -139,7 +139,8 @@ def test_names_by_identifier_and_values_by_parameters(enabled, name):
 def test_an_explanation_changes_nothing(enabled, name, other):
     before = DeltaTable.forName(enabled, name).history(1).first()["version"]
     merge = f"merge into {name} t using {other} s on t.id = s.id when matched then update set *"
-    for statement in (f"delete from {name} where id = 1", f"update {name} set v = 1 where id = 1", merge):
+    insert = f"insert into {name} values (9, 9)"
+    for statement in (f"delete from {name} where id = 1", f"update {name} set v = 1 where id = 1", merge, insert):
         told = enabled.sql(f"explain {statement}")
         assert told.columns == ["plan"]
         assert statement.split(" ")[0].upper() in told.first()["plan"]

@@ -9,6 +9,7 @@ import pytest
 from plain_writer import commit_rows, open_target
 
 import alluvium
+from alluvium.api.delta.alter import Alteration
 from alluvium.api.stores import storage_for
 from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import Change, set_properties
@@ -193,3 +194,30 @@ def test_what_is_not_changed_is_not_said_again(store: MemoryStore):
     target = open_target(store)
     target.commit(Append(NewFiles.none(), Operation("X"), ReadScope.nothing(), ("app", 1)))
     assert [key for line in entry(store, load_snapshot(store).version) for key in line] == ["commitInfo", "txn"]
+
+
+def test_clustering_is_said_by_a_domain_and_nothing_by_none(store: MemoryStore):
+    change = Alteration(lambda: load_snapshot(store), "tests")
+    assert change.cluster_by().attempts == 0
+    assert change.cluster_by("id").version == 1
+    assert sorted(next(iter(line)) for line in entry(store, 1)) == ["commitInfo", "domainMetadata", "protocol"]
+    assert change.cluster_by().version == 2
+    assert [next(iter(line)) for line in entry(store, 2)] == ["commitInfo", "domainMetadata"]
+
+
+def test_a_clustering_column_stays(store: MemoryStore):
+    change = Alteration(lambda: load_snapshot(store), "tests")
+    change.set_properties({"delta.columnMapping.mode": "name"})
+    change.add_columns({"other": "int"})
+    change.cluster_by("id")
+    with pytest.raises(InvalidRequest) as caught:
+        change.drop_columns("id")
+    assert caught.value.code == "clustering-column"
+    change.rename_column("id", "key")
+    change.drop_columns("other", dry_run=True)
+
+
+def test_dropping_what_need_not_be_there_may_be_nothing(store: MemoryStore):
+    change = Alteration(lambda: load_snapshot(store), "tests")
+    assert change.drop_columns("nope", if_exists=True).attempts == 0
+    assert load_snapshot(store).version == 0

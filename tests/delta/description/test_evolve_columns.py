@@ -11,16 +11,10 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from alluvium.delta.description.change_columns import alter_column, widen
 from alluvium.delta.description.create import new_config
 from alluvium.delta.description.evolve import Change
-from alluvium.delta.description.evolve_columns import (
-    NewColumn,
-    add_columns,
-    alter_column,
-    drop_columns,
-    rename_column,
-    widen,
-)
+from alluvium.delta.description.evolve_columns import NewColumn, add_columns, drop_columns, rename_column
 from alluvium.delta.features.registry import BY_NAME
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import Format, Metadata, Protocol

@@ -12,9 +12,17 @@ from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.options import parse_timestamp_ms, parse_version
 from alluvium.api.stores import storage_for
 from alluvium.delta.description import evolve
-from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.alter import apply_change, apply_to
+from alluvium.delta.description.change_columns import alter_column
+from alluvium.delta.description.cluster import changes_clustering, cluster_by
 from alluvium.delta.description.evolve import Change
-from alluvium.delta.description.evolve_columns import NewColumn, add_columns, alter_column, drop_columns, rename_column
+from alluvium.delta.description.evolve_columns import (
+    NewColumn,
+    add_columns,
+    columns_there,
+    drop_columns,
+    rename_column,
+)
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.upkeep.drop_feature import Rewrite, drop_feature
 from alluvium.delta.upkeep.restore import restore
@@ -102,7 +110,18 @@ class Alteration:
         self, *names: str, if_exists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Drops columns (dotted when nested) of a table with column mapping."""
-        paths = [parse_column_path(name) for name in names]
+        return self.drop_paths([parse_column_path(name) for name in names], if_exists, dry_run, retry)
+
+    def drop_paths(
+        self,
+        paths: Sequence[tuple[str, ...]],
+        if_exists: bool = False,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """The same by the parts of the names; where none of them has to be there, and none is, nothing is committed."""
+        if if_exists and not dry_run and not columns_there((snapshot := self._open()).config, paths):
+            return Committed.nothing(snapshot.version)
         return self.apply(lambda config: drop_columns(config, paths, if_exists), dry_run, retry)
 
     def alter_column(
@@ -156,6 +175,21 @@ class Alteration:
     ) -> Committed | Preview:
         """Removes table properties."""
         return self.apply(lambda config: evolve.unset_properties(config, names, if_exists), dry_run, retry)
+
+    def cluster_by(self, *names: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:
+        """Says by which columns (dotted when nested) OPTIMIZE is to cluster the table; no names: by none any more."""
+        return self.cluster_by_paths([parse_column_path(name) for name in names], dry_run, retry)
+
+    def cluster_by_paths(
+        self, paths: Sequence[tuple[str, ...]], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """The same by the parts of the names."""
+        snapshot = self._open()
+        if not changes_clustering(snapshot.config, paths):
+            return Committed.nothing(snapshot.version)
+        return apply_to(
+            snapshot, lambda base: cluster_by(base.config, base.state.domains, paths), self._engine, dry_run, retry
+        )
 
     def upgrade_protocol(
         self, reader: int, writer: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY

@@ -29,6 +29,7 @@ from alluvium.commands.rewrite import remove_mapping, rewriter
 from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.source import DeltaSource
+from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -224,6 +225,20 @@ class DeltaTable(VacuumVerbs):
         done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
 
+    def generate(self, mode: str) -> None:
+        """Writes files by which engines read the newest version that know nothing of its log.
+
+        Args:
+            mode: `"symlink_format_manifest"`: lists of files in `_symlink_format_manifest`, one a partition.
+
+        Raises:
+            InvalidRequest: Another mode (`unknown-mode`).
+            UnsupportedFeature: The table has deletion vectors or mapped columns, which such engines do not know.
+        """
+        _ensure(isinstance(mode, str), f"mode needs to be a string but got '{type(mode)}'.")
+        ensure_mode(mode)
+        write_manifests(self._access.snapshot())
+
     # --- rows ---
 
     def delete(
@@ -403,10 +418,6 @@ class DeltaTable(VacuumVerbs):
     def optimize(self) -> NoReturn:
         """Not implemented yet."""
         raise _later("optimize")
-
-    def generate(self, mode: str) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("generate")
 
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: object = None) -> NoReturn:
         """Not implemented yet."""

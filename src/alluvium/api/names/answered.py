@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from alluvium.api.calls import told_partitions
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
@@ -74,7 +76,13 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
         raise
     database = entry.table.parts[1] if entry is not None else asked.namespace[0]
     name = entry.table.parts[2] if entry is not None else asked.name
-    return table_of(spark, rows, TableEntry(database, name, provider, rows.schema, (), url, known))
+    partitions = _trailing(rows.columns, told_partitions(rows))
+    return table_of(spark, rows, TableEntry(database, name, provider, rows.schema, partitions, url, known))
+
+
+def _trailing(columns: Sequence[str], partitions: tuple[str, ...]) -> tuple[str, ...]:
+    """The partition columns, where they are the last ones: of others Spark's entries cannot tell."""
+    return partitions if partitions and tuple(columns[-len(partitions) :]) == partitions else ()
 
 
 def _names_path(spark: SparkSession, asked: AskedTable) -> bool:

@@ -18,7 +18,7 @@ from alluvium.paimon.write.write import written_schema
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.schema.types import Struct
-from alluvium.spark.sessions.catalog import find_relation, has_database, parse_name
+from alluvium.spark.sessions.catalog import CatalogTable, find_relation, has_database, parse_name
 from alluvium.spark.sessions.session import ensure_native, time_zone
 from alluvium.spark.values.columns import Assignment, align
 
@@ -32,10 +32,12 @@ class PaimonAccess:
     Attributes:
         spark: The session.
         url: Where the table is.
+        entry: The catalog's, if it was opened by its name there.
     """
 
     spark: SparkSession
     url: str
+    entry: CatalogTable | None = None
 
     def insert(self, rows: DataFrame, overwrite: bool, options: Mapping[str, object]) -> Committed:
         """Rows into the table, columns by name; types are cast as INSERT does.
@@ -71,7 +73,7 @@ def known_paimon(spark: SparkSession, name: str) -> PaimonAccess | None:
     except (InvalidRequest, UnsupportedFeature):
         return None
     if entry is not None:
-        return PaimonAccess(spark, entry.location) if entry.provider == PROVIDER else None
+        return PaimonAccess(spark, entry.location, entry) if entry.provider == PROVIDER else None
     parts = parse_name(spark, name)
     if len(parts) != 2 or parts[0].casefold() != PROVIDER:
         return None

@@ -20,6 +20,9 @@ from alluvium.paimon.view.source import PaimonSource
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
+#: What options of a reader begin with that nobody says of a table.
+_OF_OTHERS = ("fs.", "dfs.", "hadoop.", "spark.")
+
 
 def open_view(store: Store, asked: Asked, access: Mapping[str, str]) -> PaimonView:
     """The view of one state."""
@@ -70,6 +73,11 @@ def paimon_point(version: int | None, timestamp_ms: int | None, tag: str | None)
         raise InvalidRequest("give a version, a timestamp or a tag, only one of them", code="version-and-timestamp")
     at = At(snapshot_id=version, timestamp_ms=timestamp_ms, tag=tag)
     return None if at.is_latest else at
+
+
+def dynamic_options(given: Mapping[str, str]) -> dict[str, str]:
+    """Those of a reader's options that are the table's: all but the settings of file systems and of Spark."""
+    return {key: value for key, value in given.items() if not key.casefold().startswith(_OF_OTHERS)}
 
 
 def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.calls import Reading, Writing
+from alluvium.api.calls import Reading, Writing, tell_partitions
 from alluvium.api.doors import PAIMON
 from alluvium.api.options import asks_for_changes, parse_flag
-from alluvium.api.paimon.door import option_texts, paimon_point
+from alluvium.api.paimon.door import dynamic_options, option_texts, paimon_point
 from alluvium.api.paimon.paimon_frame import read_changes, read_view
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.api.server_scan import WorkerRequest
@@ -36,7 +36,9 @@ def read(reading: Reading) -> DataFrame:
     asked = reading.asked
     request, choice = _request(reading, paimon_point(asked.version, asked.timestamp_ms, asked.tag))
     row_ids = parse_flag(reading.options.get("rowIds"), "rowIds")
-    return read_view(reading.spark, request, choice, reading.where, reading.columns, asked.system, row_ids)
+    frame = read_view(reading.spark, request, choice, reading.where, reading.columns, asked.system, row_ids)
+    assert isinstance(request.source, PaimonSource)
+    return tell_partitions(frame, request.source.snapshot.schema.partition_keys)
 
 
 def changes(reading: Reading, start: object, end: object) -> DataFrame:
@@ -54,7 +56,9 @@ def write(writing: Writing) -> Committed:
 def _request(reading: Reading, at: At | None) -> tuple[WorkerRequest, LaneChoice]:
     """What workers would be told, and the lane, now that the files are known."""
     asked, zone = reading.asked, reading.time_zone
-    branch, texts = asked.branch or MAIN_BRANCH, option_texts(asked.options)
+    # In Spark's spelling, too: `.option("scan.snapshot-id", 1)` is no less said than `options={...}`.
+    texts = {**dynamic_options(reading.options.engine), **option_texts(asked.options)}
+    branch = asked.branch or MAIN_BRANCH
     source = PaimonSource(load_snapshot(reading.store, at, branch, texts, zone, reading.open_any))
     choice = reading.choice_for(source)
     url, zone = source.snapshot.store.url, source.snapshot.time_zone

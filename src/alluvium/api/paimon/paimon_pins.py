@@ -7,6 +7,7 @@ from dataclasses import astuple, replace
 
 import msgspec
 
+from alluvium.api.options import parse_timestamp_ms
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
@@ -16,6 +17,7 @@ from alluvium.storage.store import Store
 
 #: JSON: branch, snapshot or tag, schema, the call's dynamic options, and the view.
 _PIN = "alluviumPin"
+_BRANCH, _POINTS = "branch", "scan."
 
 
 class _Pin(msgspec.Struct, frozen=True):
@@ -47,10 +49,17 @@ def open_pinned(
     """The state that options name; the newest where they name none."""
     text = given.get(_PIN.casefold())
     if text is None:
-        version = given.get("versionasof")
-        at = None if version is None else At(version=version)
-        return PaimonSource(load_snapshot(store, at, MAIN_BRANCH, None, time_zone, open_any))
+        asked = {name: value for name, value in given.items() if name == _BRANCH or name.startswith(_POINTS)}
+        return PaimonSource(load_snapshot(store, _point(given, time_zone), MAIN_BRANCH, asked, time_zone, open_any))
     pin = msgspec.json.decode(text, type=_Pin)
     at = At(tag=pin.tag) if pin.tag else At(snapshot_id=pin.snapshot_id)
     snapshot = load_snapshot(store, at, pin.branch, pin.options, time_zone, open_any, pin.schema_id)
     return PaimonSource(replace(snapshot, fallback_id=pin.fallback_id), View(*pin.view))
+
+
+def _point(given: Mapping[str, str], time_zone: str) -> At | None:
+    """What `versionAsOf`, of a snapshot or a tag, or `timestampAsOf` names; None: neither is given."""
+    version, timestamp = given.get("versionasof"), given.get("timestampasof")
+    if version is not None:
+        return At(version=version)
+    return None if timestamp is None else At(timestamp_ms=parse_timestamp_ms(timestamp, zone=time_zone))

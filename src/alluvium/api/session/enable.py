@@ -17,14 +17,17 @@ from dataclasses import dataclass, field
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
+from pyspark.sql.catalog import Column
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
-from alluvium.api.delta.delta_access import PROVIDER, known_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.names.answered import answer_names, forget_names
 from alluvium.api.names.catalog_tables import create_in_catalog
 from alluvium.api.names.catalog_writer import insert_into, save_as_table
+from alluvium.api.names.listed_columns import told_by_log
+from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
@@ -157,6 +160,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(SparkSession, "sql", _sql)
         _replace(Catalog, "tableExists", _table_exists)
         _replace(Catalog, "createTable", _create_table)
+        _replace(Catalog, "listColumns", _list_columns)
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -211,7 +215,10 @@ def _sql(
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:
     """`table` of a session, or of a reader with its options."""
     spark, options = (self, {}) if isinstance(self, SparkSession) else (_session(self), _said(self).options)
-    access = known_access(spark, tableName) if is_enabled(spark) else None
+    access: TableAccess | PaimonAccess | None = None
+    if is_enabled(spark):
+        # Without options Spark asks our catalog, which knows Paimon's tables, too.
+        access = known_access(spark, tableName) or (known_paimon(spark, tableName) if options else None)
     if access is None:
         return original(self, tableName)
     with counterparts("table"):
@@ -224,6 +231,16 @@ def _table_exists(original: Callable[..., bool], self: Catalog, tableName: str, 
     spark = self._sparkSession
     access = known_access(spark, name) if is_enabled(spark) else None
     return original(self, tableName, dbName) if access is None or access.entry is None else True
+
+
+def _list_columns(
+    original: Callable[..., list[Column]], self: Catalog, tableName: str, dbName: str | None = None
+) -> list[Column]:
+    name = tableName if dbName is None else quoted_name((dbName, tableName))
+    spark = self._sparkSession
+    listed = original(self, tableName, dbName)
+    access = known_access(spark, name) if is_enabled(spark) else None
+    return listed if access is None else told_by_log(access, listed)
 
 
 def _create_table(

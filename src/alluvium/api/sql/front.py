@@ -44,6 +44,7 @@ _BY_NODE: Mapping[str, str] = {
     "CreateTableLike": "tables.like",
     "CreateTableLikeCommand": "tables.like",
     "DeleteFromTable": "rows.delete",
+    "DescribeRelation": "tables.describe",
     "DropColumns": "tables.alter_columns",
     "DropPartitions": "tables.refused",
     "DropTable": "tables.drop",
@@ -65,8 +66,8 @@ _BY_NODE: Mapping[str, str] = {
     "SetTableProperties": "tables.properties",
     "SetTableSerDeProperties": "tables.refused",
     "ShowColumns": "tables.show",
-    "ShowCreateTable": "tables.refused",
-    "ShowPartitions": "tables.refused",
+    "ShowCreateTable": "tables.show",
+    "ShowPartitions": "tables.show",
     "ShowTableProperties": "tables.properties",
     "TruncatePartition": "rows.truncate",
     "TruncateTable": "rows.truncate",
@@ -80,11 +81,14 @@ _BY_NODE: Mapping[str, str] = {
 _BY_STATEMENT: Mapping[str, str] = {
     "AddConstraint": "upkeep.alter",
     "AddFeature": "upkeep.alter",
+    "ClusterBy": "upkeep.alter",
     "DescribeDetail": "upkeep.history",
     "DescribeHistory": "upkeep.history",
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
+    "Generate": "upkeep.generate",
     "Restore": "upkeep.history",
+    "SyncIdentity": "upkeep.alter",
     "Vacuum": "upkeep.vacuum",
 }
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from alluvium.delta.description.cluster import ensure_clustering_stays
 from alluvium.delta.description.evolve import Change
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.terms.config import TableConfig
@@ -17,7 +18,7 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
 
 #: A winner that changed the description is no reason to give up: the change is made anew on what the winner left.
-_REPEATABLE = frozenset(("metadata-changed", "protocol-changed"))
+_REPEATABLE = frozenset(("metadata-changed", "protocol-changed", "concurrent-domain"))
 
 
 def apply_change(
@@ -43,12 +44,27 @@ def apply_change(
         CommitConflict: A winner changed rows that the change depends on, or attempts are exhausted.
         CommitUnknown: The store did not say whether the commit stands.
     """
+    return apply_to(snapshot, lambda base: change_of(base.config), engine, dry_run, retry)
+
+
+def apply_to(
+    snapshot: Snapshot,
+    change_of: Callable[[Snapshot], Change],
+    engine: str,
+    dry_run: bool = False,
+    retry: RetryPolicy = DEFAULT_RETRY,
+) -> Committed | Preview:
+    """The same for a change of more than the configuration says, as of the table's domains."""
     delays = retry.delays_s()
     while True:
         with locating(snapshot.store, snapshot.version):
             ensure_writable(snapshot.config)
-            change = change_of(snapshot.config)
-        target = DeltaTarget(snapshot.store, change.config, snapshot, retry, restates=True)
+            change = change_of(snapshot)
+            if not change.domains:
+                ensure_clustering_stays(snapshot.state.domains, snapshot.config, change.config)
+        # A change of domains alone says nothing of the metadata, as in the reference.
+        restates = not change.domains
+        target = DeltaTarget(snapshot.store, change.config, snapshot, retry, change.domains, restates)
         read = ReadScope.table() if change.reads else ReadScope.nothing()
         changes = Describe(replace(change.operation, engine=engine), read)
         if dry_run:

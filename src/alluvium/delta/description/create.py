@@ -16,7 +16,7 @@ from alluvium.delta.terms.spec import Format, Metadata
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
-from alluvium.schema.types import BINARY, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.types import BINARY, BOOLEAN, VARIANT, VOID, Array, DataType, Field, JsonValue, Map, Struct
 from alluvium.schema.walk import drop_metadata, holds
 
 # Parquet and Hive give these characters a meaning of their own; only column mapping lifts the ban.
@@ -25,6 +25,10 @@ _FORBIDDEN_IN_NAMES = re.compile(r"[ ,;{}()\n\t=]")
 # A DataFrame that was read from a table of these features carries them along; the new table does not have them.
 _IDENTITY = "delta.identity."
 _KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", _IDENTITY, "delta.columnMapping.")
+
+#: As in the reference.
+_MOST_CLUSTERING_COLUMNS = 4
+_UNORDERED = (BINARY, BOOLEAN, VARIANT, VOID)
 
 #: What a table keeps when it is replaced, unless told otherwise, as the reference does.
 _KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.")
@@ -146,18 +150,30 @@ def resolve_clustering_columns(schema: Struct, names: Sequence[str]) -> tuple[tu
     """The paths of clustering columns, as the schema spells them.
 
     Raises:
-        InvalidRequest: Unknown columns, or of types without statistics.
+        InvalidRequest: Unknown columns, too many of them, one twice, or of types without statistics.
     """
-    paths = tuple(find_column(schema, name) for name in names)
+    return ensure_clusterable(schema, [find_column(schema, name) for name in names])
+
+
+def ensure_clusterable(schema: Struct, paths: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
+    """The same, of paths that were found in the schema."""
+    twice = next((path for n, path in enumerate(paths) if path in paths[:n]), None)
+    if twice is not None or len(paths) > _MOST_CLUSTERING_COLUMNS:
+        problem = f"{'.'.join(twice)!r} stands twice" if twice else f"it takes {_MOST_CLUSTERING_COLUMNS} at most"
+        raise InvalidRequest(
+            f"a table cannot be clustered by {len(paths)} columns: {problem}",
+            code="invalid-clustering-column",
+            column=None if twice is None else ".".join(twice),
+        )
     for path in paths:
         found = schema.find_path(path)
-        if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type in (BINARY, VARIANT, VOID):
+        if found is None or isinstance(found.type, (Struct, Array, Map)) or found.type in _UNORDERED:
             raise InvalidRequest(
                 f"a table cannot be clustered by {'.'.join(path)!r}: such columns have no statistics",
                 code="invalid-clustering-column",
                 column=".".join(path),
             )
-    return paths
+    return tuple(paths)
 
 
 def as_nullable(data_type: DataType) -> DataType:

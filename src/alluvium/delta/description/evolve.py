@@ -28,10 +28,11 @@ from alluvium.delta.terms.properties import (
     ensure_consistent,
     settable_properties,
 )
-from alluvium.delta.terms.spec import Metadata
+from alluvium.delta.terms.spec import DomainMetadata, Metadata
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
-from alluvium.schema.types import JsonValue
+from alluvium.schema.spark_json import format_schema
+from alluvium.schema.types import JsonValue, Struct
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +43,13 @@ class Change:
         config: After it.
         operation: What the history says of it, but for the engine.
         reads: Whether it depends on the rows of the table, so that concurrent writers of rows conflict with it.
+        domains: Metadata domains that it sets.
     """
 
     config: TableConfig
     operation: Operation
     reads: bool = False
+    domains: tuple[DomainMetadata, ...] = ()
 
 
 def set_properties(config: TableConfig, properties: Mapping[str, str]) -> Change:
@@ -172,3 +175,10 @@ def _with_configuration(config: TableConfig, configuration: dict[str, str]) -> M
 
 def to_json(value: object) -> str:
     return msgspec.json.encode(value).decode()
+
+
+def with_schema(config: TableConfig, schema: Struct, metadata: Metadata | None = None) -> TableConfig:
+    """The configuration with other columns, and the protocol that they need."""
+    metadata = metadata or config.metadata
+    ensure_columns(schema, metadata.configuration)
+    return configure(msgspec.structs.replace(metadata, schema_string=format_schema(schema)), config)

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import msgspec
 
+from alluvium.delta.description.change_columns import widen
 from alluvium.delta.description.create import as_nullable, ensure_columns, resolve_partition_columns
-from alluvium.delta.description.evolve_columns import widen
 from alluvium.delta.description.upgrade import configure
 from alluvium.delta.features.types.type_widening import is_widening
 from alluvium.delta.terms.config import TableConfig

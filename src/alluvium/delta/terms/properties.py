@@ -316,6 +316,13 @@ def ensure_consistent(configuration: Mapping[str, str]) -> None:
         raise InvalidRequest(
             f"{compat[0]} and delta.enableDeletionVectors exclude each other", code="contradicting-properties"
         )
+    manifests = configuration.get(_MANIFESTS, "false").strip().casefold() == "true"
+    if vectors and manifests:
+        raise InvalidRequest(
+            f"{_MANIFESTS} and delta.enableDeletionVectors exclude each other", code="contradicting-properties"
+        )
 
 
+#: Readers of such manifests know no vectors.
+_MANIFESTS = "delta.compatibility.symlinkFormatManifest.enabled"
 _COMPATS = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3")

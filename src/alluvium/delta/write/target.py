@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.commit.afterwards import afterwards
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.delta.commit.differences import differences
@@ -26,7 +27,8 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.view.partitions import partition_keys, partitions_predicate
 from alluvium.delta.view.scan import whole_files
-from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
+from alluvium.delta.write.symlink_manifest import keeps_manifests, update_manifests, write_manifests
 from alluvium.delta.write.write import added_files, change_files, partition_maps, plan_write
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import named_paths, names_only
@@ -360,4 +362,23 @@ def publish(store: Store, draft: Draft, base: Snapshot | None, retry: RetryPolic
     """
     published = commit(DeltaPort(store), draft, base, retry)
     keep_up(store, published.entry, published.base)
+    _keep_manifests(store, draft, published)
     return published
+
+
+def _keep_manifests(store: Store, draft: Draft, published: Published[Snapshot | None]) -> None:
+    """Brings manifests up to date where the table wants it."""
+    base, version = published.base, published.entry.version
+    config = draft.config or (None if base is None else base.config)
+    if config is None or not keeps_manifests(config):
+        return
+
+    def act() -> None:
+        # Of the newest version: the last of several writers is to leave what holds.
+        snapshot = load_snapshot(store) if base is None else refresh(base)
+        if base is None or not keeps_manifests(base.config) or snapshot.version != version:
+            write_manifests(snapshot)
+        else:
+            update_manifests(snapshot, (draft.actions.added, draft.actions.removed))
+
+    afterwards(f"version {version} of {store.url}", "manifest of symbolic links", act)

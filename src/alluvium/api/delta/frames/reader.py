@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.calls import Reading, narrowed, read_source
+from alluvium.api.calls import Reading, narrowed, read_source, tell_partitions
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.doors import DELTA
 from alluvium.api.options import Options, asks_for_changes, change_bounds, parse_flag
@@ -62,6 +62,7 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
         return narrowed(read_source(spark, LargeSource(spark, snapshot, is_pinned), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
     frame = narrowed(read_source(spark, DeltaSource(snapshot, extra, is_pinned), choice, is_pinned), where, names)
+    frame = tell_partitions(frame, snapshot.config.partition_columns)
     return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
 
 

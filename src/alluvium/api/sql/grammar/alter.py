@@ -180,6 +180,8 @@ def parse_cluster_by(cursor: Cursor) -> ClusterBy:
     target = _read_table(cursor)
     cursor.expect("CLUSTER", "BY")
     columns: tuple[ColumnName, ...] = ()
+    if cursor.sees("AUTO"):
+        raise cursor.refused("columns to cluster by are not found out by themselves", hint=CLUSTER_BY_SYNTAX)
     if not cursor.take("NONE"):
         columns = read_column_list(cursor)
     cursor.expect_end()

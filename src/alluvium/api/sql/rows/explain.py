@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
 from alluvium.api.sql.call import Call
-from alluvium.api.sql.rows import delete, merge, update
+from alluvium.api.sql.rows import delete, insert, merge, update
 
 #: By the node of what is explained; None as the answer says that it is about somebody else's table.
 _BY_NODE: Mapping[str, Callable[[Call], str | None]] = {
@@ -20,13 +20,18 @@ _BY_NODE: Mapping[str, Callable[[Call], str | None]] = {
 
 
 def run(call: Call) -> DataFrame | None:
-    """Carries out `EXPLAIN [mode] DELETE | MERGE | UPDATE`: one text in a column `plan`, as Spark's own.
+    """Carries out `EXPLAIN [mode] DELETE | INSERT | MERGE | UPDATE`: one text in a column `plan`, as Spark's own.
 
-    A MERGE counts its source; UPDATE and DELETE look for the rows that they would change. Nothing is written.
+    A MERGE counts its source; UPDATE and DELETE look for the rows that they would change; of an INSERT the plan of its
+    rows is shown. Nothing is written.
     """
     explained = call.plan.logicalPlan()
     queries = explained if str(explained.nodeName()) == "UnresolvedWith" else None
     explained = explained if queries is None else explained.child()
-    explain = _BY_NODE.get(str(explained.nodeName()))
-    text = None if explain is None else explain(replace(call, plan=explained, queries=queries))
+    kind, inner = str(explained.nodeName()), replace(call, plan=explained, queries=queries)
+    if kind in insert.INSERTS:
+        text = insert.explain(inner, call.plan.mode())
+    else:
+        explain = _BY_NODE.get(kind)
+        text = None if explain is None else explain(inner)
     return None if text is None else call.rows_of(StructType([StructField("plan", StringType())]), [(text,)])

@@ -22,7 +22,8 @@ from alluvium.spark.statements.conditions import condition_text
 
 #: Told by the parser to the catalog alone.
 _PRIVILEGES = "__required_write_privileges__"
-_INSERTS = frozenset(("InsertIntoStatement", "UnresolvedInsert", "OverwriteByExpression"))
+#: Nodes of one INSERT.
+INSERTS = frozenset(("InsertIntoStatement", "UnresolvedInsert", "OverwriteByExpression"))
 _EVOLVES = "spark.databricks.delta.schema.autoMerge.enabled"
 _REPLACES_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
 _PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -71,7 +72,7 @@ def run(call: Call) -> DataFrame | None:
 
 def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
     """The table of ours that one is about; None, too, for `INSERT OVERWRITE DIRECTORY`, and for queries."""
-    if str(node.nodeName()) not in _INSERTS:
+    if str(node.nodeName()) not in INSERTS:
         return None
     return call.table(node.table()) or call.paimon(node.table())
 
@@ -141,8 +142,31 @@ def _options(call: Call, node: JavaObject) -> dict[str, object]:
     return {str(k): str(v) for k, v in dict(given.asCaseSensitiveMap()).items() if str(k) != _PRIVILEGES}
 
 
+def explain(call: Call, mode: JavaObject) -> str | None:
+    """What an INSERT would do, with Spark's plan of its rows; None where it is into somebody else's table."""
+    access = _target(call, call.plan)
+    if access is None:
+        return None
+    insert = _read(call, call.plan, access)
+    rows, options = _planned(call, insert)
+    goes = "beside the rows that are there"
+    if insert.overwrites:
+        which = "the partitions that they are in" if _is_dynamic(call, insert) else options.get("replaceWhere")
+        goes = f"in the place of {which or 'all rows'}"
+    plan = rows._jdf.queryExecution().explainString(mode)
+    return f"INSERT INTO {access.url}: new rows {goes}\n{plan}"
+
+
 def _prepared(call: Call, insert: _Insert) -> Callable[[], Committed]:
     """The write, with all that can be said of it before; nothing is written yet."""
+    rows, options = _planned(call, insert)
+    if isinstance(insert.access, PaimonAccess):
+        return partial(insert.access.insert, rows, insert.overwrites, options)
+    return partial(insert_named, rows, insert.access, insert.overwrites, options)
+
+
+def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]:
+    """The rows under the table's columns, and the options of their writer."""
     access, query, options = insert.access, insert.query, dict(insert.options)
     schema, partition_columns = _columns_of(access)
     columns = insert.columns.checked(schema, partition_columns, access.url)
@@ -153,9 +177,7 @@ def _prepared(call: Call, insert: _Insert) -> Callable[[], Committed]:
         options["mergeSchema"] = "true"
     if insert.overwrites:
         options |= _what_goes(call, insert, columns, schema)
-    if isinstance(access, PaimonAccess):
-        return partial(access.insert, rows, insert.overwrites, options)
-    return partial(insert_named, rows, access, insert.overwrites, options)
+    return rows, options
 
 
 def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[str]]:

@@ -1,25 +1,30 @@
-"""ALTER TABLE: columns added, changed, renamed, dropped; COMMENT ON COLUMN."""
+"""ALTER TABLE: columns added, changed, renamed, dropped, replaced; COMMENT ON COLUMN."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
 from alluvium.api.delta.alter import Alteration
+from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.sql.call import Call, some, texts
+from alluvium.delta.description.change_columns import ColumnChange, alter_columns
 from alluvium.delta.description.evolve import Change
-from alluvium.delta.description.evolve_columns import NewColumn, add_columns, alter_column, drop_columns, rename_column
+from alluvium.delta.description.evolve_columns import NewColumn, add_columns, rename_column
+from alluvium.delta.description.replace_columns import replace_columns
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import UnsupportedFeature
 from alluvium.schema.ddl import CHAR_VARCHAR
-from alluvium.schema.edit import Position
-from alluvium.schema.types import Field
+from alluvium.schema.edit import Position, find_path
+from alluvium.schema.types import Field, Struct
 from alluvium.spark.jvm.gateway import Java, JavaObject
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.session import java_schema
 
 _Path = tuple[str, ...]
 _ChangeOf = Callable[[TableConfig], Change]
@@ -30,72 +35,80 @@ def run(call: Call) -> DataFrame | None:
     access = call.table(call.plan.table())
     if access is None:
         return None
-    Alteration(access.snapshot, access.engine).apply(_CHANGES[str(call.plan.nodeName())](call))
+    alteration, kind = Alteration(access.snapshot, access.engine), str(call.plan.nodeName())
+    if kind == "DropColumns":
+        paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
+        alteration.drop_paths(paths, bool(call.plan.ifExists()))
+    else:
+        alteration.apply(_CHANGES[kind](call, access))
     return call.nothing()
 
 
-def _added(call: Call) -> _ChangeOf:
+def _added(call: Call, access: TableAccess) -> _ChangeOf:
     columns = [_new_column(call.java, column) for column in _members(call.plan.columnsToAdd())]
     return partial(add_columns, columns=columns)
 
 
-def _renamed(call: Call) -> _ChangeOf:
+def _renamed(call: Call, access: TableAccess) -> _ChangeOf:
     return partial(rename_column, path=texts(call.plan.column().name()), new_name=str(call.plan.newName()))
 
 
-def _dropped(call: Call) -> _ChangeOf:
-    paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
-    return partial(drop_columns, paths=paths, if_exists=bool(call.plan.ifExists()))
+def _altered(call: Call, access: TableAccess) -> _ChangeOf:
+    """`ALTER COLUMN`, `CHANGE COLUMN` and `COMMENT ON COLUMN`, of one column or several."""
+    changes = [_change(call, spec) for spec in _members(call.plan.specs())]
+    if any(change.default for change in changes):
+        _ensure_of_type(call, access.snapshot().config.schema, changes)
+    return partial(alter_columns, changes=changes)
 
 
-def _altered(call: Call) -> _ChangeOf:
-    """`ALTER COLUMN`, `CHANGE COLUMN` and `COMMENT ON COLUMN`.
-
-    Raises:
-        UnsupportedFeature: A default, or several columns at once.
-    """
-    specs = list(_members(call.plan.specs()))
-    if len(specs) > 1:
-        raise UnsupportedFeature(
-            "several columns are altered at once",
-            code="unsupported-statement",
-            hint="one ALTER TABLE ... ALTER COLUMN for each of them",
-        )
-    spec = specs[0]
-    if some(spec.newDefaultExpression()) is not None or _called(spec, "dropDefault"):
-        raise UnsupportedFeature(
-            "the default of a column that is there cannot be changed yet",
-            code="unsupported-statement",
-            column=".".join(texts(spec.column().name())),
-            hint="say the default when the column is made, in CREATE TABLE",
-        )
+def _change(call: Call, spec: JavaObject) -> ColumnChange:
     path, nullable, comment = texts(spec.column().name()), some(spec.newNullability()), some(spec.newComment())
     kind = some(spec.newDataType())
     declared = None if kind is None else _field(call.java, path[-1], kind, nullable=True, comment=None)
     text_type = None if declared is None else declared.metadata.get(CHAR_VARCHAR)
-    return partial(
-        alter_column,
-        path=path,
+    return ColumnChange(
+        path,
         data_type=None if declared is None else declared.type,
         comment=None if comment is None else str(comment),
         nullable=None if nullable is None else bool(nullable),
         position=_position(spec.newPosition()),
         text_type=text_type if isinstance(text_type, str) else None,
+        default=_default(spec),
+        drops_comment=bool(_called(spec, "dropComment")),
     )
 
 
-def _replaced(call: Call) -> _ChangeOf:
-    raise UnsupportedFeature(
-        "REPLACE COLUMNS is not implemented yet",
-        code="unsupported-statement",
-        hint="ADD, ALTER, RENAME and DROP COLUMN change one thing each",
-    )
+def _default(spec: JavaObject) -> str | None:
+    """SQL of `SET DEFAULT`; an empty text for `DROP DEFAULT`, as Spark 4.0 has it; None: nothing is said of it."""
+    if _called(spec, "dropDefault"):
+        return ""
+    said = some(spec.newDefaultExpression())
+    return said if said is None or isinstance(said, str) else str(said.originalSQL())
 
 
-_CHANGES: dict[str, Callable[[Call], _ChangeOf]] = {
+def _ensure_of_type(call: Call, schema: Struct, changes: Sequence[ColumnChange]) -> None:
+    """Lets Spark judge new defaults as it judges those of its own tables: their types, queries, columns.
+
+    Raises:
+        AnalysisException: Spark's own.
+    """
+    judge = call.java.jvm.org.apache.spark.sql.catalyst.util.ResolveDefaultColumns
+    for change in changes:
+        if change.default and len(change.path) == 1:
+            _, _, found = find_path(schema, change.path)
+            if found is not None:
+                kind = java_schema(call.spark, to_spark(Struct((found,)))).apply(0).dataType()
+                judge.analyze(found.name, kind, change.default, "ALTER TABLE ALTER COLUMN")
+
+
+def _replaced(call: Call, access: TableAccess) -> _ChangeOf:
+    columns = [_new_column(call.java, column).field for column in _members(call.plan.columnsToAdd())]
+    return partial(replace_columns, columns=columns)
+
+
+_CHANGES: dict[str, Callable[[Call, TableAccess], _ChangeOf]] = {
     "AddColumns": _added,
     "AlterColumns": _altered,
-    "DropColumns": _dropped,
     "RenameColumn": _renamed,
     "ReplaceColumns": _replaced,
 }

@@ -60,7 +60,7 @@ def run(call: Call) -> DataFrame | None:
     mode = Mode.CREATE_IF_NOT_EXISTS if call.plan.ifNotExists() else Mode.CREATE
     if known is not None and mode is Mode.CREATE_IF_NOT_EXISTS:
         return call.nothing()
-    wanted = _of_foreign(call, source) if access is None else _of_ours(access)
+    wanted = _of_foreign(call, source) if access is None else wanted_like(access)
     properties = {**wanted.properties, **texts_of(call, call.plan.properties())}
     create(
         call.spark,
@@ -88,7 +88,7 @@ def _identifier(table: JavaObject) -> tuple[str, ...]:
     return (*(str(o.get()) for o in options if o.isDefined()), str(table.table()))
 
 
-def _of_ours(access: TableAccess) -> Wanted:
+def wanted_like(access: TableAccess) -> Wanted:
     """As the reference: with what the table's protocol supports, the comment, properties and constraints."""
     snapshot = access.snapshot()
     config = snapshot.config

@@ -13,8 +13,6 @@ _HINTS = {
     "RecoverPartitions": "the log knows the partitions; nothing needs to be recovered",
     "RepairTable": "the log knows the partitions; nothing needs to be repaired",
     "RenamePartitions": "UPDATE t SET ... changes the partition of rows",
-    "ShowCreateTable": "DESCRIBE DETAIL and SHOW TBLPROPERTIES tell what a table is",
-    "ShowPartitions": "SELECT DISTINCT of the partition columns reads no file",
     "SetTableSerDeProperties": "ALTER TABLE ... SET TBLPROPERTIES",
     "LoadData": "INSERT INTO t SELECT * FROM parquet.`path` takes rows over",
     "AnalyzeTable": "statistics are written with the rows",

@@ -151,6 +151,25 @@ def _moved(f: Field, mark: int) -> Field:
     return replace(f, metadata=metadata)
 
 
+def mark_behind(identity: Identity, furthest: int) -> int | None:
+    """Where the mark of a column goes that holds a number which is furthest in the direction of its steps; None: it
+    stays. It never goes back: a number that was made once may stand somewhere else.
+
+    The mark is a number that the column could have made: a number between two of them moves it to the next.
+    """
+    forward = 1 if identity.step > 0 else -1
+    rounded = identity.start - (identity.start - furthest) // identity.step * identity.step
+    before = identity.high_water_mark
+    if before is not None and (before - identity.start) * forward < 0:
+        # A mark before the start is a mistake of whoever made it, which any other mends.
+        return max(before * forward, rounded * forward) * forward
+    if (furthest - identity.start) * forward < 0:
+        return None
+    if before is not None and (before - rounded) * forward >= 0:
+        return None
+    return rounded
+
+
 def with_furthest_marks(restored: str, current: str) -> str:
     """A restored schema string whose identity columns go on from where they are: numbers are never made twice."""
     now = {i.column: i for i in identities(parse_schema(current))}

@@ -1,0 +1,79 @@
+"""What SHOW, DESCRIBE and the catalog tell of a table, by its log."""
+
+from __future__ import annotations
+
+import pytest
+
+import alluvium
+from alluvium.errors import InvalidRequest
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = """
+    id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 3 INCREMENT BY 2) COMMENT 'it\\'s',
+    a INT NOT NULL, v VARCHAR(4), d DECIMAL(9,2) DEFAULT 1.50, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)),
+    at TIMESTAMP, s STRUCT<x: INT NOT NULL COMMENT 'k', `odd name`: ARRAY<STRING>>, m MAP<STRING, DOUBLE>, p INT, q STRING
+"""
+PROPERTIES = "'delta.feature.allowColumnDefaults' = 'supported', 'delta.columnMapping.mode' = 'name', 'k' = 'v\\\\w'"
+
+
+@pytest.fixture(scope="module")
+def session(spark):
+    alluvium.enable(spark)
+    spark.sql("create database shown")
+    spark.sql("use shown")
+    spark.sql(f"create table t ({COLUMNS}) using delta partitioned by (p, q) comment 'c' tblproperties ({PROPERTIES})")
+    inner = "named_struct('x', 1, 'odd name', array('o'))"
+    spark.sql(
+        f"insert into t (a, s, p, q) select a, {inner}, p, q from values (1, 1, 'a'), (2, 1, 'b'), (3, 2, null) v(a, p, q)"
+    )
+    yield spark
+    spark.sql("use default")
+    spark.sql("drop database shown cascade")
+    alluvium.disable(spark)
+
+
+def test_the_statement_shown_makes_such_a_table(session):
+    (text,) = session.sql("show create table t").head()
+    session.sql(text.replace(".t (", ".again (", 1))
+    again = session.sql("show create table again").head()[0]
+    assert again.replace(".again (", ".t (", 1) == text
+    assert session.table("again").schema == session.table("t").schema
+
+
+def test_a_table_by_its_path_is_shown_by_it(session, tmp_path):
+    session.sql(f"create table delta.`{tmp_path}/u` (a int, b int) using delta cluster by (b)")
+    (text,) = session.sql(f"show create table delta.`{tmp_path}/u`").head()
+    assert text.startswith(f"CREATE TABLE delta.`{tmp_path}/u` (")
+    assert "CLUSTER BY (`b`)" in text
+
+
+def test_partitions(session):
+    assert session.sql("show partitions t").collect() == [(1, "a"), (1, "b"), (2, None)]
+    assert session.sql("show partitions shown.t partition (P = 1)").collect() == [(1, "a"), (1, "b")]
+    assert session.sql("show partitions t partition (p = 2, q = null)").collect() == [(2, None)]
+    with pytest.raises(InvalidRequest, match="not partitioned by 'a'"):
+        session.sql("show partitions t partition (a = 1)")
+
+
+def test_tables_without_partitions_have_none_to_show(session, tmp_path):
+    session.range(1).write.format("delta").save(str(tmp_path / "u"))
+    with pytest.raises(InvalidRequest, match="not partitioned"):
+        session.sql(f"show partitions delta.`{tmp_path}/u`")
+
+
+def test_the_catalog_and_describe_tell_of_partitions(session):
+    listed = {c.name: c for c in session.catalog.listColumns("t")}
+    assert [name for name, c in listed.items() if c.isPartition] == ["p", "q"]
+    assert [name for name, c in listed.items() if not c.nullable] == ["a"]
+    told = [row["col_name"] for row in session.sql("describe extended t").collect()]
+    assert told[told.index("# Partition Information") + 2 :][:2] == ["p", "q"]
+
+
+def test_partition_columns_that_are_not_the_last(session):
+    session.sql("create table first (p int, a int) using delta partitioned by (p)")
+    session.sql("insert into first values (1, 2)")
+    assert [c.isPartition for c in session.catalog.listColumns("first")] == [True, False]
+    told = [row["col_name"] for row in session.sql("describe first").collect()]
+    assert told == ["p", "a", "# Partition Information", "# col_name", "p"]
+    assert session.sql("select a from first where p = 1").collect() == [(2,)]

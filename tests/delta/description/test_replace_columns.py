@@ -1,0 +1,167 @@
+"""REPLACE COLUMNS, and several columns changed at once: what stays, comes and goes, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from alluvium.delta.description.change_columns import ColumnChange, alter_columns
+from alluvium.delta.description.create import new_config
+from alluvium.delta.description.evolve import set_properties
+from alluvium.delta.description.replace_columns import replace_columns
+from alluvium.delta.description.upgrade import configure
+from alluvium.delta.features.columns.column_defaults import KEY
+from alluvium.delta.terms.config import TableConfig
+from alluvium.errors import InvalidRequest
+from alluvium.schema.ddl import CHAR_VARCHAR
+from alluvium.schema.edit import Position, find_path
+from alluvium.schema.spark_json import format_schema
+from alluvium.schema.types import INTEGER, LONG, STRING, Array, DataType, Field, Struct
+
+INNER = Struct((Field("x", INTEGER), Field("y", INTEGER)))
+SCHEMA = Struct((Field("a", INTEGER), Field("b", STRING), Field("s", INNER), Field("p", INTEGER)))
+
+
+def table(**properties: str) -> TableConfig:
+    return new_config(SCHEMA, ["p"], {f"delta.{key}": value for key, value in properties.items()})
+
+
+PLAIN = table()
+MAPPED = table(**{"columnMapping.mode": "name", "enableTypeWidening": "true"})
+
+
+def fields(**types: DataType) -> list[Field]:
+    return [Field(name, kind) for name, kind in types.items()]
+
+
+def test_columns_are_moved_added_and_commented():
+    wanted = [Field("p", INTEGER), Field("B", STRING, metadata={"comment": "c"}), Field("a", INTEGER)]
+    wanted += fields(s=Struct((Field("y", INTEGER), Field("x", INTEGER), Field("z", INTEGER))), n=LONG)
+    change = replace_columns(PLAIN, wanted)
+    assert change.config.schema.names == ("p", "b", "a", "s", "n")
+    assert [f.name for f in change.config.schema.fields[3].type.fields] == ["y", "x", "z"]
+    assert change.config.schema.find("b").metadata == {"comment": "c"}
+    assert change.operation.name == "REPLACE COLUMNS"
+    shown = json.loads(str(change.operation.parameters["columns"]))
+    assert shown[1] == {"name": "B", "type": "string", "nullable": True, "metadata": {"comment": "c"}}
+
+
+def test_columns_are_dropped_and_widened_where_the_table_allows_it():
+    before = dict(MAPPED.physical_paths)
+    change = replace_columns(MAPPED, fields(s=Struct((Field("y", LONG),)), a=INTEGER, p=INTEGER))
+    assert change.config.schema.names == ("s", "a", "p")
+    assert find_path(change.config.schema, ("s", "y"))[1] == LONG
+    assert find_path(change.config.schema, ("s", "y"))[2].metadata["delta.typeChanges"]
+    assert {path: before[path] for path in (("a",), ("s", "y"))}.items() <= dict(change.config.physical_paths).items()
+
+
+def test_a_property_that_lists_columns_follows():
+    config = set_properties(MAPPED, {"delta.dataSkippingStatsColumns": "a,b"}).config
+    change = replace_columns(config, fields(a=INTEGER, s=INNER, p=INTEGER))
+    assert change.config.metadata.configuration["delta.dataSkippingStatsColumns"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("config", "columns", "code"),
+    [
+        (PLAIN, fields(a=INTEGER, p=INTEGER), "no-column-mapping"),
+        (PLAIN, fields(a=LONG, b=STRING, s=INNER, p=INTEGER), "no-type-widening"),
+        (MAPPED, fields(a=STRING, b=STRING, s=INNER, p=INTEGER), "type-change"),
+        (MAPPED, fields(a=INTEGER, c=STRING, s=INNER, p=INTEGER), "ambiguous-change"),
+        (MAPPED, fields(a=INTEGER, b=STRING, s=INNER), "partition-column"),
+        (PLAIN, [*fields(b=STRING, s=INNER, p=INTEGER), Field("a", INTEGER, False)], "not-null-column"),
+        (PLAIN, [*SCHEMA.fields, Field("n", INTEGER, False)], "not-null-column"),
+        (PLAIN, [*SCHEMA.fields, Field("n", Array(Struct((Field("i", LONG, False),))))], "not-null-column"),
+        (PLAIN, [*SCHEMA.fields, Field("A", INTEGER)], "duplicate-column"),
+        (PLAIN, [*SCHEMA.fields[1:], Field("a", STRING, metadata={CHAR_VARCHAR: "char(3)"})], "type-change"),
+    ],
+)  # fmt: skip
+def test_lists_of_columns_that_are_refused(config: TableConfig, columns: list[Field], code: str):
+    with pytest.raises(InvalidRequest) as caught:
+        replace_columns(config, columns)
+    assert caught.value.code == code
+
+
+def test_not_null_goes_where_it_is_not_said_again():
+    schema = Struct((Field("a", INTEGER, False), Field("v", STRING, metadata={CHAR_VARCHAR: "varchar(3)"})))
+    config = configure(
+        msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=())
+    )
+    longer = Field("v", STRING, metadata={CHAR_VARCHAR: "varchar(5)"})
+    replaced = replace_columns(config, [longer, Field("a", INTEGER)]).config.schema
+    assert replaced.find("a").nullable
+    assert replaced.find("v").metadata == {CHAR_VARCHAR: "varchar(5)"}
+
+
+def test_identity_columns_stay_where_they_are():
+    numbered = {"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
+    schema = Struct((Field("a", LONG, metadata=numbered), Field("b", STRING)))
+    config = configure(
+        msgspec.structs.replace(PLAIN.metadata, schema_string=format_schema(schema), partition_columns=())
+    )
+    with pytest.raises(InvalidRequest) as caught:
+        replace_columns(config, schema.fields)
+    assert caught.value.code == "unsupported-change"
+
+
+def test_several_columns_change_in_one_commit():
+    change = alter_columns(
+        MAPPED,
+        [
+            ColumnChange(("a",), data_type=LONG, comment="one"),
+            ColumnChange(("S", "x"), position=Position("y")),
+            ColumnChange(("b",), position=Position()),
+        ],
+    )
+    assert change.config.schema.names == ("b", "a", "s", "p")
+    assert change.config.schema.find("a").type == LONG
+    assert change.operation.name == "CHANGE COLUMNS"
+    shown = json.loads(str(change.operation.parameters["columns"]))
+    assert [entry["name"] for entry in shown] == ["a", "s.x", "b"]
+    assert [entry.get("position") for entry in shown] == [None, "AFTER y", "FIRST"]
+
+
+def test_of_several_changes_none_is_made_where_one_is_refused():
+    with pytest.raises(InvalidRequest) as caught:
+        alter_columns(PLAIN, [ColumnChange(("a",), comment="one"), ColumnChange(("nope",), comment="two")])
+    assert caught.value.code == "unknown-column"
+
+
+def test_a_comment_goes():
+    commented = alter_columns(PLAIN, [ColumnChange(("a",), comment="one")]).config
+    change = alter_columns(commented, [ColumnChange(("a",), drops_comment=True)])
+    assert change.config.schema.find("a").metadata == {}
+    assert json.loads(str(change.operation.parameters["column"]))["metadata"] == {}
+
+
+def test_no_column_is_changed_twice_at_once():
+    for path in (("A",), ("a",)):
+        with pytest.raises(InvalidRequest) as caught:
+            alter_columns(PLAIN, [ColumnChange(("a",), comment="one"), ColumnChange(path, position=Position())])
+        assert caught.value.code == "changed-twice"
+
+
+def test_defaults_come_and_go():
+    config = set_properties(PLAIN, {"delta.feature.allowColumnDefaults": "supported"}).config
+    change = alter_columns(config, [ColumnChange(("A",), default="1 + 4")])
+    assert change.config.schema.find("a").metadata == {KEY: "1 + 4"}
+    assert json.loads(str(change.operation.parameters["column"]))["metadata"] == {KEY: "1 + 4"}
+    assert alter_columns(change.config, [ColumnChange(("a",), default="")]).config.schema.find("a").metadata == {}
+    assert alter_columns(config, [ColumnChange(("a",), default="")]).config.schema == config.schema
+
+
+@pytest.mark.parametrize(
+    ("config", "path", "default", "code"),
+    [
+        (PLAIN, ("a",), "5", "feature-not-enabled"),
+        (table(**{"feature.allowColumnDefaults": "supported"}), ("s", "x"), "5", "nested-default"),
+        (table(**{"feature.allowColumnDefaults": "supported"}), ("a",), "p", "invalid-expression"),
+        (table(**{"feature.allowColumnDefaults": "supported"}), ("a",), "(select 1)", "invalid-expression"),
+    ],
+)
+def test_defaults_that_are_refused(config: TableConfig, path: tuple[str, ...], default: str, code: str):
+    with pytest.raises(InvalidRequest) as caught:
+        alter_columns(config, [ColumnChange(path, default=default)])
+    assert caught.value.code == code
