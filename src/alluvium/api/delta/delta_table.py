@@ -19,6 +19,7 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
@@ -309,6 +310,15 @@ class DeltaTable:
         request = MergeRequest(source, expression_argument(condition, "'condition'"), name=self._name)
         return DeltaMergeBuilder(self._spark, self._access, request, self._own)
 
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """A builder that writes files anew, compact or in a better order; the rows stay as they are.
+
+        Example:
+            >>> table.optimize().where("day >= '2024-01-01'").executeCompaction().show()
+            >>> table.optimize().executeZOrderBy("customer", "product")
+        """
+        return DeltaOptimizeBuilder(self._spark, self._access, self._name)
+
     # --- columns, constraints and properties as methods ---
 
     def addColumns(
@@ -402,10 +412,6 @@ class DeltaTable:
     def vacuum(self, retentionHours: float | None = None) -> NoReturn:
         """Not implemented yet."""
         raise _later("vacuum")
-
-    def optimize(self) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("optimize")
 
     def generate(self, mode: str) -> NoReturn:
         """Not implemented yet."""

@@ -84,6 +84,8 @@ _BY_STATEMENT: Mapping[str, str] = {
     "DescribeHistory": "upkeep.history",
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
+    "Optimize": "upkeep.optimize",
+    "Reorg": "upkeep.optimize",
     "Restore": "upkeep.history",
 }
 
