@@ -36,6 +36,7 @@ from alluvium.delta.upkeep.optimize import (
     still_live,
     with_vectors,
 )
+from alluvium.delta.upkeep.purgeable import purgeable
 from alluvium.delta.view.partitions import partition_keys
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import DeltaTarget
@@ -69,7 +70,7 @@ class OptimizeRequest:
         engine: For the history.
         where: Conditions over partition columns, all of which must hold.
         order_by: Columns to order rows by; none: files are only put together.
-        purges: Whether it is REORG: files with deletion vectors are written anew, and no others.
+        purges: Whether it is REORG: files that hold what the table does not show are written anew, and no others.
         sizes: What files should be like.
         needs_statistics: Whether rows may be ordered only by columns that have statistics.
     """
@@ -154,7 +155,7 @@ def _json(texts: Sequence[str]) -> str:
 
 def _plan(snapshot: Snapshot, request: OptimizeRequest, files: pa.Table) -> Bins:
     if request.purges:
-        return purge_bins(snapshot, with_vectors(files), request.sizes)
+        return purge_bins(snapshot, purgeable(snapshot, files), request.sizes)
     plan = order_bins if request.order_by else compaction_bins
     return plan(snapshot, files, request.sizes)
 

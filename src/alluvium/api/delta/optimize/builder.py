@@ -79,7 +79,9 @@ class DeltaOptimizeBuilder:
         return self._execute(tuple(parse_column_path(name) for name in _names(cols)), dry_run, retry)
 
     def executePurge(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
-        """Writes files that have deletion vectors anew, without the rows that these delete: `REORG TABLE`.
+        """Writes files anew that hold more than the table shows: deleted rows, dropped columns, types since widened.
+
+        It is `REORG TABLE ... APPLY (PURGE)`, which has no method in `delta.tables`.
 
         Args:
             dry_run: Only tell which files would be written anew.
