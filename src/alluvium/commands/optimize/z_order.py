@@ -54,7 +54,12 @@ def order_columns(config: TableConfig, given: Sequence[tuple[str, ...]], needs_s
     Raises:
         InvalidRequest: `"invalid-zorder-column"`.
     """
-    found = [_order_column(config, path) for path in dict.fromkeys(given)]
+    # A column named twice, be it in another spelling, says no more.
+    named: dict[tuple[str, ...], OrderColumn] = {}
+    for path in given:
+        column = _order_column(config, path)
+        named.setdefault(column.path, column)
+    found = list(named.values())
     if not rank_bits(max(1, len(found))):
         raise _invalid(f"rows cannot be ordered by {len(found)} columns at once", None, "name the few that queries use")
     if needs_statistics:
