@@ -18,7 +18,7 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Preview
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 MASKED = {"delta.enableDeletionVectors": "true"}
 MIN, MAX = "spark.databricks.delta.optimize.minFileSize", "spark.databricks.delta.optimize.maxFileSize"
