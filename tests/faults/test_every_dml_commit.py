@@ -26,6 +26,7 @@ from alluvium.commands.delete import delete_rows
 from alluvium.commands.merge.merge import MergeRequest, merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.merge.merge_clauses import When as Matched
+from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
 from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
@@ -70,9 +71,14 @@ def merge(spark, snapshot: Snapshot) -> object:
     )
 
 
+def optimize(spark, snapshot: Snapshot) -> object:
+    return optimize_table(spark, snapshot, OptimizeRequest(("t",), "tests", order_by=(("id",),)))
+
+
 VERBS: dict[str, tuple[Verb, dict[int, str]]] = {
     "delete": (delete, {i: v for i, v in BEFORE.items() if i not in (3, 4, 5)}),
     "update": (update, BEFORE | {3: "u", 4: "u"}),
+    "optimize": (optimize, BEFORE),
     "merge": (merge, {i: v for i, v in BEFORE.items() if i != 4} | {3: "m", 50: "m"}),
 }
 
@@ -178,7 +184,9 @@ def made(spark, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 # An UPDATE commits as a MERGE does: new files, and what old ones lose.
 @pytest.mark.parametrize(
     ("name", "made"),
-    [(name, mode) for name in VERBS for mode in MODES] if PLAYS_ALL else [("delete", "rewrite"), ("merge", "mask")],
+    [(name, mode) for name in VERBS for mode in MODES]
+    if PLAYS_ALL
+    else [("delete", "rewrite"), ("optimize", "rewrite"), ("merge", "mask")],
     indirect=["made"],
 )
 def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Path, name: str) -> None:

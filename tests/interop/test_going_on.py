@@ -66,11 +66,18 @@ def with_logs(spark, table: DeltaTable, path: str) -> None:
     compact_commits(path, 2, 5)
 
 
+def optimised(spark, table: DeltaTable, path: str) -> None:
+    changed_rows(spark, table, path)
+    table.optimize().where("p = 1").executeCompaction()
+    table.optimize().executeZOrderBy("id", "v")
+
+
 #: What each table is made with, and by what.
 TABLES: dict[str, tuple[dict[str, str], Callable[..., None]]] = {
     "rewritten": (FEED, with_logs),
     "masked": ({**MASKS, **TRACKED, **FEED}, restored),
     "altered": ({**MASKS, **MAPPED, **V2}, altered),
+    "optimised": ({**MASKS, **MAPPED, **TRACKED}, optimised),
 }
 LEFT = {str(n): f"v{n}" for n in range(20) if n not in (7, 8, 9, 12)} | {"10": "u", "11": "m", "50": "new"}
 CHANGED = {n: v for n, v in LEFT.items() if n != "1"} | {

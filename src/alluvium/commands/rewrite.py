@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -22,6 +21,7 @@ from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVE_MAPPING, Rewrite, without_mapping
+from alluvium.delta.upkeep.optimize import rewrite_metrics
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import (
@@ -155,14 +155,4 @@ def _metrics(operation: Operation, figures: EditFigures, sizes: pa.ChunkedArray)
     if operation.name != "REORG":
         # All that the reference's history tells of it.
         return {"numOutputBytes": str(figures.bytes_added)}
-    quarters = pc.quantile(sizes, [0.0, 0.25, 0.5, 0.75, 1.0], interpolation="lower").to_pylist()
-    names = ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
-    found = {
-        "numRemovedFiles": figures.files_removed,
-        "numRemovedBytes": figures.bytes_removed,
-        "numDeletionVectorsRemoved": figures.masks_removed,
-        "numAddedFiles": figures.files_added,
-        "numAddedBytes": figures.bytes_added,
-        **{name: int(size or 0) for name, size in zip(names, quarters, strict=True)},
-    }
-    return {name: str(value) for name, value in found.items()}
+    return rewrite_metrics(figures, sizes)

@@ -129,6 +129,8 @@ class WritePlan:
             them, each of one partition.
         target_file_bytes: Size that a file should have.
         bucket: How rows are divided further, within their partition; the files of a job then are of one bucket each.
+        is_arranged: Whether each task's rows are of one partition, and stand as its file shall have them: nothing is
+            moved or sorted any more.
         is_staged: The commit moves the files from `directory` to where they belong, so only their partitions' exact
             values count, not what directories say: null, empty and blank texts are different partitions, and what
             `WRITTEN_FILES` has as text is a number of days for dates and of microseconds since 1970 UTC for timestamps.
@@ -166,6 +168,7 @@ class WritePlan:
     rebalance: bool = False
     target_file_bytes: int = TARGET_FILE_BYTES
     bucket: Bucketing | None = None
+    is_arranged: bool = False
     is_staged: bool = False
 
     def stored_name(self, column: str) -> str:

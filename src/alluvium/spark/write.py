@@ -59,6 +59,12 @@ _OPTIONS: Mapping[str, str] = {
     # Version 2 moves files as tasks end, so that a failed job leaves some.
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
+#: For rows that stand in their tasks as files shall have them: otherwise Spark would sort by partition columns, and
+#: join the tasks of a union whose sides have one each.
+_ARRANGED: Mapping[str, str] = {
+    "spark.sql.maxConcurrentOutputFileWriters": "2",
+    "spark.sql.unionOutputPartitioning": "false",
+}
 _FIELD_ID = "parquet.field.id"
 #: The formats that Spark has a writer for.
 _OF_SPARK = ("parquet", "orc")
@@ -125,7 +131,7 @@ def _written(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
 
 
 def _run(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
-    settings = {**_SETTINGS, **_rebalance_settings(plan)}
+    settings = {**_SETTINGS, **_rebalance_settings(plan), **(_ARRANGED if plan.is_arranged else {})}
     try:
         with with_settings(df, settings) as rows:
             return _write(rows, plan, open_store)

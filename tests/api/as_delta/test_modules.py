@@ -10,12 +10,9 @@ import textwrap
 
 import pytest
 
-from alluvium.errors import UnsupportedFeature
-
 pytest.importorskip("pyspark")
 
 from alluvium.api.as_delta.configure import configure_spark_with_delta_pip
-from alluvium.api.as_delta.optimize_builder import DeltaOptimizeBuilder
 
 
 def run(code: str, *path: str) -> str:
@@ -119,9 +116,3 @@ def test_the_arguments_are_those_of_delta_spark():
         "spark_session_builder",
         "extra_packages",
     ]
-
-
-def test_the_slot_of_optimize_says_so():
-    for verb in ("executeCompaction", "executeZOrderBy"):
-        with pytest.raises(UnsupportedFeature, match="not implemented yet"):
-            getattr(DeltaOptimizeBuilder(), verb)()

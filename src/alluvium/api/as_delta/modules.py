@@ -34,7 +34,7 @@ _TYPING = dict.fromkeys(
 _OURS = {
     "DeltaColumnBuilder": "alluvium.api.delta.delta_columns",
     "DeltaMergeBuilder": "alluvium.api.delta.delta_merge",
-    "DeltaOptimizeBuilder": f"{_HERE}.optimize_builder",
+    "DeltaOptimizeBuilder": "alluvium.api.delta.optimize.builder",
     "DeltaTable": "alluvium.api.delta.delta_table",
     "DeltaTableBuilder": "alluvium.api.delta.delta_table",
     "IdentityGenerator": "alluvium.api.delta.delta_columns",

@@ -78,6 +78,14 @@ _BY_NAME = "saveAsTable writeTo create"
 
 #: The first row that fits counts.
 ROWS: tuple[Row, ...] = (
+    # --- files written anew
+    _row("predicate-on-data", "DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", columnName="column"),
+    _row("invalid-zorder-column", "DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", ARGUMENT, says="is a partition column", colName="column"),
+    _row("invalid-zorder-column", "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", "42703", ARGUMENT, says="there is no column", columnName="column"),
+    _row("invalid-zorder-column", "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS", "KD00D", says="there are no statistics", cols="column"),
+    _row("clustered-table", "DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", says="ZORDER BY of"),
+    _row("clustered-table", "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", OPERATION, says="WHERE of"),
+    _row("clustered-table", "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED", "42601", OPERATION, says="OPTIMIZE FULL"),
     # --- what is not there
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo"),

@@ -19,6 +19,7 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
@@ -325,6 +326,15 @@ class DeltaTable(VacuumVerbs):
         request = MergeRequest(source, expression_argument(condition, "'condition'"), name=self._name)
         return DeltaMergeBuilder(self._spark, self._access, request, self._own)
 
+    def optimize(self) -> DeltaOptimizeBuilder:
+        """A builder that writes files anew, compact or in a better order; the rows stay as they are.
+
+        Example:
+            >>> table.optimize().where("day >= '2024-01-01'").executeCompaction().show()
+            >>> table.optimize().executeZOrderBy("customer", "product")
+        """
+        return DeltaOptimizeBuilder(self._spark, self._access, self._name)
+
     # --- columns, constraints and properties as methods ---
 
     def addColumns(
@@ -414,10 +424,6 @@ class DeltaTable(VacuumVerbs):
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---
-
-    def optimize(self) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("optimize")
 
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: object = None) -> NoReturn:
         """Not implemented yet."""

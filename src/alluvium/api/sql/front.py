@@ -87,6 +87,8 @@ _BY_STATEMENT: Mapping[str, str] = {
     "DropConstraint": "upkeep.alter",
     "DropFeature": "upkeep.alter",
     "Generate": "upkeep.generate",
+    "Optimize": "upkeep.optimize",
+    "Reorg": "upkeep.optimize",
     "Restore": "upkeep.history",
     "SyncIdentity": "upkeep.alter",
     "Vacuum": "upkeep.vacuum",

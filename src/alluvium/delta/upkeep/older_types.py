@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from alluvium.delta.features.types.type_widening import TYPE_CHANGES
 from alluvium.delta.terms.spec import FILES
+from alluvium.delta.upkeep.stored_schema import read_stored_schema
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import CorruptTable
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.walk import fields_within
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import split_file
-
-_OUTSIDE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:|/")
 
 
 def files_of_older_types(snapshot: Snapshot) -> pa.Table:
@@ -42,16 +36,7 @@ def files_of_older_types(snapshot: Snapshot) -> pa.Table:
 
 
 def _is_older(snapshot: Snapshot, path: str, expected: dict[str, pa.DataType]) -> bool:
-    if _OUTSIDE.match(path):
-        directory, name = split_file(path)
-        store = snapshot.open_store(directory)
-    else:
-        store, name = snapshot.store, path
-    try:
-        with store.open_input(name) as file:
-            found = pq.read_schema(file)
-    except (pa.ArrowException, OSError) as error:
-        raise CorruptTable(f"a data file cannot be read: {error}", code="damaged-file", path=path) from None
+    found = read_stored_schema(snapshot, path)
     # A column that the file lacks is null in it, of any type.
     types = {f.name: f.type for f in found}
     return any(name in types and types[name] != wanted for name, wanted in expected.items())

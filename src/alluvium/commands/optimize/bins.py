@@ -1,0 +1,148 @@
+"""Bins of files written anew, by one job: each part of a bin is a task, and so a file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import accumulate
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.codecs.footers.parquet_footer import FileFooter
+from alluvium.commands.rows.row_identity import id_columns, with_ids
+from alluvium.commands.write import written_files
+from alluvium.commit.clear import clear
+from alluvium.delta.rows.candidates import Candidates, candidates_of
+from alluvium.delta.upkeep.optimize import Bins
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.plan.changes import ChangeKind
+from alluvium.plan.write import WritePlan
+from alluvium.spark.naming.names import quote
+from alluvium.spark.placing import place_rows, task_keys
+from alluvium.spark.positions import KIND
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.values.derive import complete
+from alluvium.spark.write import write_files
+
+#: So many bins are read apart, each by one task from its files to its file. For more of them, relations of their own
+#: cost more than a shuffle does.
+MOST_APART = 48
+_PLACE = "__alluvium_place"
+_PART = re.compile(r"part-(\d+)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How rows stand in new files.
+
+    Attributes:
+        place: Along which numbers they are sorted.
+        cuts: For each bin that becomes several files, the places where each but the first begins.
+    """
+
+    place: Column
+    cuts: dict[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBins:
+    """What became of some bins.
+
+    Attributes:
+        directory: Where their files are.
+        table: The files (`WRITTEN_FILES`).
+        footers: One a file.
+        bins: The bin of each file.
+    """
+
+    directory: str
+    table: pa.Table
+    footers: tuple[FileFooter, ...]
+    bins: pa.Array
+
+    def only(self, kept: pa.Array) -> WrittenBins:
+        """The files of these bins."""
+        chosen = pc.is_in(self.bins, value_set=kept)
+        footers = tuple(f for f, is_kept in zip(self.footers, chosen.to_pylist(), strict=True) if is_kept)
+        return replace(self, table=self.table.filter(chosen), footers=footers, bins=self.bins.filter(chosen))
+
+
+def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Order | None = None) -> WrittenBins:
+    """Writes the rows of each bin into a file, or as many as it has parts; nothing is left where that fails.
+
+    Args:
+        spark: A classic session.
+        target: The table, at the version of the bins.
+        bins: What to write.
+        order: How rows stand in the files; None: as they come.
+    """
+    snapshot = target.snapshot
+    assert snapshot is not None, "bins are files of a version"
+    candidates = candidates_of(snapshot, bins.files)
+    # Their rows obey the table's conditions already.
+    plan = with_ids(target.plan_write(None, ()), candidates)
+    plan = replace(plan, checks=(), derived=(), rebalance=False, is_arranged=True)
+    tasks = [number for number, count in enumerate(bins.counts) for _ in range(count)]
+    if order is None and bins.count <= MOST_APART:
+        rows = _apart(spark, candidates, bins)
+    else:
+        rows = _shuffled(spark, candidates, bins, order, len(tasks))
+    try:
+        table, footers = _write(rows, candidates, target, plan)
+        return WrittenBins(plan.directory, table, footers, _bins_of(table, tasks))
+    except BaseException:
+        clear(target.store, plan.directory)
+        raise
+
+
+def _apart(spark: SparkSession, candidates: Candidates, bins: Bins) -> DataFrame:
+    """The rows of each bin in one task, in the order of its files."""
+    numbered = replace(candidates, numbers=bins.numbers)
+    frames = [
+        read_native(spark, numbered.only(pa.array([number], pa.int64()))).coalesce(1)
+        for number in range(len(bins.counts))
+    ]
+    return reduce(DataFrame.union, frames)
+
+
+def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Order | None, tasks: int) -> DataFrame:
+    keys, first = task_keys(tasks), _first_tasks(bins.counts)
+    numbers = pa.array([keys[first[number]] for number in bins.numbers.to_pylist()], pa.int64())
+    placed = replace(candidates, numbers=numbers)
+    rows, own = read_native(spark, placed), sf.col(quote(candidates.columns.file))
+    if order is None:
+        return place_rows(rows, own, tasks)
+    rows = rows.withColumn(_PLACE, order.place)
+    place, key = sf.col(_PLACE), own
+    for number, cuts in order.cuts.items():
+        begin = first[number]
+        # The last part begins furthest along.
+        later = list(zip(cuts, keys[begin + 1 :], strict=False))[::-1]
+        part = reduce(lambda case, cut: case.when(place >= cut[0], cut[1]), later, sf.when(place < 0, keys[begin]))
+        key = sf.when(own == keys[begin], part.otherwise(keys[begin])).otherwise(key)
+    return place_rows(rows, key.cast("bigint"), tasks).sortWithinPartitions(place)
+
+
+def _first_tasks(counts: Sequence[int]) -> list[int]:
+    return [0, *accumulate(counts)][:-1]
+
+
+def _write(
+    rows: DataFrame, candidates: Candidates, target: DeltaTarget, plan: WritePlan
+) -> tuple[pa.Table, tuple[FileFooter, ...]]:
+    columns = [sf.col(quote(name)) for name in target.schema.names]
+    copied = rows.withColumn(KIND, sf.lit(int(ChangeKind.COPY))).select(*columns, *id_columns(candidates))
+    completed = complete(copied, plan.schema, plan)
+    write_files(rows.sparkSession, completed.df, replace(completed.plan, checks=()))
+    return written_files(target.store, plan)
+
+
+def _bins_of(written: pa.Table, tasks: Sequence[int]) -> pa.Array:
+    """The bin of each file, by the number of the task that Spark puts into its name."""
+    found = [_PART.match(path.rpartition("/")[2]) for path in written["path"].to_pylist()]
+    return pa.array([None if part is None else tasks[int(part[1])] for part in found], pa.int64())

@@ -1,0 +1,99 @@
+"""The files that a predicate over partition columns chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.rows.row_condition import RowCondition, row_condition
+from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.scan import whole_files
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
+from alluvium.errors import InvalidRequest
+from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.statements.resolve import Qualifier
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What a predicate comes to.
+
+    Attributes:
+        files: Live files (`FILES`) in the partitions for which it is true.
+        shown: Its parts, as the reference's history shows them.
+    """
+
+    files: pa.Table
+    shown: tuple[str, ...] = ()
+
+
+def choose_files(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], name: Qualifier, verb: str) -> Chosen:
+    """The files of the partitions for which all of some conditions are true; every file without one.
+
+    Args:
+        spark: A classic session.
+        snapshot: The version.
+        where: Conditions as SQL text.
+        name: Of the table in them.
+        verb: For errors: `"OPTIMIZE"`.
+
+    Raises:
+        InvalidRequest: One does not resolve (`invalid-expression`), or names a column that is none of the partition
+            columns (`predicate-on-data`).
+    """
+    if not where:
+        return Chosen(snapshot.files.select(FILES.names))
+    text = " AND ".join(f"({one})" for one in where)
+    rows = read_native(spark, DeltaSource(snapshot))
+    with row_condition(rows, text, f"the condition of {verb}", name) as judged:
+        _ensure_partitions_only(judged, snapshot.config, verb)
+        whole = whole_files(snapshot, judged.where(snapshot.config.schema))
+        files = whole.every
+        if whole.undecided.num_rows:
+            files = pa.concat_tables([files, _decided_by_rows(spark, snapshot, whole.undecided, judged)])
+    return Chosen(files.select(FILES.names), tuple(part for one in where for part in _shown(spark, one)))
+
+
+def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str) -> None:
+    assert judged.found is not None, "there is a condition"
+    columns = judged.found.java.references().toSeq()
+    named = [str(columns.apply(n).name()) for n in range(columns.size())]
+    partitions = {config.schema.find(name) for name in config.partition_columns}
+    # Spark resolves names without regard to case, and tells them as they were said.
+    others = sorted(column for column in named if config.schema.find(column) not in partitions)
+    if others:
+        raise InvalidRequest(
+            f"the condition of {verb} names {others[0]!r}, which is not a partition column",
+            code="predicate-on-data",
+            column=others[0],
+            hint=f"partition columns: {', '.join(config.partition_columns) or 'none'}",
+        )
+
+
+def _decided_by_rows(spark: SparkSession, snapshot: Snapshot, files: pa.Table, judged: RowCondition) -> pa.Table:
+    """Of some files those for which Spark finds true what nobody else understands; only their footers are read."""
+    candidates = candidates_of(snapshot, files)
+    rows, chosen = judged.over(read_native(spark, candidates))
+    number = sf.col(quote(candidates.columns.file))
+    found = rows.where(chosen).select(number.alias("file")).distinct().toArrow()
+    return candidates.only(found["file"].combine_chunks().cast(pa.int64())).files
+
+
+def _shown(spark: SparkSession, text: str) -> list[str]:
+    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
+    return [str(part.toString()) for part in _conjuncts(parsed)]
+
+
+def _conjuncts(expression: JavaObject) -> list[JavaObject]:
+    if str(expression.nodeName()) != "And":
+        return [expression]
+    return [*_conjuncts(expression.left()), *_conjuncts(expression.right())]

@@ -1,0 +1,134 @@
+"""The order of rows along a Z-curve: columns that may be ordered by, a sample of them, and each row's place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.optimize.bins import Order
+from alluvium.delta.rows.candidates import candidates_of
+from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.statistics.stats import stats_columns
+from alluvium.delta.terms.actions import total
+from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.upkeep.optimize import Bins
+from alluvium.delta.upkeep.z_values import MAX_RANGES, cuts, divided, interleaved, rank_bits
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import InvalidRequest, suggest
+from alluvium.schema.types import Field
+from alluvium.schema.walk import fields_within
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.values.ranks import RankKey, interleave, rank_among, rank_key
+
+#: Rows of a sample: fifty for each range, so that a range holds what it should but for a seventh.
+_SAMPLE = 50 * MAX_RANGES
+_SEED = 1
+#: What a row takes at least, where files do not say how many they have.
+_ROW_BYTES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumn:
+    """A column that rows are ordered by: its name in the history, its path in the schema's spelling, and its key."""
+
+    name: str
+    path: tuple[str, ...]
+    key: RankKey
+
+
+def order_columns(config: TableConfig, given: Sequence[tuple[str, ...]], needs_statistics: bool) -> list[OrderColumn]:
+    """The columns to order by.
+
+    Args:
+        config: The table.
+        given: Their paths, as the caller spells them.
+        needs_statistics: Whether each must have statistics, without which no file is skipped by it.
+
+    Raises:
+        InvalidRequest: `"invalid-zorder-column"`.
+    """
+    # A column named twice, be it in another spelling, says no more.
+    named: dict[tuple[str, ...], OrderColumn] = {}
+    for path in given:
+        column = _order_column(config, path)
+        named.setdefault(column.path, column)
+    found = list(named.values())
+    if not rank_bits(max(1, len(found))):
+        raise _invalid(f"rows cannot be ordered by {len(found)} columns at once", None, "name the few that queries use")
+    if needs_statistics:
+        _ensure_statistics(config, found)
+    return found
+
+
+def _order_column(config: TableConfig, given: tuple[str, ...]) -> OrderColumn:
+    name = ".".join(given)
+    exact: list[str] = []
+    found: Field | None = None
+    for part in given:
+        found = config.schema.find_path((*exact, part))
+        if found is None:
+            known = (".".join(path) for path, _ in fields_within(config.schema))
+            raise _invalid(f"there is no column {name!r} to order by", name, suggest(name, known))
+        exact.append(found.name)
+    assert found is not None, "a name has a part"
+    if exact[0] in config.partition_columns:
+        raise _invalid(f"{name!r} is a partition column: its files are apart already", name, "name data columns")
+    key = rank_key(exact, found.type)
+    if key is None:
+        raise _invalid(f"values of {name!r} have no order", name, "name columns of other types")
+    return OrderColumn(name, tuple(exact), key)
+
+
+def _ensure_statistics(config: TableConfig, columns: Sequence[OrderColumn]) -> None:
+    properties = parse_properties(config.metadata.configuration)
+    chosen = stats_columns(
+        config.schema, config.partition_columns, properties.num_indexed_cols, properties.stats_columns
+    )
+    known = [leaf.path for leaf in chosen]
+    without = [c.name for c in columns if not any(path[: len(c.path)] == c.path for path in known)]
+    if without:
+        raise _invalid(
+            f"an order by {', '.join(without)} is of no use: there are no statistics of it by which files are skipped",
+            without[0],
+            "name it in delta.dataSkippingStatsColumns, or set "
+            "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled to false",
+        )
+
+
+def _invalid(problem: str, column: str | None, hint: str | None) -> InvalidRequest:
+    return InvalidRequest(problem, code="invalid-zorder-column", column=column, hint=hint)
+
+
+def z_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> Order:
+    """Where each row of some files stands, by what a sample of them tells of the columns' values."""
+    sampled, bits = _sample(spark, snapshot, bins, columns), rank_bits(len(columns))
+    keys = [sampled.column(n) for n in range(len(columns))]
+    ranges = [divided(key.to_pylist(), 1 << bits) for key in keys]
+    ranks = [rank_among(spark, c.key, r.bounds, r.starts) for c, r in zip(columns, ranges, strict=True)]
+    place = interleave(ranks, bits)
+    several = {number: count for number, count in enumerate(bins.counts) if count > 1}
+    if not several:
+        return Order(place, {})
+    ranked = [map(r.rank, key.to_pylist()) for key, r in zip(keys, ranges, strict=True)]
+    places = [interleaved(row, bits) for row in zip(*ranked, strict=True)]
+    owners = sampled.column("bin").to_pylist()
+    found = {number: [p for p, owner in zip(places, owners, strict=True) if owner == number] for number in several}
+    return Order(place, {number: tuple(cuts(found[number], count)) for number, count in several.items()})
+
+
+def _sample(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:
+    """Some rows: the key of each column, then the bin."""
+    candidates = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers)
+    live = live_counts(snapshot, bins.files)
+    known = int(pc.sum(live).as_py() or 0)
+    rows = known if live.null_count == 0 else max(known, total(bins.files["size"]) // _ROW_BYTES)
+    keys = [c.key.column.alias(f"key{n}") for n, c in enumerate(columns)]
+    found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
+    return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()

@@ -1,0 +1,174 @@
+"""Which live files are written anew together: bins of small files, partitions to order, files with something to purge.
+
+Sizes, ratios and the order of packing are those of the reference implementation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.features.rows.deletion_vectors import has_vector, vectors_of
+from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.terms.spec import FILES
+from alluvium.delta.view.partitions import partition_keys
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.plan.changes import EditFigures
+
+#: Of the session's settings, where nobody says other ones: bytes, and a share of rows.
+DEFAULT_FILE_BYTES = 1 << 30
+DEFAULT_DELETED_RATIO = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class FileSizes:
+    """What a file should be like.
+
+    Attributes:
+        min_bytes: Smaller ones are written anew.
+        max_bytes: What is put together into one file comes to this much at most.
+        max_deleted_ratio: Files of whose rows a greater share is deleted by a vector are written anew, whatever their
+            size.
+    """
+
+    min_bytes: int = DEFAULT_FILE_BYTES
+    max_bytes: int = DEFAULT_FILE_BYTES
+    max_deleted_ratio: float = DEFAULT_DELETED_RATIO
+
+
+DEFAULT_SIZES = FileSizes()
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """Files to be written anew.
+
+    Attributes:
+        files: They (`FILES`), those of a bin side by side.
+        numbers: The bin of each, from 0; all files of a bin are of one partition.
+        counts: In how many parts each bin is written, one file or more each; by the bin's number.
+    """
+
+    files: pa.Table
+    numbers: pa.Array
+    counts: tuple[int, ...]
+
+    @property
+    def count(self) -> int:
+        """How many bins there are."""
+        return len(pc.unique(self.numbers))
+
+    def only(self, kept: pa.Array) -> Bins:
+        """Those of these numbers, which they keep."""
+        chosen = pc.is_in(self.numbers, value_set=kept)
+        return replace(self, files=self.files.filter(chosen), numbers=self.numbers.filter(chosen))
+
+
+def compaction_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
+    """Small files of a partition, and those with many deleted rows, put together; one alone stays as it is.
+
+    Args:
+        snapshot: The version.
+        files: Live files of it (`FILES`).
+        sizes: What is small.
+    """
+    small = pc.less(files["size"], sizes.min_bytes)
+    chosen = pc.or_(small, pc.greater(_deleted_ratios(snapshot, files), sizes.max_deleted_ratio))
+    # The reference leaves a file alone even where most of its rows are deleted: that is what REORG is for.
+    return _packed(snapshot, files.filter(chosen), sizes.max_bytes, smallest=2)
+
+
+def purge_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
+    """All of these files, put together where they are small."""
+    return _packed(snapshot, files, sizes.max_bytes, smallest=1)
+
+
+def order_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
+    """All files of a partition in one bin, which becomes as many files as its bytes make."""
+    groups = _partitions(snapshot, files)
+    totals = [int(pc.sum(files["size"].take(pa.array(group, pa.int64()))).as_py() or 0) for group in groups]
+    counts = tuple(max(1, size // sizes.max_bytes) for size in totals)
+    return _bins(files, groups, counts)
+
+
+def with_vectors(files: pa.Table) -> pa.Table:
+    """Those of some files (`FILES`) that have a deletion vector."""
+    return files.filter(has_vector(vectors_of(files)))
+
+
+def of_partitions(snapshot: Snapshot, files: pa.Table, keys: pa.Array) -> pa.Table:
+    """Those of some files (`FILES`) that lie in partitions of these keys (`partition_keys`)."""
+    return files.filter(pc.is_in(partition_keys(files, snapshot.config, snapshot.time_zone), value_set=keys))
+
+
+def still_live(newest: Snapshot, files: pa.Table) -> pa.Array:
+    """Whether each of some files (`FILES`) is live in a later version, with the same rows deleted."""
+    known = dict(zip(newest.files["path"].to_pylist(), newest.files["deletionVector"].to_pylist(), strict=True))
+    ours = zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)
+    return pa.array([path in known and known[path] == vector for path, vector in ours], pa.bool_())
+
+
+def rewrite_metrics(figures: EditFigures, sizes: pa.ChunkedArray) -> dict[str, str]:
+    """What the history says of files that were written anew; `sizes` are those of the new ones."""
+    ordered = sorted(sizes.to_pylist()) or [0]
+    last, count = ordered[-1], len(ordered)
+    found = {
+        "numRemovedFiles": figures.files_removed,
+        "numRemovedBytes": figures.bytes_removed,
+        "p25FileSize": ordered[count // 4],
+        "numDeletionVectorsRemoved": figures.masks_removed,
+        "minFileSize": ordered[0],
+        "p75FileSize": ordered[count * 3 // 4],
+        "p50FileSize": ordered[count // 2],
+        "numAddedBytes": figures.bytes_added,
+        "numAddedFiles": figures.files_added,
+        "maxFileSize": last,
+    }
+    return {name: str(value) for name, value in found.items()}
+
+
+def _deleted_ratios(snapshot: Snapshot, files: pa.Table) -> pa.Array:
+    """The share of each file's rows that its vector deletes; 0 where it does not say how many it has."""
+    deleted = pc.fill_null(pc.struct_field(vectors_of(files), "cardinality"), 0).cast(pa.float64())
+    live = live_counts(snapshot, files).cast(pa.float64())
+    rows = pc.add(live, deleted)
+    return pc.if_else(pc.greater(pc.fill_null(rows, 0.0), 0.0), pc.divide(deleted, rows), 0.0)
+
+
+def _partitions(snapshot: Snapshot, files: pa.Table) -> list[list[int]]:
+    """The places of the files of each partition, smallest file first."""
+    keys = partition_keys(files, snapshot.config, snapshot.time_zone).to_pylist()
+    sizes = files["size"].to_pylist()
+    groups: dict[bytes, list[int]] = {}
+    for place in sorted(range(files.num_rows), key=lambda n: (keys[n], sizes[n])):
+        groups.setdefault(keys[place], []).append(place)
+    return list(groups.values())
+
+
+def _packed(snapshot: Snapshot, files: pa.Table, max_bytes: int, smallest: int) -> Bins:
+    sizes = files["size"].to_pylist()
+    packed = (one for group in _partitions(snapshot, files) for one in _pack(group, sizes, max_bytes))
+    bins = [one for one in packed if len(one) >= smallest]
+    return _bins(files, bins, (1,) * len(bins))
+
+
+def _pack(places: Sequence[int], sizes: Sequence[int], max_bytes: int) -> Iterator[list[int]]:
+    current: list[int] = []
+    size = 0
+    for place in places:
+        if current and size + sizes[place] > max_bytes:
+            yield current
+            current, size = [], 0
+        current.append(place)
+        size += sizes[place]
+    if current:
+        yield current
+
+
+def _bins(files: pa.Table, bins: Sequence[Sequence[int]], counts: tuple[int, ...]) -> Bins:
+    places = pa.array([place for one in bins for place in one], pa.int64())
+    numbers = pa.array([number for number, one in enumerate(bins) for _ in one], pa.int64())
+    return Bins(files.take(places).select(FILES.names), numbers, counts)

@@ -1,0 +1,102 @@
+"""Ranks of values among bounds, found by binary search in the JVM, and ranks with their bits interleaved."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.schema import types as t
+from alluvium.schema.types import DataType
+from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
+from alluvium.spark.naming.names import quote
+
+#: How bounds travel: the code of `struct`, the view of a byte buffer, the Java type.
+_BULK = {int: ("q", "asLongBuffer", "long"), float: ("d", "asDoubleBuffer", "double")}
+
+
+@dataclass(frozen=True, slots=True)
+class RankKey:
+    """What stands for a column's values when they are ordered.
+
+    Attributes:
+        column: A bigint, a double or a text for each value; null stays null.
+        kind: Which of them.
+    """
+
+    column: Column
+    kind: type[int] | type[float] | type[str]
+
+
+def rank_key(path: Sequence[str], data_type: DataType) -> RankKey | None:
+    """The key of a column at a path through structs; None: its values have no order."""
+    column = sf.col(".".join(quote(name) for name in path))
+    if data_type in (t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG):
+        return RankKey(column.cast("bigint"), int)
+    if data_type == t.DATE:
+        return RankKey(sf.unix_date(column).cast("bigint"), int)
+    if data_type in (t.TIMESTAMP, t.TIMESTAMP_NTZ):
+        return RankKey(sf.unix_micros(column.cast("timestamp")), int)
+    if data_type in (t.FLOAT, t.DOUBLE) or isinstance(data_type, t.Decimal):
+        return RankKey(column.cast("double"), float)
+    if data_type == t.BINARY:
+        return RankKey(sf.hex(column), str)
+    if isinstance(data_type, t.Map) or data_type in (t.VOID, t.VARIANT):
+        return None
+    return RankKey(column.cast("string"), str)
+
+
+def rank_among(spark: SparkSession, key: RankKey, bounds: Sequence[int | float | str], starts: Sequence[int]) -> Column:
+    """The rank of a value by the first bound that it is not greater than; 0 for null.
+
+    Args:
+        spark: A classic session.
+        key: The values.
+        bounds: Of the key's kind, different ones in order; NaN is greater than all.
+        starts: The rank at each bound, then that of values above all of them.
+    """
+    if not bounds:
+        return sf.when(key.column.isNull(), 0).otherwise(starts[-1])
+    java = java_of(spark)
+    values, array_class = _java_array(java, key.kind, bounds)
+    arrays = java.jvm.java.lang.Class.forName("java.util.Arrays")
+    literal = java.jvm.org.apache.spark.sql.catalyst.expressions.Literal(values, java.object_type(array_class))
+    # Never asked for null: it stands behind a condition.
+    value = java.expression_utils.expression(key.column._jc)
+    found = java.static_invoke(
+        arrays, java.integer_type, "binarySearch", java.seq([literal, value]), java.seq([]), False, False, True,
+        java.option.empty(),
+    )  # fmt: skip
+    place = Column(java.expression_utils.column(found))
+    # "index of the search key [...]; otherwise, (-(insertion point) - 1)"
+    first = sf.when(place >= 0, place).otherwise(-place - 1)
+    return sf.when(~key.column.isNull(), sf.expr(f"array({', '.join(map(str, starts))})")[first]).otherwise(0)
+
+
+def interleave(ranks: Sequence[Column], bits: int) -> Column:
+    """The highest of so many bits of the first rank, that of the second, ..., then the next ones: one bigint."""
+    count, parts = len(ranks), []
+    for bit in range(bits):
+        for n, rank in enumerate(ranks):
+            taken = sf.shiftright(rank.cast("bigint"), bit).bitwiseAND(sf.lit(1).cast("bigint"))
+            parts.append(sf.shiftleft(taken, bit * count + count - 1 - n))
+    return reduce(lambda left, right: left.bitwiseOR(right), parts)
+
+
+def _java_array(java: Java, kind: type, bounds: Sequence[int | float | str]) -> tuple[JavaObject, JavaObject]:
+    """The bounds as a Java array, and its class."""
+    if kind is str:
+        text_class = java.jvm.org.apache.spark.unsafe.types.UTF8String
+        texts = java.gateway.new_array(text_class, len(bounds))
+        for n, bound in enumerate(bounds):
+            texts[n] = text_class.fromString(bound)
+        return texts, texts.getClass()
+    code, view, name = _BULK[kind]
+    numbers = java.gateway.new_array(getattr(java.jvm, name), len(bounds))
+    data = struct.pack(f">{len(bounds)}{code}", *bounds)
+    getattr(java.jvm.java.nio.ByteBuffer.wrap(data), view)().get(numbers)
+    return numbers, numbers.getClass()

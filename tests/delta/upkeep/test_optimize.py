@@ -1,0 +1,123 @@
+"""Bins: what is small, what is packed with what, what stays. No file is there: the log alone says all."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from made_table import make_table
+
+from alluvium.delta.upkeep.optimize import (
+    Bins,
+    FileSizes,
+    compaction_bins,
+    of_partitions,
+    order_bins,
+    purge_bins,
+    rewrite_metrics,
+    still_live,
+    with_vectors,
+)
+from alluvium.delta.view.partitions import partition_keys
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.plan.changes import EditFigures
+from alluvium.schema.types import LONG, STRING, Field, Struct
+from alluvium.storage.open import open_store
+
+SCHEMA = Struct((Field("id", LONG), Field("p", STRING)))
+VECTOR = {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 1, "sizeInBytes": 34}
+
+
+def add(path: str, size: int, p: str | None = "a", deleted: int = 0, rows: int | None = 100) -> dict:
+    stats = None if rows is None else json.dumps({"numRecords": rows})
+    one = {
+        "path": path,
+        "partitionValues": {"p": p},
+        "size": size,
+        "modificationTime": 0,
+        "dataChange": True,
+        "stats": stats,
+    }
+    return {"add": one | ({"deletionVector": {**VECTOR, "cardinality": deleted}} if deleted else {})}
+
+
+def snapshot_of(root: Path, *adds: dict) -> Snapshot:
+    url = make_table(root / "t", SCHEMA, partition_by=["p"])
+    (root / "t" / "_delta_log" / f"{1:020}.json").write_text("\n".join(map(json.dumps, adds)))
+    return load_snapshot(open_store(url))
+
+
+def paths_of(bins: Bins) -> list[set[str]]:
+    found: dict[int, set[str]] = {}
+    for path, number in zip(bins.files["path"].to_pylist(), bins.numbers.to_pylist(), strict=True):
+        found.setdefault(number, set()).add(path)
+    return [found[n] for n in sorted(found)]
+
+
+def test_small_files_of_a_partition_are_packed_smallest_first(tmp_path):
+    snapshot = snapshot_of(
+        tmp_path, add("a9", 9), add("a1", 1), add("a5", 5), add("a4", 4), add("b3", 3, "b"), add("b2", 2, "b"), add("n", 1, None),
+        add("large", 20),
+    )  # fmt: skip
+    bins = compaction_bins(snapshot, snapshot.files, FileSizes(min_bytes=10, max_bytes=10))
+    # 1 + 4 + 5 fill a bin; 9 would be alone, and so would the one of the partition of null.
+    assert paths_of(bins) == [{"a1", "a4", "a5"}, {"b2", "b3"}]
+    assert (bins.count, bins.counts) == (2, (1, 1))
+    assert paths_of(bins.only(pa.array([1], pa.int64()))) == [{"b2", "b3"}]
+
+
+def test_a_file_above_the_ratio_is_taken_whatever_its_size_but_not_alone(tmp_path):
+    snapshot = snapshot_of(
+        tmp_path, add("small", 1), add("spoilt", 50, deleted=6), add("well", 50, deleted=5), add("untold", 50, deleted=9, rows=None),
+        add("alone", 50, "b", deleted=90),
+    )  # fmt: skip
+    bins = compaction_bins(snapshot, snapshot.files, FileSizes(min_bytes=10, max_bytes=100, max_deleted_ratio=0.05))
+    assert paths_of(bins) == [{"small", "spoilt"}]
+
+
+def test_nothing_to_do(tmp_path):
+    snapshot = snapshot_of(tmp_path, add("one", 1), add("other", 1, "b"))
+    assert compaction_bins(snapshot, snapshot.files, FileSizes()).count == 0
+    assert compaction_bins(snapshot, snapshot.files.slice(0, 0), FileSizes()).count == 0
+    assert purge_bins(snapshot, with_vectors(snapshot.files), FileSizes()).count == 0
+
+
+def test_what_is_purged_is_purged_alone_too(tmp_path):
+    snapshot = snapshot_of(
+        tmp_path, add("a", 5, deleted=1), add("whole", 1), add("b", 6, deleted=1), add("c", 4, "b", deleted=1)
+    )
+    bins = purge_bins(snapshot, with_vectors(snapshot.files), FileSizes(max_bytes=10))
+    assert paths_of(bins) == [{"a"}, {"b"}, {"c"}]
+
+
+def test_a_partition_is_ordered_as_a_whole_and_cut_by_its_bytes(tmp_path):
+    snapshot = snapshot_of(tmp_path, add("x", 15), add("y", 16), add("z", 3, "b"))
+    bins = order_bins(snapshot, snapshot.files, FileSizes(max_bytes=10))
+    assert (paths_of(bins), bins.counts) == ([{"x", "y"}, {"z"}], (3, 1))
+
+
+def test_partitions_are_found_again_by_their_keys(tmp_path):
+    snapshot = snapshot_of(tmp_path, add("x", 1), add("y", 1, "b"), add("z", 1, None))
+    keys = partition_keys(snapshot.files.slice(2), snapshot.config, "UTC")
+    assert of_partitions(snapshot, snapshot.files, keys)["path"].to_pylist() == ["z"]
+
+
+def test_a_file_is_live_still_if_nobody_deleted_rows_of_it(tmp_path):
+    before = snapshot_of(tmp_path, add("same", 1), add("masked", 1), add("gone", 1))
+    removed = [{"remove": {"path": p, "dataChange": True, "deletionTimestamp": 1}} for p in ("masked", "gone")]
+    path = tmp_path / "t" / "_delta_log" / f"{2:020}.json"
+    path.write_text("\n".join(map(json.dumps, [*removed, add("masked", 1, deleted=3)])))
+    assert still_live(load_snapshot(open_store(str(tmp_path / "t"))), before.files).to_pylist() == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "quarters"),
+    [([], (0, 0, 0, 0, 0)), ([7], (7, 7, 7, 7, 7)), ([3, 1], (1, 1, 3, 3, 3)), ([4, 3, 2, 1], (1, 2, 3, 4, 4))],
+)
+def test_sizes_are_told_as_the_reference_tells_them(sizes, quarters):
+    told = rewrite_metrics(EditFigures(files_added=2, masks_removed=1), pa.chunked_array([sizes], pa.int64()))
+    names = ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
+    assert tuple(int(told[name]) for name in names) == quarters
+    assert (told["numAddedFiles"], told["numDeletionVectorsRemoved"]) == ("2", "1")

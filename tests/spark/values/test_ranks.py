@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import functions as sf
+
+from alluvium.delta.upkeep.z_values import Ranges, interleaved
+from alluvium.schema.types import DOUBLE, LONG, STRING, VARIANT, Map
+from alluvium.spark.values.ranks import interleave, rank_among, rank_key
+
+
+def test_there_are_types_without_order(spark):
+    assert rank_key(("a",), VARIANT) is None
+    assert rank_key(("a",), Map(STRING, LONG)) is None
+
+
+@pytest.mark.parametrize(
+    ("data_type", "ddl", "values", "bounds"),
+    [
+        (LONG, "long", [None, -(2**63), 9, 10, 11, 30, 2**63 - 1], [10, 30]),
+        (DOUBLE, "double", [None, -1.0, 0.5, float("nan"), 2.0], [0.5, 1.5]),
+        (STRING, "string", [None, "", "b", "ba", "é", "z"], ["b", "c"]),
+        (LONG, "long", [None, 1], []),
+    ],
+)
+def test_ranks_are_found_as_in_python(spark, data_type, ddl, values, bounds):
+    rows = spark.createDataFrame([(v,) for v in values], f"`a.b` {ddl}").coalesce(1)
+    key = rank_key(("a.b",), data_type)
+    assert key is not None
+    ranges = Ranges(bounds, [10 * n + 1 for n in range(len(bounds) + 1)])
+    found = [row[0] for row in rows.select(rank_among(spark, key, bounds, ranges.starts).alias("r")).collect()]
+    assert found == list(map(ranges.rank, values))
+
+
+def test_bits_are_interleaved_as_in_python(spark):
+    pairs = [(0, 0), (1, 2), (1023, 0), (0, 1023), (517, 800)]
+    rows = spark.createDataFrame(pairs, "x int, y int").coalesce(1)
+    found = [row[0] for row in rows.select(interleave([sf.col("x"), sf.col("y")], 10).alias("z")).collect()]
+    assert found == [interleaved(pair, 10) for pair in pairs]
