@@ -286,7 +286,11 @@ def _misreadable(expression: JavaObject) -> set[tuple[str, str]]:
         kind, children = str(node.nodeName()), node.children()
         if kind == "AttributeReference":
             found.add((kind, str(node.name())))
-        elif kind == "Literal" and str(node.dataType().typeName()).startswith(("timestamp", "string")):
+        elif (
+            kind == "Literal"
+            and node.value() is not None
+            and str(node.dataType().typeName()).startswith(("timestamp", "string"))
+        ):
             found.add((kind, str(node.value())))
         pending += [children.apply(n) for n in range(children.size())]
     return found
