@@ -319,9 +319,28 @@ def test_a_table_whose_entry_could_not_be_made_says_how_to_name_it(session, plac
     assert "CREATE TABLE" in str(caught.value.hint) and names(session) == []
     with pytest.raises(InvalidRequest) as caught:
         session.sql("create table t using delta as select 7 a")
-    assert "interrupted" in str(caught.value.hint)
-    session.sql("create table t using delta")
+    assert caught.value.code == "location-not-empty" and "interrupted" in str(caught.value.hint)
+    session.sql(f"create table t using delta location '{place}/warehouse/t'")
     assert [row.a for row in session.table("t").collect()] == [7]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create table t using delta",
+        "create table if not exists t (id bigint) using delta",
+        "create or replace table t (id bigint) using delta",
+        "create table t using delta as select 1 id",
+    ],
+)
+def test_what_lies_where_a_table_would_be_is_not_taken_over(session, place: Path, statement: str):
+    """Else `DROP TABLE t` would delete it."""
+    path = f"{place}/warehouse/t"
+    session.range(3).write.format("delta").save(path)
+    with pytest.raises(InvalidRequest) as caught:
+        session.sql(statement)
+    assert caught.value.code == "location-not-empty" and names(session) == []
+    assert alluvium.open(path).version == 0
 
 
 def test_a_statement_in_a_text_makes_a_table(session, place: Path):

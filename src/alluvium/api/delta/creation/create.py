@@ -52,6 +52,8 @@ def create(spark: SparkSession, wanted: Wanted) -> tuple[TableAccess, Committed]
     access = _place(spark, wanted)
     existing = access.newest()
     _ensure_asked_well(wanted, access, existing)
+    if existing is not None:
+        access = _owned(existing, wanted, access)
     left = None if existing is None else _left_alone(existing, wanted, access)
     committed = left if left is not None else _write(access, existing, wanted)
     if wanted.name is None or not _is_registrable(spark, wanted.name):
@@ -129,6 +131,31 @@ def _ensure_asked_well(wanted: Wanted, access: TableAccess, existing: Snapshot |
             code="no-columns",
             hint="an existing table keeps its partitioning: leave PARTITIONED BY out",
         )
+
+
+def _owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAccess:
+    """A table that lies where a managed one would be, if it has that name.
+
+    Without one it is somebody else's: to drop what would be made of it would delete its files.
+
+    Raises:
+        InvalidRequest: `"location-not-empty"`.
+    """
+    name = wanted.name if access.entry is None and wanted.location is None else None
+    if name is None or not _is_registrable(access.spark, name):
+        return access
+    # Whoever makes it at the same time has named it by now.
+    known = table_access(access.spark, name)
+    if known is not None:
+        return known
+    raise InvalidRequest(
+        f"where the table {name!r} would be there is one already, of which the catalog does not know",
+        code="location-not-empty",
+        url=existing.store.url,
+        version=existing.version,
+        hint=f"CREATE TABLE {name} USING delta LOCATION {existing.store.url!r} names it, as after a statement "
+        "that was interrupted; or choose another name, or remove the files",
+    )
 
 
 def _left_alone(existing: Snapshot, wanted: Wanted, access: TableAccess) -> Committed | None:
