@@ -160,7 +160,6 @@ def test_columns_are_shown(session, table):
         "alter table t recover partitions",
         "analyze table t compute statistics",
         "alter table t set serdeproperties ('a' = 'b')",
-        "optimize t",
     ],
 )
 def test_what_cannot_be_done_yet_is_refused_by_us(session, table, statement):
