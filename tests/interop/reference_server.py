@@ -22,7 +22,9 @@ import jvm
 
 @functools.cache
 def delta():
-    return delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED})
+    # Its VACUUM lists a handful of files by as many tasks as this says: 10,000, if nobody says otherwise.
+    listing = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
+    return delta_session(**{"spark.buffer.pageSize": jvm.PAGE_BYTES, **jvm.INTERPRETED, **listing})
 
 
 def new_session():

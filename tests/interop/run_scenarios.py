@@ -36,6 +36,7 @@ SETTINGS = {
     **jvm.INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.default.parallelism": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "1",
     "spark.ui.enabled": "false",
     "spark.driver.extraJavaOptions": jvm.OPTIONS,
 }
