@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def spark(spark: SparkSession) -> Iterator[SparkSession]:
     """The process's session, which compiles nothing for tables of a few rows; other folders' tests see it as it was."""
     before = {name: spark.conf.get(name, None) for name in jvm.INTERPRETED}

@@ -35,13 +35,7 @@ def answers(tmp_path_factory) -> dict[str, list[dict[str, Any]]]:
     return dict(zip(NAMES, told, strict=True))
 
 
-#: Compared to the end on Spark 4.0 alone so far, where only entries of the history differ: delta-spark commits a MERGE
-#: that changes no row. On 4.3 the job was cut off; what differs there is to be told here.
-_UNSETTLED = pytest.mark.xfail(reason="MERGE on Spark 4.3 is not compared to the end yet", strict=False)
-_JOBS = [pytest.param(job, marks=_UNSETTLED if name == "merges" else ()) for job, name in zip(JOBS, NAMES, strict=True)]
-
-
-@pytest.mark.parametrize("job", _JOBS, ids=NAMES)
+@pytest.mark.parametrize("job", JOBS, ids=NAMES)
 def test_statements_come_to_the_same(enabled, answers, job):
     name = next(iter(job["tables"]))
     ours = play_changes.run(enabled, job)
@@ -52,4 +46,7 @@ def test_statements_come_to_the_same(enabled, answers, job):
 
 def _outcome(step: dict[str, Any]) -> object:
     """Errors are compared as such: their texts are each engine's own."""
-    return "refused" if "error" in step else step
+    if "error" in step:
+        return "refused"
+    # For rows without a match delta-spark writes every file anew, we those that lose rows: it counts what it copied.
+    return {**step, "metrics": {k: v for k, v in step.get("metrics", {}).items() if k != "numOutputRows"}}
