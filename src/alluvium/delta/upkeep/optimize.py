@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.features.rows.deletion_vectors import has_vector, vectors_of
+from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.partitions import partition_keys
@@ -106,9 +107,13 @@ def of_partitions(snapshot: Snapshot, files: pa.Table, keys: pa.Array) -> pa.Tab
 
 def still_live(newest: Snapshot, files: pa.Table) -> pa.Array:
     """Whether each of some files (`FILES`) is live in a later version, with the same rows deleted."""
-    known = dict(zip(newest.files["path"].to_pylist(), newest.files["deletionVector"].to_pylist(), strict=True))
-    ours = zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)
-    return pa.array([path in known and known[path] == vector for path, vector in ours], pa.bool_())
+    return pc.is_in(_file_keys(files), value_set=_file_keys(newest.files))
+
+
+def _file_keys(files: pa.Table) -> pa.Array:
+    """A file and its vector, as one text each."""
+    batches = files.select(["path", "deletionVector"]).to_batches()
+    return pa.chunked_array([logical_file_keys(batch) for batch in batches], pa.string()).combine_chunks()
 
 
 def rewrite_metrics(figures: EditFigures, sizes: pa.ChunkedArray) -> dict[str, str]:

@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from vacuumed_tables import age, newest, overwritten
+from plain_writer import commit_rows, open_target
+from vacuumed_tables import age, newest, overwritten, with_properties
 
+from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.log.timeline import read_commit_infos
 from alluvium.delta.upkeep.vacuum.past import (
     LAST_VACUUM_PATH,
     from_inventory,
@@ -15,6 +18,7 @@ from alluvium.delta.upkeep.vacuum.past import (
     write_last_vacuum,
 )
 from alluvium.errors import InvalidRequest
+from alluvium.storage.open import open_store
 
 
 def nothing(name: str) -> bool:
@@ -36,6 +40,20 @@ def test_one_commit_that_is_young_makes_all_after_it_young(tmp_path: Path) -> No
     path = tmp_path / "_delta_log" / f"{1:020}.json"
     path.touch()
     assert read_retention(newest(store), int(time.time() * 1000) - 86_400_000).last_past == 0
+
+
+def test_times_that_commits_carry_count_too(tmp_path: Path) -> None:
+    store = open_store(tmp_path)
+    with_properties(store, delta__enableInCommitTimestamps="true")
+    for n in range(3):
+        commit_rows(open_target(store), [n])
+    infos = read_commit_infos(store, None, enablement(newest(store).config))
+    carried = {version: carried_ms for version, _, carried_ms in infos}
+    latest = max(carried)
+    age(tmp_path, 30)
+    assert read_retention(newest(store), carried[0]).last_past == -1
+    assert read_retention(newest(store), carried[latest]).last_past == latest - 1
+    assert read_retention(newest(store), carried[latest] + 1).last_past == latest
 
 
 @pytest.mark.parametrize(

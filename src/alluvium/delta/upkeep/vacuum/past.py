@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from alluvium.delta.features.log.in_commit_timestamp import Enablement, enablement
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.segment import Listing, list_log
-from alluvium.delta.log.timeline import file_times, version_at
+from alluvium.delta.log.timeline import file_times, read_commit_infos, version_at
 from alluvium.delta.terms.lines import DECODE_ERRORS
 from alluvium.delta.upkeep.vacuum.files import Needed, needed_files, newest_of_each, stored_paths, vector_paths
 from alluvium.delta.upkeep.vacuum.versions import ADDED, as_batch, read_events
@@ -75,17 +75,19 @@ def read_retention(snapshot: Snapshot, cutoff_ms: int) -> Retention:
     last_past = max(past, default=-1)
     in_commit = enablement(snapshot.config)
     if in_commit is not None and last_past >= 0:
-        last_past = min(last_past, _past_in_commit(snapshot.store, cutoff_ms, in_commit))
+        last_past = min(last_past, _past_in_commit(snapshot, cutoff_ms, in_commit))
     return Retention(cutoff_ms, listing, min(last_past, snapshot.version))
 
 
-def _past_in_commit(store: Store, cutoff_ms: int, in_commit: Enablement) -> int:
-    """The newest version that carries a time before the cut-off."""
+def _past_in_commit(snapshot: Snapshot, cutoff_ms: int, in_commit: Enablement) -> int:
+    """The newest version that carries a time before the cut-off; -1: none, or nobody can tell."""
+    newest = read_commit_infos(snapshot.store, [snapshot.version], in_commit)
+    if any(carried_ms < cutoff_ms for _, _, carried_ms in newest):
+        return snapshot.version
     try:
-        return version_at(store, cutoff_ms - 1, in_commit)
-    except NotFound as error:
-        # All are older, or none is.
-        return list_log(store).latest if "after the newest" in error.message else -1
+        return version_at(snapshot.store, cutoff_ms - 1, in_commit)
+    except NotFound:
+        return -1
 
 
 def read_needed(snapshot: Snapshot, retention: Retention) -> Needed:
