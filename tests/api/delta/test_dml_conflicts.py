@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,21 +19,6 @@ from alluvium.storage.open import open_store
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 NEVER = RetryPolicy(max_repeats=0)
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Lets somebody else act between what a verb reads and its commit, once."""
-    pending: list[Callable[[], object]] = []
-    commit = DeltaTarget.commit
-
-    def interrupted(self: DeltaTarget, changes: object) -> object:
-        if pending and getattr(changes, "touched", None) is not None:
-            pending.pop()()
-        return commit(self, changes)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(DeltaTarget, "commit", interrupted)
-    return pending.append
 
 
 def insert(spark, path: str, *ids: int) -> None:

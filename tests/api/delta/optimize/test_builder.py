@@ -14,7 +14,6 @@ from pyspark.errors import AnalysisException, IllegalArgumentException
 import alluvium
 from alluvium import DeltaTable
 from alluvium.commands.optimize import bins
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Preview
 
@@ -197,21 +196,6 @@ def test_values_of_every_type_that_has_an_order_are_ordered_by(spark, tmp_path, 
         assert sorted(map(str, table.toDF().collect())) == sorted(map(str, df.collect())), names
         if names == ("S",):
             assert len(alluvium.open(path).files("s = 'é020'")) == 1
-
-
-@pytest.fixture
-def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], None]:
-    """Lets somebody else act between what OPTIMIZE writes and its commit, once."""
-    pending: list[Callable[[], object]] = []
-    commit = DeltaTarget.commit
-
-    def interrupted(self: DeltaTarget, changes: object) -> object:
-        if pending and getattr(changes, "touched", None) is not None:
-            pending.pop()()
-        return commit(self, changes)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(DeltaTarget, "commit", interrupted)
-    return pending.append
 
 
 def test_only_who_takes_its_files_away_costs_it_these(spark, tmp_path, meanwhile):
