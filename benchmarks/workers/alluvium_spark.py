@@ -17,6 +17,7 @@ def write(df: DataFrame, path: str, mode: str) -> None:
 
 if __name__ == "__main__":
     spark = project_session()
+    alluvium.enable(spark)
     serve(
         {
             **verbs(

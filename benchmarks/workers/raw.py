@@ -10,6 +10,11 @@ from protocol import serve
 if __name__ == "__main__":
     spark = project_session()
     serve(
-        verbs(spark, lambda path: spark.read.parquet(path), lambda df, path, mode: df.write.mode(mode).parquet(path)),
+        verbs(
+            spark,
+            lambda path: spark.read.parquet(path),
+            lambda df, path, mode: df.write.mode(mode).parquet(path),
+            source="parquet",
+        ),
         lambda: {"pyspark": __version__},
     )

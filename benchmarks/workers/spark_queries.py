@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -35,8 +36,13 @@ def project_session() -> SparkSession:
     return spark
 
 
-def verbs(spark: SparkSession, read: Read, write: Write, changes: Changes | None = None) -> dict[str, Verb]:
-    """The verbs of a Spark worker, from the engine's way to read a path and to write to one in a mode."""
+def verbs(
+    spark: SparkSession, read: Read, write: Write, changes: Changes | None = None, source: str = "delta"
+) -> dict[str, Verb]:
+    """The verbs of a Spark worker, from the engine's way to read a path and to write to one in a mode.
+
+    `source` is what SQL calls the format.
+    """
 
     def scan(request: Mapping[str, Any]) -> object:
         df = read(request["path"])
@@ -69,6 +75,13 @@ def verbs(spark: SparkSession, read: Read, write: Write, changes: Changes | None
         scan = df._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
         return scan.selectedPartitions().totalNumberOfFiles()
 
+    def together(request: Mapping[str, Any]) -> object:
+        # The same tables in one query: by SQL, or by frames.
+        paths = request["paths"]
+        if request["frames"]:
+            return reduce(DataFrame.unionAll, [read(path) for path in paths]).count()
+        return spark.sql(" UNION ALL ".join(f"SELECT * FROM {source}.`{path}`" for path in paths)).count()
+
     def copy(request: Mapping[str, Any]) -> object:
         write(spark.read.parquet(request["source"]), request["path"], "overwrite")
         return None
@@ -93,6 +106,7 @@ def verbs(spark: SparkSession, read: Read, write: Write, changes: Changes | None
         "point": point,
         "count": count,
         "plan": plan,
+        "together": together,
         "copy": copy,
         "fill": fill,
         "append": append,

@@ -53,6 +53,17 @@ def _count(bench: Bench, engine: str, turn: int) -> Request:
     return {"do": "count", "path": str(bench.small_table())}
 
 
+def _together(count: int) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        paths = [bench.output("tables", f"small-{number}") for number in range(count)]
+        for path in paths:
+            if not path.exists():
+                shutil.copytree(bench.small_table(), path)
+        return {"do": "together", "paths": [str(path) for path in paths], "frames": engine.endswith("-plain")}
+
+    return request
+
+
 def _count_cold(bench: Bench, engine: str, turn: int) -> Request:
     # a path that the session has never seen: no cache of its snapshot, footers or listing can help
     copy = bench.output(engine, f"cold-{turn}")
@@ -112,5 +123,17 @@ WORKLOADS = (
     Workload("point", "look-up of one id in 100 files", SPARK_ENGINES, "alluvium", 1.0, _point),
     Workload("count-warm", "open + count, 25 commits, known table", SPARK_ENGINES, "alluvium", 1.2, _count),
     Workload("count-cold", "open + count, 25 commits, new table", SPARK_ENGINES, "alluvium", 1.2, _count_cold),
+    *(
+        Workload(
+            f"sql-{count}",
+            f"one query of SQL over {count} small table{'s'[: count - 1]}, against frames",
+            PAIRED_ENGINES,
+            "alluvium",
+            1.5,
+            _together(count),
+            checks=False,
+        )
+        for count in (1, 10)
+    ),
     Workload("open", "open + count without Spark", OPEN_ENGINES, "alluvium-open", 1.0, _count, rounds=15),
 )

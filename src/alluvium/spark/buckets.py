@@ -156,7 +156,7 @@ class _Row:
         values = java.seq([self._expression(argument) for argument in arguments])
         call = java.static_invoke(
             self._class(java_class), self._type(result), method, values, java.seq([]), True, True, True,
-            java.option.empty(),
+            java.none,
         )  # fmt: skip
         return self._column(call)
 

@@ -16,7 +16,7 @@ from alluvium.api.names.change_functions import answer_changes, forget_changes
 from alluvium.api.reader import read
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import JavaObject
-from alluvium.spark.sessions.catalog import find_entry, has_database
+from alluvium.spark.sessions.catalog import FoundEntry, entry_within, find_entry, has_database
 from alluvium.spark.sessions.catalog_proxy import AskedTable, put_in_front, stands_in_front, take_away
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
 from alluvium.spark.sessions.session import is_connect
@@ -59,11 +59,11 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
         UnsupportedFeature: The table needs something that is not implemented.
         InvalidRequest: `VERSION AS OF` a text that is no version.
     """
-    entry, known = find_entry(spark, (*asked.namespace, asked.name)), None
+    entry, known = _entry(spark, asked), None
     if entry is not None:
         if entry.table.provider not in PROVIDERS:
             return None
-        provider, url, known = entry.table.provider, entry.table.location, entry.java
+        provider, url, known = entry.table.provider, entry.table.location, entry
     elif _names_path(spark, asked):
         provider, url = asked.namespace[0].casefold(), asked.name
     else:
@@ -78,6 +78,13 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
     name = entry.table.parts[2] if entry is not None else asked.name
     partitions = _trailing(rows.columns, told_partitions(rows))
     return table_of(spark, rows, TableEntry(database, name, provider, rows.schema, partitions, url, known))
+
+
+def _entry(spark: SparkSession, asked: AskedTable) -> FoundEntry | None:
+    # It is the session's own catalog that was asked: no other can be meant by a namespace of one part.
+    if len(asked.namespace) == 1:
+        return entry_within(spark, asked.namespace[0], asked.name)
+    return find_entry(spark, (*asked.namespace, asked.name))
 
 
 def _trailing(columns: Sequence[str], partitions: tuple[str, ...]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class Catalyst:
             self._classes[owner] = self._java.jvm.java.lang.Class.forName(owner)
         # Behind the arguments: types to cast to (none), whether null gives null, may be returned, and whether the
         # method is deterministic; then the function of a catalog that this stands for (none).
-        call = (self._java.seq(arguments), self._nothing, True, False, True, self._java.option.empty())
+        call = (self._java.seq(arguments), self._nothing, True, False, True, self._java.none)
         return self._static_invoke(self._classes[owner], self._type(result), method, *call)
 
     def call(self, target: JavaObject, method: str, result: str) -> JavaObject:

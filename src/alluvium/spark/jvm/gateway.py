@@ -18,6 +18,18 @@ from pyspark.sql import SparkSession
 JavaObject: TypeAlias = Any
 
 
+class Statics:
+    """A class of the JVM whose static members are looked up once: py4j asks the JVM for each anew, every time."""
+
+    def __init__(self, java_class: JavaObject) -> None:
+        self._java_class = java_class
+
+    def __getattr__(self, name: str) -> JavaObject:
+        found = getattr(self._java_class, name)
+        self.__dict__[name] = found
+        return found
+
+
 @dataclass(frozen=True, slots=True)
 class Java:
     """Class references and constants of one gateway."""
@@ -26,7 +38,8 @@ class Java:
     jvm: JavaObject
     array_list: JavaObject
     array_writable: JavaObject
-    arrays: JavaObject
+    arrays: Statics
+    array_access: Statics
     byte_array_input: JavaObject
     data_input: JavaObject
     inflater_input: JavaObject
@@ -35,8 +48,11 @@ class Java:
     file_status: JavaObject
     file_status_class: JavaObject
     hadoop_path: JavaObject
-    option: JavaObject
-    python_utils: JavaObject
+    option: Statics
+    none: JavaObject
+    python_utils: Statics
+    no_items: JavaObject
+    no_options: JavaObject
     interpreted_predicate: JavaObject
     bind_references: JavaObject
     attribute_seq: JavaObject
@@ -59,6 +75,7 @@ class Java:
     subquery_expression: JavaObject
     subquery_alias: JavaObject
     alias_identifier: JavaObject
+    table_identifier: JavaObject
     unresolved_attribute: JavaObject
     bound_reference: JavaObject
     compute_current_time: JavaObject
@@ -68,6 +85,8 @@ class Java:
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
         """A Scala `Seq` of a few objects (one round trip each)."""
+        if not items:
+            return self.no_items
         values = self.array_list()
         for item in items:
             values.add(item)
@@ -101,12 +120,14 @@ def _look_up(gateway: JavaGateway) -> Java:
     jvm = gateway.jvm
     hadoop, sql = jvm.org.apache.hadoop, jvm.org.apache.spark.sql
     catalyst, sources = sql.catalyst, sql.execution.datasources
+    option, python_utils = Statics(jvm.scala.Option), Statics(jvm.org.apache.spark.api.python.PythonUtils)
     return Java(
         gateway=gateway,
         jvm=jvm,
         array_list=jvm.java.util.ArrayList,
         array_writable=hadoop.io.ArrayWritable,
-        arrays=jvm.java.util.Arrays,
+        arrays=Statics(jvm.java.util.Arrays),
+        array_access=Statics(jvm.java.lang.reflect.Array),
         byte_array_input=jvm.java.io.ByteArrayInputStream,
         data_input=jvm.java.io.DataInputStream,
         inflater_input=jvm.java.util.zip.InflaterInputStream,
@@ -115,8 +136,11 @@ def _look_up(gateway: JavaGateway) -> Java:
         file_status=hadoop.fs.FileStatus,
         file_status_class=jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus"),
         hadoop_path=hadoop.fs.Path,
-        option=jvm.scala.Option,
-        python_utils=jvm.org.apache.spark.api.python.PythonUtils,
+        option=option,
+        none=option.empty(),
+        python_utils=python_utils,
+        no_items=python_utils.toSeq(jvm.java.util.ArrayList()),
+        no_options=python_utils.toScalaMap(jvm.java.util.HashMap()),
         interpreted_predicate=catalyst.expressions.InterpretedPredicate,
         bind_references=catalyst.expressions.BindReferences,
         attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
@@ -139,6 +163,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         subquery_expression=catalyst.expressions.SubqueryExpression,
         subquery_alias=catalyst.plans.logical.SubqueryAlias,
         alias_identifier=catalyst.AliasIdentifier,
+        table_identifier=catalyst.TableIdentifier,
         unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
         bound_reference=catalyst.expressions.BoundReference,
         compute_current_time=catalyst.optimizer.ComputeCurrentTime,

@@ -64,6 +64,28 @@ class Composer:
         """A method of objects: `(owner, arguments...) -> result`."""
         return self._lookup.findVirtual(self.cls(owner), method, self.type(result, *arguments))
 
+    def static(self, owner: str, method: str, result: str, *arguments: str) -> Handle:
+        """A method of a class: `(arguments...) -> result`."""
+        return self._lookup.findStatic(self.cls(owner), method, self.type(result, *arguments))
+
+    def element(self, array: str, at: int) -> Handle:
+        """`array -> array[at]`"""
+        return self._handles.insertArguments(
+            self._handles.arrayElementGetter(self.cls(array)), 1, objects(self.java, [at])
+        )
+
+    def pick(self, target: Handle, arguments: Sequence[str], *places: int) -> Handle:
+        """A handle of these arguments, of which those at the places are the target's."""
+        order = self.java.gateway.new_array(self.java.jvm.int, len(places))
+        for index, place in enumerate(places):
+            order[index] = place
+        kind = self.type("java.lang.Object", *arguments).changeReturnType(target.type().returnType())
+        return self._handles.permuteArguments(target, kind, order)
+
+    def filter(self, target: Handle, at: int, first: Handle) -> Handle:
+        """`(..., x, ...) -> target(..., first(x), ...)`, x at that place."""
+        return self._handles.filterArguments(target, at, handle_array(self.java, [first]))
+
     def bind(self, target: Handle, at: int, *values: JavaObject) -> Handle:
         """The handle with the values in the place of its arguments from `at` on."""
         return self._handles.insertArguments(target, at, objects(self.java, values))

@@ -7,8 +7,12 @@ not look up the provider when an entry is made through the catalog's interface, 
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -18,7 +22,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import quote
 from alluvium.spark.sessions.entries import changed
-from alluvium.spark.sessions.session import ensure_native
+from alluvium.spark.sessions.session import ensure_native, session_catalog
 
 _SESSION_CATALOG = "spark_catalog"
 #: What `SessionCatalog` takes for a table's name; it is asked only when the table's files have been written.
@@ -72,7 +76,7 @@ def find_relation(spark: SparkSession, name: str) -> CatalogTable | None:
     java = java_of(spark)
     # As given: a view has no database, so that a name with one never means it.
     given = java.seq(list(parse_name(spark, name)))
-    if spark._jsparkSession.sessionState().catalog().isTempView(given):
+    if session_catalog(spark).isTempView(given):
         return None
     return find_table(spark, name)
 
@@ -91,10 +95,17 @@ def find_table(spark: SparkSession, name: str) -> CatalogTable | None:
 
 @dataclass(frozen=True, slots=True)
 class FoundEntry:
-    """An entry of the catalog, and the JVM's own object."""
+    """An entry of the catalog, and the JVM's own object.
+
+    Attributes:
+        table: What it says.
+        java: The object.
+        shown: What others have made of the object, for as long as the catalog has it.
+    """
 
     table: CatalogTable
     java: JavaObject
+    shown: dict[str, Any] = field(default_factory=dict, compare=False)
 
 
 def find_entry(spark: SparkSession, parts: tuple[str, ...]) -> FoundEntry | None:
@@ -104,10 +115,41 @@ def find_entry(spark: SparkSession, parts: tuple[str, ...]) -> FoundEntry | None
         UnsupportedFeature: It names another catalog than the session's.
     """
     identifier = _identifier(spark, parts)
-    catalog = spark._jsparkSession.sessionState().catalog()
+    return _found(spark, identifier, (str(identifier.database().get()), parts[-1]))
+
+
+def entry_within(spark: SparkSession, database: str, name: str) -> FoundEntry | None:
+    """The entry of a name in a database of the session's own catalog."""
+    java = java_of(spark)
+    return _found(spark, java.table_identifier(name, java.option.apply(database)), (database, name))
+
+
+#: What was found of a session's names, the latest last. What it says holds as long as the catalog has an equal entry.
+_entries: WeakKeyDictionary[SparkSession, OrderedDict[tuple[str, str], FoundEntry]] = WeakKeyDictionary()
+_KEPT_ENTRIES = 256
+_changing = threading.Lock()
+
+
+def _found(spark: SparkSession, identifier: JavaObject, key: tuple[str, str]) -> FoundEntry | None:
+    catalog = session_catalog(spark)
     if not catalog.tableExists(identifier):
         return None
     entry = catalog.getTableMetadata(identifier)
+    with _changing:
+        known = _entries.setdefault(spark, OrderedDict())
+        kept = known.get(key)
+    if kept is not None and entry.equals(kept.java):
+        return kept
+    found = _taken_apart(spark, entry)
+    with _changing:
+        known[key] = found
+        known.move_to_end(key)
+        while len(known) > _KEPT_ENTRIES:
+            known.popitem(last=False)
+    return found
+
+
+def _taken_apart(spark: SparkSession, entry: JavaObject) -> FoundEntry:
     provider = str(entry.provider().get()).lower() if entry.provider().isDefined() else ""
     is_managed = str(entry.tableType().name()) == "MANAGED"
     location = _path_text(spark, entry.location()) if entry.storage().locationUri().isDefined() else ""
@@ -139,13 +181,13 @@ def ensure_nameable(spark: SparkSession, name: str) -> None:
 def has_database(spark: SparkSession, database: str) -> bool:
     """Whether the session's catalog has a database."""
     ensure_native(spark)
-    return bool(spark._jsparkSession.sessionState().catalog().databaseExists(database))
+    return bool(session_catalog(spark).databaseExists(database))
 
 
 def default_location(spark: SparkSession, name: str) -> str:
     """Where a table of that name goes when nobody says where."""
     identifier = _identifier(spark, parse_name(spark, name))
-    return _path_text(spark, spark._jsparkSession.sessionState().catalog().defaultTablePath(identifier))
+    return _path_text(spark, session_catalog(spark).defaultTablePath(identifier))
 
 
 def qualified_location(spark: SparkSession, name: str, location: str) -> str:
@@ -186,7 +228,7 @@ def register_table(
     entry = new_entry(spark, identifier, location, provider, is_managed)
     if comment is not None:
         entry = changed(java_of(spark), entry, {"comment": java_of(spark).option.apply(comment)})
-    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(spark)
     try:
         catalog.createTable(entry, False, False)
     except (PySparkException, Py4JJavaError) as error:
@@ -202,7 +244,7 @@ def register_table(
 def drop_table(spark: SparkSession, table: CatalogTable) -> None:
     """Removes an entry that was found, with the files of a managed table."""
     identifier = _identifier(spark, table.parts)
-    spark._jsparkSession.sessionState().catalog().dropTable(identifier, True, False)
+    session_catalog(spark).dropTable(identifier, True, False)
 
 
 def quoted_name(parts: Sequence[str]) -> str:
@@ -261,10 +303,9 @@ def _identifier(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
             hint="name the table's path",
         )
     java = java_of(spark)
-    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(spark)
     database = parts[0] if len(parts) == 2 else str(catalog.getCurrentDatabase())
-    identifier = java.jvm.org.apache.spark.sql.catalyst.TableIdentifier
-    return identifier(parts[-1], java.option.apply(database))
+    return java.table_identifier(parts[-1], java.option.apply(database))
 
 
 def _is_elsewhere(spark: SparkSession, parts: tuple[str, ...]) -> bool:

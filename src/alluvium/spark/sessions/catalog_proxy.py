@@ -9,6 +9,7 @@ the catalog's own errors reach Spark as themselves. Decision: `docs/decisions/00
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -65,7 +66,7 @@ class _Loader:
         """A table; what was found, where it is not ours: if that is an error, it will be thrown."""
         know_caller(self._java)
         try:
-            answer = self._answer(_asked(arguments))
+            answer = self._answer(_asked(arguments, str(self._java.arrays.toString(arguments))))
         except failures.CarriedError:
             raise
         except Exception as error:  # noqa: BLE001 - all of them must cross the JVM
@@ -117,24 +118,42 @@ class _Guard:
         implements: ClassVar[list[str]] = ["java.util.function.Function"]
 
 
-def _asked(arguments: JavaObject) -> AskedTable:
-    """The arguments of whichever `loadTable` was called."""
+#: One part of a name as Spark prints it: in backticks, where it is not of letters, digits and `_`.
+_PART = r"(?:\w+|`(?:[^`]|``)*`)"
+_PRINTED = rf"{_PART}(?:\.{_PART})*"
+
+
+#: All arguments printed, where only a name is asked for: alone, or from 4.2 on with a context that tells of no other
+#: point in time, and options.
+_NAME_ALONE = re.compile(rf"\[({_PRINTED})(?:, TableContext\{{timeTravel=null, .*)?\]", re.DOTALL)
+
+
+def _asked(arguments: JavaObject, text: str) -> AskedTable:
+    """The arguments of whichever `loadTable` was called, and what they print: it mostly says all, in one call."""
+    alone = _NAME_ALONE.fullmatch(text)
+    if alone is not None:
+        *namespace, name = (_unquoted(part) for part in re.findall(_PART, alone[1]))
+        return AskedTable(tuple(namespace), name)
     identifier, rest = arguments[0], list(arguments)[1:]
-    namespace, name = tuple(str(part) for part in identifier.namespace()), str(identifier.name())
+    namespace, name = [str(part) for part in identifier.namespace()], str(identifier.name())
     if len(rest) == 2:  # from 4.2 on: a context, and options
         travel = rest[0].timeTravel()
         if not travel.isPresent():
-            return AskedTable(namespace, name)
+            return AskedTable(tuple(namespace), name)
         point = travel.get()
         if str(point.getClass().getSimpleName()) == "AsOfVersion":
-            return AskedTable(namespace, name, version=str(point.version()))
-        return AskedTable(namespace, name, timestamp_us=int(point.micros()))
+            return AskedTable(tuple(namespace), name, version=str(point.version()))
+        return AskedTable(tuple(namespace), name, timestamp_us=int(point.micros()))
     if rest and isinstance(rest[0], str):
-        return AskedTable(namespace, name, version=rest[0])
+        return AskedTable(tuple(namespace), name, version=rest[0])
     if rest and isinstance(rest[0], int):
-        return AskedTable(namespace, name, timestamp_us=rest[0])
+        return AskedTable(tuple(namespace), name, timestamp_us=rest[0])
     # Or a set of privileges: rows are to be written.
-    return AskedTable(namespace, name)
+    return AskedTable(tuple(namespace), name)
+
+
+def _unquoted(part: str) -> str:
+    return part[1:-1].replace("``", "`") if part.startswith("`") else part
 
 
 def put_in_front(spark: SparkSession, answer: Answer, providers: tuple[str, ...]) -> None:

@@ -20,10 +20,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
-from alluvium.spark.sessions.catalog import new_entry
-from alluvium.spark.sessions.session import java_schema
+from alluvium.spark.sessions.catalog import FoundEntry, new_entry
+from alluvium.spark.sessions.session import java_schema, session_catalog
 
 _SESSION_CATALOG = "spark_catalog"
+#: Under what an entry that was found keeps its `_Described`.
+_DESCRIBED = "described"
 #: Plans hold the lists of files of their tables, and serve one statement while it is analysed: older ones are dropped.
 _KEPT_SECONDS = 60.0
 #: Spark's own cache keeps 1,000 by default.
@@ -54,7 +56,7 @@ class TableEntry:
     schema: StructType
     partition_columns: Sequence[str]
     location: str
-    known: JavaObject | None = None
+    known: FoundEntry | None = None
 
 
 def spelling(number: int) -> str:
@@ -71,7 +73,7 @@ def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> JavaObj
     """A `V1Table` that Spark will read as these rows."""
     java = java_of(spark)
     catalog_name = spelling(next(_numbers) % 2**_LETTERS)
-    shown, once = _described(spark, entry, _identifier(java, entry, catalog_name))
+    shown, once = _described(spark, entry, catalog_name)
     # Always a projection: an INSERT that is not seen by our front would write its files into a bare relation.
     analysed = rows._jdf.queryExecution().analyzed()
     _name_leaves(spark, analysed, shown)
@@ -80,24 +82,52 @@ def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> JavaObj
     return known.table(once)
 
 
-def _described(spark: SparkSession, entry: TableEntry, identifier: JavaObject) -> tuple[JavaObject, JavaObject]:
+@dataclass(frozen=True, slots=True)
+class _Described:
+    """A catalog's entry with what only the table itself knows.
+
+    Attributes:
+        columns: Schema and partition columns that it tells.
+        entry: The entry.
+        values: Its fields, to make others of.
+    """
+
+    columns: tuple[str, tuple[str, ...]]
+    entry: JavaObject
+    values: JavaObject
+
+
+def _described(spark: SparkSession, entry: TableEntry, catalog_name: str) -> tuple[JavaObject, JavaObject]:
     """The catalog's entry with what only the table itself knows, and the same under the name for the cache."""
     java = java_of(spark)
-    known = entry.known
-    if known is None:
-        known = new_entry(spark, _identifier(java, entry, _SESSION_CATALOG), entry.location, entry.provider, False)
+    shown = None if entry.known is None else entry.known.shown.get(_DESCRIBED)
+    if shown is None or shown.columns != _columns_of(entry):
+        shown = _describe(spark, entry)
+        if entry.known is not None:
+            entry.known.shown[_DESCRIBED] = shown
+    parts = _parts_of(java, shown.entry)
+    identifier = java.table_identifier(entry.name, *map(java.option.apply, (entry.database, catalog_name)))
+    with _changing:
+        java.array_access.set(shown.values, parts.names["identifier"], identifier)
+        return shown.entry, parts.copy.invoke(shown.entry, shown.values)
+
+
+def _columns_of(entry: TableEntry) -> tuple[str, tuple[str, ...]]:
+    return entry.schema.json(), tuple(entry.partition_columns)
+
+
+def _describe(spark: SparkSession, entry: TableEntry) -> _Described:
+    java = java_of(spark)
+    if entry.known is None:
+        identifier = java.table_identifier(entry.name, *map(java.option.apply, (entry.database, _SESSION_CATALOG)))
+        known = new_entry(spark, identifier, entry.location, entry.provider, False)
+    else:
+        known = entry.known.java
     parts = _parts_of(java, known)
     values = known.productIterator().toArray(parts.any_class)
     values[parts.names["schema"]] = java_schema(spark, entry.schema)
     values[parts.names["partitionColumnNames"]] = java.seq(list(entry.partition_columns))
-    shown = parts.copy.invoke(known, values)
-    values[parts.names["identifier"]] = identifier
-    return shown, parts.copy.invoke(known, values)
-
-
-def _identifier(java: Java, entry: TableEntry, catalog_name: str) -> JavaObject:
-    some = java.option.apply
-    return _classes_of(java).identifier(entry.name, some(entry.database), some(catalog_name))
+    return _Described(_columns_of(entry), parts.copy.invoke(known, values), values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +144,6 @@ class _Parts:
 class _Classes:
     """Classes of one gateway, looked up once."""
 
-    identifier: JavaObject
     cache_name: JavaObject
     table: JavaObject
     project: JavaObject
@@ -129,7 +158,6 @@ def _classes_of(java: Java) -> _Classes:
     if found is None:
         sql = java.jvm.org.apache.spark.sql
         found = _known_classes[java.gateway] = _Classes(
-            sql.catalyst.TableIdentifier,
             sql.catalyst.QualifiedTableName,
             sql.connector.catalog.V1Table,
             sql.catalyst.plans.logical.Project,
@@ -158,7 +186,7 @@ def _name_leaves(spark: SparkSession, plan: JavaObject, shown: JavaObject) -> No
     java = java_of(spark)
     leaves = plan.collectLeaves()
     for leaf in (leaves.apply(n) for n in range(leaves.size())):
-        if str(leaf.getClass().getSimpleName()) == "LogicalRelation":
+        if str(leaf.nodeName()) == "LogicalRelation":
             _parts_of(java, shown).catalog_table.set(leaf, java.option.apply(shown))
 
 
@@ -167,7 +195,7 @@ _put_names: WeakKeyDictionary[JavaGateway, deque[tuple[float, JavaObject, JavaOb
 
 
 def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> None:
-    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(spark)
     catalog.cacheTable(name, plan)
     now = time.monotonic()
     dropped = []

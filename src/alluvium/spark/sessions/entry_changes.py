@@ -7,6 +7,7 @@ from pyspark.sql import SparkSession
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.sessions.catalog import find_entry
 from alluvium.spark.sessions.entries import changed
+from alluvium.spark.sessions.session import session_catalog
 
 
 def set_comment(spark: SparkSession, parts: tuple[str, ...], comment: str | None) -> None:
@@ -34,7 +35,7 @@ def rename_table(spark: SparkSession, parts: tuple[str, ...], new_parts: tuple[s
     entry = _entry(spark, parts)
     identifier = java.jvm.org.apache.spark.sql.catalyst.TableIdentifier
     database = java.option.apply(new_parts[-2] if len(new_parts) > 1 else None)
-    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(spark)
     catalog.renameTable(entry.identifier(), identifier(new_parts[-1], database))
 
 
@@ -45,6 +46,6 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject:
 
 
 def _put(spark: SparkSession, entry: JavaObject) -> None:
-    catalog = spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(spark)
     catalog.alterTable(entry)
     catalog.refreshTable(entry.identifier())

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
+from weakref import WeakKeyDictionary
 
+from py4j.java_gateway import JavaGateway
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -157,6 +161,34 @@ def hadoop_access(spark: SparkSession) -> HadoopAccess:
     return HadoopAccess(java_of(spark).jvm, spark._jsparkSession.sessionState().newHadoopConf())
 
 
+_catalogs: WeakKeyDictionary[SparkSession, JavaObject] = WeakKeyDictionary()
+
+
+def session_catalog(spark: SparkSession) -> JavaObject:
+    """The JVM's own catalog of a classic session, the same one as long as the session lives."""
+    found = _catalogs.get(spark)
+    if found is None:
+        found = _catalogs[spark] = spark._jsparkSession.sessionState().catalog()
+    return found
+
+
+#: Schemas of the JVM by their JSON, the latest last: a query asks for the same few, and each takes its round trips.
+_schemas: WeakKeyDictionary[JavaGateway, OrderedDict[str, JavaObject]] = WeakKeyDictionary()
+_KEPT_SCHEMAS = 256
+_changing = threading.Lock()
+
+
 def java_schema(spark: SparkSession, schema: StructType) -> JavaObject:
     """The JVM's `StructType` of a schema, metadata included."""
-    return spark._jsparkSession.parseDataType(schema.json())
+    text = schema.json()
+    with _changing:
+        known = _schemas.setdefault(java_of(spark).gateway, OrderedDict())
+        if text in known:
+            known.move_to_end(text)
+            return known[text]
+    made = spark._jsparkSession.parseDataType(text)
+    with _changing:
+        known[text] = made
+        while len(known) > _KEPT_SCHEMAS:
+            known.popitem(last=False)
+    return made

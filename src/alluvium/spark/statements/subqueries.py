@@ -86,7 +86,7 @@ def with_identities(rows: DataFrame, first: DataFrame) -> DataFrame:
     catalyst = java.jvm.org.apache.spark.sql.catalyst
     plan = rows._jdf.queryExecution().analyzed()
     known = {str(a.name()): a for a in _columns(first._jdf.queryExecution().analyzed())}
-    nothing, no_metadata = java.seq([]), java.option.empty()
+    nothing, no_metadata = java.seq([]), java.none
     columns = [
         catalyst.expressions.Alias(a, a.name(), known[str(a.name())].exprId(), nothing, no_metadata, nothing)
         if str(a.name()) in known

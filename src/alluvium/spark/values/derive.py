@@ -201,9 +201,7 @@ def _num_partitions(spark: SparkSession) -> Column:
     java = java_of(spark)
     nothing, task = java.seq([]), java.task_context_class
     # Neither folded nor evaluated twice for what must be one value: `isDeterministic` is false.
-    context = java.static_invoke(
-        task, java.object_type(task), "get", nothing, nothing, False, True, False, java.option.empty()
-    )
+    context = java.static_invoke(task, java.object_type(task), "get", nothing, nothing, False, True, False, java.none)
     count = java.invoke(context, "numPartitions", java.integer_type, nothing, nothing, False, True, False)
     # Rows that the driver holds are numbered by the optimizer, in one partition and outside of any task.
     return sf.coalesce(Column(java.expression_utils.column(count)), sf.lit(1))

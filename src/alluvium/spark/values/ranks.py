@@ -69,7 +69,7 @@ def rank_among(spark: SparkSession, key: RankKey, bounds: Sequence[int | float |
     value = java.expression_utils.expression(key.column._jc)
     found = java.static_invoke(
         arrays, java.integer_type, "binarySearch", java.seq([literal, value]), java.seq([]), False, False, True,
-        java.option.empty(),
+        java.none,
     )  # fmt: skip
     place = Column(java.expression_utils.column(found))
     # "index of the search key [...]; otherwise, (-(insertion point) - 1)"

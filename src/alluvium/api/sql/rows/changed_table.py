@@ -13,6 +13,7 @@ from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.scan.native_lane.index import items
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.catalog import find_relation, quoted_name
+from alluvium.spark.sessions.session import session_catalog
 from alluvium.spark.statements.statement import reads_of
 
 
@@ -62,7 +63,7 @@ def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
     Raises:
         InvalidRequest: `"changed-view"`: it shows some of them, or of several tables.
     """
-    catalog = call.spark._jsparkSession.sessionState().catalog()
+    catalog = session_catalog(call.spark)
     if not catalog.isTempView(call.java.seq(list(parts))):
         return None
     view = plan = call.spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()

@@ -110,7 +110,7 @@ def _insert(call: Call, table: JavaObject, query: JavaObject) -> JavaObject:
     given = [table, nothing, java.seq([]), query, False, False, False]
     kind = java.jvm.java.lang.Class.forName("org.apache.spark.sql.catalyst.plans.logical.InsertIntoStatement")
     more = int(kind.getConstructors()[0].getParameterCount()) - len(given)
-    return made(*given, *[java.option.empty(), False][:more])
+    return made(*given, *[java.none, False][:more])
 
 
 def _stands(query: JavaObject, place: int, mark: str) -> bool:

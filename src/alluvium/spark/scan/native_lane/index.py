@@ -24,6 +24,7 @@ from alluvium.spark.jvm.callbacks import know_caller
 from alluvium.spark.jvm.failures import CarriedError, remember, watch_elsewhere
 from alluvium.spark.jvm.filters import meaning_of, parse_condition
 from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.jvm.identity import identified
 from alluvium.spark.naming.names import LogicalPaths, logical_paths, to_logical
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.deleted_rows import add_deleted_rows
@@ -35,6 +36,7 @@ from alluvium.storage.paths import encode_uri_paths
 
 log = logging.getLogger("alluvium")
 
+_FILE_INDEX = "org.apache.spark.sql.execution.datasources.FileIndex"
 #: Answers kept an index: a query asks twice at most, and a loop over a few filters is common.
 _KEPT_ANSWERS = 4
 
@@ -174,27 +176,21 @@ class PlannedFiles:
     @_called
     def metadataOpsTimeNs(self) -> JavaObject:
         """Not measured."""
-        return self._java.option.empty()
+        return self._java.none
 
     @_called
     def isTimeTravel(self) -> bool:
         """A default method of Spark 4.3's trait; a proxy must answer these too."""
         return False
 
-    @_called
-    def hashCode(self) -> int:
-        """Equal for equal table versions and parts."""
-        return int.from_bytes(self._digest[:4], "big", signed=True)
-
-    @_called
-    def equals(self, other: JavaObject) -> bool:
-        """Whether the other index is of the same table version and part. It arrives as a Java proxy: its text tells."""
-        return self._answer(lambda: other is not None and str(other.toString()) == self.toString())
-
-    @_called
     def toString(self) -> str:
         """A text that is equal for equal indexes."""
         return f"PlannedFiles({self._digest.hex()})"
+
+    def for_spark(self) -> JavaObject:
+        """The index as Spark gets it: it is compared inside of the JVM, by the digest."""
+        number = int.from_bytes(self._digest[:4], "big", signed=True)
+        return identified(self._java, self, _FILE_INDEX, self.toString(), number)
 
     def _input_files(self) -> JavaObject:
         # A table of an unknown number of files in one call: Java splits what Python joined.
@@ -288,7 +284,7 @@ class PlannedFiles:
     class Java:
         """What py4j looks for."""
 
-        implements: ClassVar[list[str]] = ["org.apache.spark.sql.execution.datasources.FileIndex"]
+        implements: ClassVar[list[str]] = [_FILE_INDEX]
 
 
 def items(sequence: JavaObject) -> list[JavaObject]:

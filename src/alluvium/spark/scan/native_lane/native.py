@@ -133,14 +133,14 @@ def _read_parts(
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
     deleted_rows = deleted_rows_field((*data.names, *constants.names)) if any(p.is_masked for p in parts) else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
-    by_id = _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
+    options = orc.OPTIONS if is_orc else _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
     relation = java.hadoop_relation(
-        PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows),
+        PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows).for_spark(),
         java_schema(spark, to_spark(all_constants)),
         java_schema(spark, to_spark(data)),
-        java.option.empty(),
+        java.none,
         java.orc_format() if is_orc else java.parquet_format(),
-        java.python_utils.toScalaMap(orc.OPTIONS if is_orc else by_id),
+        java.python_utils.toScalaMap(options) if options else java.no_options,
         session,
     )
     frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
