@@ -20,8 +20,9 @@ READ_CHANGES = ("readChangeFeed", "readChangeData", "startingVersion", "endingVe
 READ = ("versionAsOf", "timestampAsOf", "rowIds", "path", *READ_CHANGES)
 READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
-WRITE = ("replaceWhere", "partitionOverwriteMode", "mergeSchema", "overwriteSchema", "userMetadata", "txnAppId",
-         "txnVersion", "path", "description", "comment", "dataChange", "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
+WRITE = ("replaceWhere", "replaceUsing", "replaceOn", "targetAlias", "partitionOverwriteMode", "mergeSchema",
+         "overwriteSchema", "userMetadata", "txnAppId", "txnVersion", "path", "description", "comment", "dataChange",
+         "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
 WRITE_LATER = ("clusterBy",)
 
 

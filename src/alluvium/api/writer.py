@@ -45,8 +45,9 @@ def write(
         partition_by: Partition columns of a table to create; for an existing one they must be its own.
         retry: How often a commit that lost a race is tried again, where the rules allow it.
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
-        **options: `replaceWhere`, `partitionOverwriteMode`, `mergeSchema`, `overwriteSchema`, `userMetadata`,
-            `txnAppId` and `txnVersion`, `dataChange`, `optimizeWrite`, `compression`, `maxRecordsPerFile`;
+        **options: `replaceWhere`, `replaceUsing`, `replaceOn`, `targetAlias`, `partitionOverwriteMode`,
+            `mergeSchema`, `overwriteSchema`, `userMetadata`, `txnAppId` and `txnVersion`, `dataChange`,
+            `optimizeWrite`, `compression`, `maxRecordsPerFile`;
             `description` and `delta.*` properties of a table to create; options of Hadoop.
             For Paimon tables besides options by Paimon's names (`bucket`, `file.compression`, ...), which a
             table to create keeps, and `branch`.

@@ -196,12 +196,16 @@ ROWS: tuple[Row, ...] = (
     _row("unsupported-type", "DELTA_GEOSPATIAL_NOT_SUPPORTED", "0AKDC", OPERATION, says="the feature geospatial"),
     _row("unsupported-type", "UNSUPPORTED_DATA_TYPE_FOR_DATASOURCE", "0A000", columnName="column"),
     # --- options of writers
+    _row("contradicting-options", "DELTA_OVERWRITE_BY_FILTER_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT, says="so that replaceWhere cannot"),
+    _row("contradicting-options", "DELTA_DYNAMIC_PARTITION_OVERWRITE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT, says="so that partitionOverwriteMode cannot"),
+    _row("contradicting-options", "DELTA_INCOMPATIBLE_DATAFRAME_OPTIONS", "42616", ARGUMENT, says="says which rows are replaced"),
     _row("contradicting-options", "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="exclude each other"),
     _row("contradicting-options", "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="partitionOverwriteMode only"),
     _row("contradicting-options", "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", ARGUMENT, says="txnAppId and txnVersion"),
     _row("contradicting-options", "DELTA_DATA_CHANGE_FALSE", "0AKDE", says="dataChange=false"),
     _row("invalid-option", "DELTA_TABLE_FOR_PATH_UNSUPPORTED_HADOOP_CONF", "0AKDC", ARGUMENT, at="forPath"),
     _row("invalid-option", "DELTA_ILLEGAL_OPTION", "42616", ARGUMENT),
+    _row("unknown-column", "UNRESOLVED_INSERT_REPLACE_USING_COLUMN", "42703", says="replaceUsing names", columnName="column"),
     _row("unknown-column", "UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", at="save saveAsTable writeTo", objectName="column"),
     _row("invalid-predicate", "DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", at="save saveAsTable writeTo"),
     # --- DELETE, UPDATE, MERGE

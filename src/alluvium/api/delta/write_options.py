@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 
 from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
+from alluvium.commands.delete import TABLE
+from alluvium.commands.replace_matching import Matching
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
@@ -106,6 +108,50 @@ def parse_replace(
     )
 
 
+def parse_matched(given: Options, parsed: Options, save_mode: str) -> Matching | None:
+    """What an overwrite replaces, where that is the rows that the new ones meet; None: something else.
+
+    Args:
+        given: The options of the writer.
+        parsed: The same, and those of the session.
+        save_mode: As the history names it.
+
+    Raises:
+        InvalidRequest: Another option says otherwise what is replaced (`contradicting-options`), or no column is named
+            (`invalid-option`).
+    """
+    using, condition = parsed.get("replaceUsing"), parsed.get("replaceOn")
+    if save_mode != "Overwrite" or using is condition is None:
+        return None
+    _ensure_alone("replaceOn" if using is None else "replaceUsing", given, parsed)
+    if using is None:
+        alias = parsed.get("targetAlias")
+        return Matching(condition=condition, name=(TABLE,) if alias is None else (alias,))
+    columns = tuple(column.strip().strip("`") for column in using.split(","))
+    if not all(columns):
+        raise InvalidRequest(
+            f"replaceUsing takes names of columns, not {using!r}",
+            code="invalid-option",
+            hint='.option("replaceUsing", "country, day")',
+        )
+    return Matching(columns)
+
+
+def _ensure_alone(name: str, given: Options, parsed: Options) -> None:
+    """The session's habits do not contradict it, only the writer's own words do."""
+    said = {other: given.get(other) is not None for other in ("replaceWhere", "replaceOn", "replaceUsing")}
+    said["partitionOverwriteMode"] = is_dynamic(given)
+    said["overwriteSchema"] = given.flag("overwriteSchema")
+    said["dataChange=false"] = not parsed.flag("dataChange", "true")
+    other = next((other for other, is_said in said.items() if is_said and other != name), None)
+    if other is not None:
+        raise InvalidRequest(
+            f"{name} says which rows are replaced, so that {other} cannot be said, too",
+            code="contradicting-options",
+            hint="leave one of them out",
+        )
+
+
 def _is_on(spark: SparkSession, setting: str) -> bool:
     return str(spark.conf.get(setting, "true")).strip().casefold() == "true"
 
@@ -185,7 +231,11 @@ def write_operation(spark: SparkSession, save_mode: str, names: Sequence[str], p
     parameters: dict[str, JsonValue] = {"mode": save_mode, "partitionBy": msgspec.json.encode(list(names)).decode()}
     if parsed.get("replaceWhere") is not None:
         parameters["predicate"] = parsed.get("replaceWhere")
-    if save_mode == "Overwrite" and is_dynamic(parsed):
+    if (columns := parsed.get("replaceUsing")) is not None:
+        parameters["replaceUsingCols"] = f"({columns})"
+    if (condition := parsed.get("replaceOn")) is not None:
+        parameters["replaceOnCond"] = condition
+    if save_mode == "Overwrite" and is_dynamic(parsed) and columns is condition is None:
         parameters["isDynamicPartitionOverwrite"] = True
     if parsed.flag("overwriteSchema") and save_mode == "Overwrite":
         parameters["canOverwriteSchema"] = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.apply_changes import apply_changes
-from alluvium.commands.rows.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.rows.row_changes import Counts, FirstPass, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.write import WriteRequest, numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -25,6 +25,7 @@ from alluvium.delta.view.scan import data_paths
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
+from alluvium.expr.tree import Expression
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
 from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.naming.names import quote
@@ -54,20 +55,45 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
             code="contradicting-options",
             hint="name partition columns in replaceWhere, or leave dataChange out",
         )
-    spark = df.sparkSession
     with locating(snapshot.store, snapshot.version):
         candidates = choose_candidates(snapshot, overwrites.where)
-        mode = mode_of(target, candidates)
-        fresh = _FreshRows(df, target, request, mode)
-        deletion = _Deletion(spark, target, overwrites)
-        changes = RowChanges(deletion.first_pass, candidates, overwrites.where)
-        verb = Verb(request.operation, _no_metrics, time.monotonic(), fresh.complete)
-        try:
-            done = apply_changes(spark, target, changes, verb, mode)
-        except NOTHING_STANDS:
-            # Certainly not committed. An outcome that is unknown may need the files.
-            fresh.discard()
-            raise
+        deletion = _Deletion(df.sparkSession, target, overwrites)
+        return replace_found(df, target, request, candidates, overwrites.where, deletion.rows)
+
+
+def replace_found(
+    df: DataFrame,
+    target: DeltaTarget,
+    request: WriteRequest,
+    candidates: Candidates,
+    where: Expression | None,
+    found: Callable[[Candidates], DataFrame],
+) -> Committed:
+    """Deletes the rows of which somebody says that they go, and writes rows, in one commit.
+
+    Args:
+        df: The rows that are written.
+        target: The table.
+        request: Of the write.
+        candidates: Files that may hold rows that go.
+        where: What is true of rows that go, for conflicts; None: nothing is known.
+        found: From candidates to their rows, with `KIND` and `MATCHED`: which of them go.
+
+    Raises:
+        InvalidRequest: The rows do not fit the table; it is as it was.
+        CommitConflict: Another writer touched what was read.
+    """
+    mode = mode_of(target, candidates)
+    fresh = _FreshRows(df, target, request, mode)
+    # There are no new rows among those that are found, whatever the purpose.
+    changes = RowChanges(lambda some, purpose: FirstPass(found(some), found), candidates, where)
+    verb = Verb(request.operation, _no_metrics, time.monotonic(), fresh.complete)
+    try:
+        done = apply_changes(df.sparkSession, target, changes, verb, mode)
+    except NOTHING_STANDS:
+        # Certainly not committed. An outcome that is unknown may need the files.
+        fresh.discard()
+        raise
     assert isinstance(done, Committed)
     return done
 
@@ -82,11 +108,7 @@ class _Deletion:
     target: DeltaTarget
     overwrites: Replace
 
-    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
-        """Finds the rows that go; there are no new ones, whatever the purpose."""
-        return FirstPass(self._rows(candidates), self._rows)
-
-    def _rows(self, candidates: Candidates) -> DataFrame:
+    def rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
         rows = read_own_lane(self.spark, candidates)
         # Types only grow, so that every value fits, whatever the session makes of casts.

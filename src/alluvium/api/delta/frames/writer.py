@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.write_options import (
@@ -14,6 +14,7 @@ from alluvium.api.delta.write_options import (
     ensure_whole,
     parse_data_change,
     parse_description,
+    parse_matched,
     parse_rebalance,
     parse_replace,
     parse_txn,
@@ -23,19 +24,20 @@ from alluvium.api.delta.write_options import (
 from alluvium.api.options import Options
 from alluvium.commands.own_reads import read_scope
 from alluvium.commands.repeat import is_recorded
+from alluvium.commands.replace_matching import replace_matching
 from alluvium.commands.rows.replace_rows import replace_rows
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.description.create import new_config, resolve_partition_columns
 from alluvium.delta.description.merge_schema import merged_config, overwritten_config
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Operation
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark
 from alluvium.spark.scan.own_table import OwnTable
-from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.sessions.session import is_connect, time_zone
 from alluvium.spark.statements.statement import one_statement
 from alluvium.spark.values.columns import Assignment
 from alluvium.storage.locating import locating
@@ -84,8 +86,11 @@ def write_parsed(
     txn = parse_txn(parsed)
     if target.snapshot is not None and is_recorded(target.snapshot, txn):
         return Committed.nothing(target.snapshot.version)
+    matching = parse_matched(given, parsed, save_mode)
+    if matching is not None:
+        _ensure_matchable(spark, target)
     with one_statement(spark, OwnTable(store.url)) as statement:
-        overwrites = parse_replace(spark, given, parsed, save_mode, target)
+        overwrites = None if matching else parse_replace(spark, given, parsed, save_mode, target)
         if operation_of is None:
             operation = write_operation(spark, save_mode, names, parsed)
         else:
@@ -101,9 +106,28 @@ def write_parsed(
             rebalance=parse_rebalance(parsed),
         )
         rows = statement.rows_at_moment(df)
+        if matching is not None:
+            return replace_matching(rows, target, request, matching)
         if target.snapshot is not None and target.replaces_rows(overwrites):
             return replace_rows(rows, target, request)
         return write_rows(rows, target, request)
+
+
+def _ensure_matchable(spark: SparkSession, target: DeltaTarget) -> None:
+    if target.snapshot is None:
+        raise NotFound(
+            "there is no table whose rows could be replaced",
+            code="not-a-table",
+            url=target.store.url,
+            hint="leave replaceUsing and replaceOn out for the first write",
+        )
+    if is_connect(spark):
+        raise UnsupportedFeature(
+            "replaceUsing and replaceOn need the JVM of a classic Spark session",
+            code="unsupported-option",
+            features=("replaceUsing",),
+            hint="name the rows that go by replaceWhere, or use MERGE in a classic session",
+        )
 
 
 def _target(

@@ -99,8 +99,12 @@ def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _
             hint="leave IF NOT EXISTS out",
         )
     criteria = some(node.replaceCriteriaOpt()) if "replaceCriteriaOpt" in known else None
+    options = _options(call, node)
+    if criteria is not None and str(criteria.getClass().getSimpleName()) == "InsertReplaceUsing":
+        options["replaceUsing"] = ", ".join(texts(criteria.cols()))
+        return _Insert(access, node.query(), columns, True, None, options)
     condition = None if criteria is None else _condition(criteria, access)
-    return _Insert(access, node.query(), columns, bool(node.overwrite()), condition, _options(call, node))
+    return _Insert(access, node.query(), columns, bool(node.overwrite()), condition, options)
 
 
 def _condition(criteria: JavaObject, access: TableAccess | PaimonAccess) -> JavaObject:
@@ -108,12 +112,11 @@ def _condition(criteria: JavaObject, access: TableAccess | PaimonAccess) -> Java
     kind = str(criteria.getClass().getSimpleName())
     if kind == "InsertReplaceWhere":
         return criteria.productElement(0)
-    shown = "REPLACE USING" if kind == "InsertReplaceUsing" else "REPLACE ON"
     raise UnsupportedFeature(
-        f"INSERT ... {shown} is not implemented",
+        "INSERT ... REPLACE ON is not implemented",
         code="unsupported-statement",
         url=access.url,
-        hint="name the rows that go by REPLACE WHERE, or use MERGE INTO",
+        hint="a writer's option has it: df.alias('s').write.option('replaceOn', ...); or use REPLACE USING",
     )
 
 
@@ -152,6 +155,8 @@ def explain(call: Call, mode: JavaObject) -> str | None:
     goes = "beside the rows that are there"
     if insert.overwrites:
         which = "the partitions that they are in" if _is_dynamic(call, insert) else options.get("replaceWhere")
+        if "replaceUsing" in options:
+            which = f"rows that are equal in {options['replaceUsing']}"
         goes = f"in the place of {which or 'all rows'}"
     plan = rows._jdf.queryExecution().explainString(mode)
     return f"INSERT INTO {access.url}: new rows {goes}\n{plan}"
@@ -189,6 +194,8 @@ def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[st
 
 def _what_goes(call: Call, insert: _Insert, columns: InsertColumns, schema: Struct) -> dict[str, object]:
     """The option that says which rows an overwrite replaces, where these are not all, or those of whole partitions."""
+    if "replaceUsing" in insert.options:
+        return {}
     is_dynamic = _is_dynamic(call, insert)
     if insert.condition is not None:
         condition = call.column(insert.condition)

@@ -1,0 +1,135 @@
+"""Rows in the place of those that they meet: `replaceUsing` by equal columns, `replaceOn` by any condition.
+
+A deletion and an append in one commit, as an overwrite by a condition is (`rows.replace_rows`); here the rows that go
+are found by a join with those that come. A row of the table that meets none of them stays, and every new row is
+written, whether it met one or not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from alluvium.commands.delete import TABLE
+from alluvium.commands.merge.merge_source import MergeSource, keep_source
+from alluvium.commands.own_reads import ensure_current, own_table
+from alluvium.commands.rows.replace_rows import replace_found
+from alluvium.commands.write import WriteRequest
+from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.rows.candidates import Candidates, choose_candidates
+from alluvium.delta.view.source import DeltaSource
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.errors import InvalidRequest
+from alluvium.expr.tree import conjunction
+from alluvium.plan.changes import ChangeKind, Committed, ReadScope
+from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.sql_text import sql_column
+from alluvium.spark.positions import KIND, MATCHED
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.statements.existence import with_existence
+from alluvium.spark.statements.resolve import Qualifier, condition_tree, named_rows, resolve_condition
+from alluvium.spark.values.conversion import Rules, members
+from alluvium.storage.locating import locating
+
+_SOURCE, _MEETS = "__alluvium_source", "__alluvium_meets"
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which rows of a table go: those that meet a new row.
+
+    Attributes:
+        columns: Columns that must be equal in both; a null equals nothing. None: see `condition`.
+        condition: Text over the columns of both.
+        name: How the table is called in it.
+    """
+
+    columns: tuple[str, ...] | None = None
+    condition: str | None = None
+    name: Qualifier = (TABLE,)
+
+    @property
+    def what(self) -> str:
+        """For errors."""
+        return "the condition of replaceOn" if self.columns is None else "the columns of replaceUsing"
+
+    def text(self) -> str:
+        """The condition."""
+        if self.columns is None:
+            return self.condition or "true"
+        sides = (quote(TABLE), quote(_SOURCE))
+        return " AND ".join(" = ".join(f"{side}.{quote(name)}" for side in sides) for name in self.columns)
+
+
+def replace_matching(df: DataFrame, target: DeltaTarget, request: WriteRequest, matching: Matching) -> Committed:
+    """Deletes the rows of a table that meet some of these rows, and writes these, in one commit.
+
+    Where there are no new rows nothing is replaced, and nothing is committed.
+
+    Raises:
+        InvalidRequest: The rows do not fit the table, the condition does not resolve (`invalid-expression`), or one of
+            both lacks a column (`unknown-column`); the table is as it was.
+        CommitConflict: Another writer touched what was read.
+        UnsupportedFeature: The table needs a writer that we are not.
+    """
+    snapshot = target.snapshot
+    assert snapshot is not None
+    with locating(snapshot.store, snapshot.version):
+        ensure_removable(snapshot.config)
+        _ensure_columns(df, target, matching)
+        source = keep_source(df if matching.columns is None else df.alias(_SOURCE), own_table(snapshot))
+        try:
+            ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
+            return _replaced(source, target, request, matching)
+        finally:
+            source.release()
+
+
+def _ensure_columns(df: DataFrame, target: DeltaTarget, matching: Matching) -> None:
+    assert target.snapshot is not None
+    sides = (target.snapshot.config.schema.names, tuple(df.columns))
+    for name in matching.columns or ():
+        for side, names in zip(("the table", "the data"), sides, strict=True):
+            if name.casefold() not in {other.casefold() for other in names}:
+                raise InvalidRequest(
+                    f"replaceUsing names {name!r}, which {side} lacks",
+                    code="unknown-column",
+                    column=name,
+                    hint=f"columns: {', '.join(names)}",
+                )
+
+
+def _replaced(source: MergeSource, target: DeltaTarget, request: WriteRequest, matching: Matching) -> Committed:
+    snapshot, spark = target.snapshot, source.rows.sparkSession
+    assert snapshot is not None
+    schema = snapshot.config.schema
+    table = named_rows(read_native(spark, DeltaSource(snapshot)), matching.name)
+    condition = resolve_condition(table.join(source.rows), matching.text(), matching.what)
+    figures = source.measure(table, condition, schema)
+    if not figures.rows:
+        return Committed.nothing(snapshot.version)
+    where = conjunction((condition_tree(table, condition, schema, matching.name), *figures.bounds))
+    candidates = choose_candidates(snapshot, where)
+    # A source that is the table's own depends on rows that the condition does not speak of.
+    scope = ReadScope.rows(where).beside(source.scope).where
+    fresh = source.rows if matching.columns is None else source.rows.toDF(*source.rows.columns)
+
+    def found(some: Candidates) -> DataFrame:
+        return _found(source, target, matching, some)
+
+    return replace_found(fresh, target, replace(request, replace=None), candidates, scope, found)
+
+
+def _found(source: MergeSource, target: DeltaTarget, matching: Matching, candidates: Candidates) -> DataFrame:
+    """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
+    rows = named_rows(read_native(source.rows.sparkSession, candidates), matching.name)
+    joined = rows.join(source.rows)
+    condition = resolve_condition(joined, matching.text(), matching.what)
+    judged = with_existence(joined, condition, _MEETS)
+    known, fits = candidates.snapshot.config.schema, Rules(lambda of, into: True)
+    columns = [sql_column(text).alias(f.name) for f, text in members("", known, target.schema, "", fits)]
+    places = [sf.col(quote(name)) for name in candidates.columns.names]
+    kind = sf.when(sf.col(_MEETS), int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
+    return judged.select(*columns, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED))
