@@ -36,6 +36,17 @@ def project_session() -> SparkSession:
     return spark
 
 
+def _together(spark: SparkSession, read: Read, source: str) -> Verb:
+    def together(request: Mapping[str, Any]) -> object:
+        # The same tables in one query: by SQL, or by frames.
+        paths = request["paths"]
+        if request["frames"]:
+            return reduce(DataFrame.unionAll, [read(path) for path in paths]).count()
+        return spark.sql(" UNION ALL ".join(f"SELECT * FROM {source}.`{path}`" for path in paths)).count()
+
+    return together
+
+
 def verbs(
     spark: SparkSession, read: Read, write: Write, changes: Changes | None = None, source: str = "delta"
 ) -> dict[str, Verb]:
@@ -75,13 +86,6 @@ def verbs(
         scan = df._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
         return scan.selectedPartitions().totalNumberOfFiles()
 
-    def together(request: Mapping[str, Any]) -> object:
-        # The same tables in one query: by SQL, or by frames.
-        paths = request["paths"]
-        if request["frames"]:
-            return reduce(DataFrame.unionAll, [read(path) for path in paths]).count()
-        return spark.sql(" UNION ALL ".join(f"SELECT * FROM {source}.`{path}`" for path in paths)).count()
-
     def copy(request: Mapping[str, Any]) -> object:
         write(spark.read.parquet(request["source"]), request["path"], "overwrite")
         return None
@@ -106,7 +110,7 @@ def verbs(
         "point": point,
         "count": count,
         "plan": plan,
-        "together": together,
+        "together": _together(spark, read, source),
         "copy": copy,
         "fill": fill,
         "append": append,
