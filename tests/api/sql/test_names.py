@@ -11,6 +11,8 @@ import alluvium
 from alluvium import DeltaTable
 from alluvium.api.names import answered
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
+from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.sessions.session import session_catalog
 
 pytestmark = pytest.mark.spark
 
@@ -102,6 +104,20 @@ def test_a_query_skips_files_as_a_frame_does(session, numbers):
     assert tasks[0] == tasks[1]
     assert files[0] == files[1]
     assert "PartitionFilters: [isnotnull" in by_name._jdf.queryExecution().toString()
+
+
+def test_what_the_catalog_once_counted_is_not_believed(session, numbers):
+    # Hive counts the bytes of a folder when its entry is made: a join would send all of what has grown since.
+    java, catalog = java_of(session), session_catalog(session)
+    small, large = (java.table_identifier(name, java.option.apply("names")) for name in ("small", "t"))
+    session.range(1).write.format("parquet").saveAsTable("small")
+    session.sql("analyze table small compute statistics")
+    counted = catalog.getTableMetadata(small).stats()
+    catalog.alterTableStats(large, counted)
+    session.sql("drop table small")
+    frames = (session.sql("select * from t"), session.read.format("delta").load(numbers))
+    by_name, by_path = (int(f._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()) for f in frames)
+    assert by_name == by_path != int(counted.get().sizeInBytes())
 
 
 def test_what_is_no_table_of_ours_is_answered_by_spark_alone(session, numbers, monkeypatch):

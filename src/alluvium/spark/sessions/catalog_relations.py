@@ -127,6 +127,8 @@ def _describe(spark: SparkSession, entry: TableEntry) -> _Described:
     values = known.productIterator().toArray(parts.any_class)
     values[parts.names["schema"]] = java_schema(spark, entry.schema)
     values[parts.names["partitionColumnNames"]] = java.seq(list(entry.partition_columns))
+    # Hive counts bytes when an entry is made, and never again: a join would send a table for small that has grown.
+    values[parts.names["stats"]] = java.none
     return _Described(_columns_of(entry), parts.copy.invoke(known, values), values)
 
 
