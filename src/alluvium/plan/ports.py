@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from alluvium.expr.tree import Expression
@@ -29,6 +30,33 @@ class ScanSource(Protocol):
 
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         """The files that may hold a row for which `where` is true, and how to read them."""
+
+
+class StreamSource(Protocol):
+    """A table whose rows come bit by bit. Offsets are text that nobody but the format understands."""
+
+    @property
+    def name(self) -> str:
+        """As the progress of a query shows it."""
+
+    @property
+    def schema(self) -> Struct:
+        """The columns, which stay as they are."""
+
+    def latest(self, start: str | None, *, limited: bool, until: str | None) -> str | None:
+        """How far the rows from an offset on reach: an equal one where there are none; None: there is nothing yet.
+
+        Args:
+            start: The offset; None: nothing has been read.
+            limited: Whether a batch is no larger than what was asked for.
+            until: An offset of `latest` that is not passed.
+        """
+
+    def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
+        """The rows between two offsets, by sources that have all columns of `schema`; none where there are none."""
+
+    def metrics(self, offset: str) -> Mapping[str, str]:
+        """What the progress of a query that has come so far tells beside."""
 
 
 class Target(Protocol):

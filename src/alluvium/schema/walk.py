@@ -53,3 +53,12 @@ def _drop(data_type: DataType, is_dropped: Callable[[str], bool]) -> DataType:
     if isinstance(data_type, Map):
         return replace(data_type, key=_drop(data_type.key, is_dropped), value=_drop(data_type.value, is_dropped))
     return data_type
+
+
+def as_nullable(data_type: DataType) -> DataType:
+    """The type with everything in it nullable: Spark trusts no file to keep a promise of NOT NULL."""
+    if isinstance(data_type, Struct):
+        return Struct(tuple(replace(f, type=as_nullable(f.type), nullable=True) for f in data_type.fields))
+    if isinstance(data_type, Array):
+        return Array(as_nullable(data_type.element))
+    return Map(as_nullable(data_type.key), as_nullable(data_type.value)) if isinstance(data_type, Map) else data_type

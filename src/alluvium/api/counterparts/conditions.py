@@ -50,7 +50,8 @@ class Row:
         code: Ours.
         counterpart: Theirs.
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
-            `save`, `saveAsTable`, `insertInto`, `writeTo`; none: anywhere.
+            `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs);
+            none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
 
@@ -86,6 +87,22 @@ ROWS: tuple[Row, ...] = (
     _row("clustered-table", "DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", says="ZORDER BY of"),
     _row("clustered-table", "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", OPERATION, says="WHERE of"),
     _row("clustered-table", "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED", "42601", OPERATION, says="OPTIMIZE FULL"),
+    # --- streams
+    _row("different-table", "DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "55019", RUNTIME),
+    _row("invalid-offset", "DELTA_INVALID_SOURCE_OFFSET_FORMAT", "XXKDS", RUNTIME),
+    _row("stream-lost-data", "DELTA_MISSING_FILES_UNEXPECTED_VERSION", "42K03", RUNTIME, startVersion="version"),
+    _row("stream-source-changed", "DELTA_SOURCE_TABLE_IGNORE_CHANGES", "0A000", OPERATION, version="version", dataPath="url"),
+    _row("stream-source-deleted", "DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION, removedFile="path", version="version", dataPath="url"),
+    _row("stream-columns-remapped", "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG", "42KD4", RUNTIME),
+    _row("stream-schema-changed", "DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME, version="version"),
+    _row("stream-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
+    _row("unsupported-output-mode", "DELTA_UNSUPPORTED_OUTPUT_MODE", "0AKDC"),
+    _row("void-column", "DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18"),
+    _row("version-and-timestamp", "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET", "42613", ARGUMENT, at="readStream", says="startingVersion or"),
+    _row("invalid-option", "DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, at="readStream", says="excludeRegex"),
+    _row("not-a-table", "DELTA_SCHEMA_NOT_SET", "KD008", at="readStream"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="version", userVersion="version"),
+    _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", at="stream"),
     # --- what is not there
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo"),

@@ -14,11 +14,13 @@ import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.catalog import Column
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
@@ -31,6 +33,7 @@ from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
+from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.sql.front import sql
 from alluvium.api.writer import write
 from alluvium.errors import InvalidRequest
@@ -161,6 +164,10 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(Catalog, "tableExists", _table_exists)
         _replace(Catalog, "createTable", _create_table)
         _replace(Catalog, "listColumns", _list_columns)
+        _replace(DataStreamReader, "load", _where_enabled(load_stream))
+        _replace(DataStreamReader, "table", _where_enabled(stream_table))
+        _replace(DataStreamWriter, "start", _where_enabled(start_stream))
+        _replace(DataStreamWriter, "toTable", _where_enabled(stream_to_table))
 
 
 def _remember_mode(said: _Said, mode: str | None) -> None:
@@ -196,6 +203,17 @@ def _replace(owner: type, name: str, ours: Callable[..., object]) -> None:
 
     _ORIGINALS[(owner, name)] = original
     setattr(owner, name, wrapper)
+
+
+def _where_enabled(ours: Callable[..., object]) -> Callable[..., object]:
+    """For classes of which each object has its session: PySpark's own method where that is not enabled."""
+
+    def act(
+        original: Callable[..., object], self: DataStreamReader | DataStreamWriter, *args: Any, **kwargs: Any
+    ) -> object:
+        return ours(original, self, *args, **kwargs) if is_enabled(self._spark) else original(self, *args, **kwargs)
+
+    return act
 
 
 def _sql(

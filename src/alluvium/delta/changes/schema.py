@@ -92,7 +92,7 @@ def ensure_compatible(shown: TableConfig, configs: Sequence[Change], first: int,
     """
     widens = is_supported(type_widening.FEATURE, shown.protocol)
     for version, config in configs:
-        problem = _difference(config.schema, config.physical_schema, shown.schema, shown.physical_schema, widens, "")
+        problem = difference(config.schema, config.physical_schema, shown.schema, shown.physical_schema, widens)
         if problem is not None:
             column, text = problem
             raise InvalidRequest(
@@ -104,10 +104,19 @@ def ensure_compatible(shown: TableConfig, configs: Sequence[Change], first: int,
             )
 
 
-def _difference(
-    old: Struct, old_physical: Struct, new: Struct, new_physical: Struct, widens: bool, place: str
+def difference(
+    old: Struct, old_physical: Struct, new: Struct, new_physical: Struct, widens: bool, place: str = ""
 ) -> tuple[str, str] | None:
-    """The first column of `old` that cannot be shown as one of `new`, and why."""
+    """The first column of `old` that cannot be shown as one of `new`, and why; None: all can.
+
+    Args:
+        old: Columns, under the names that they have for users.
+        old_physical: The same under the names that they have in files.
+        new: As `old`.
+        new_physical: As `old_physical`.
+        widens: Whether a type may be wider in `new`.
+        place: What stands before a column's name, for columns of a struct.
+    """
     targets = {f.name.casefold(): (f, p) for f, p in zip(new.fields, new_physical.fields, strict=True)}
     for f, physical in zip(old.fields, old_physical.fields, strict=True):
         column = f"{place}{f.name}"
@@ -129,7 +138,7 @@ def _type_difference(
     if isinstance(old, Struct) and isinstance(new, Struct):
         assert isinstance(old_physical, Struct)
         assert isinstance(new_physical, Struct)
-        return _difference(old, old_physical, new, new_physical, widens, f"{column}.")
+        return difference(old, old_physical, new, new_physical, widens, f"{column}.")
     if isinstance(old, Array) and isinstance(new, Array):
         assert isinstance(old_physical, Array)
         assert isinstance(new_physical, Array)

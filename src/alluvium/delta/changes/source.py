@@ -86,14 +86,14 @@ def load_changes(
     with locating(snapshot.store, None):
         clock, wanted = _resolve(snapshot, start, end, allow_out_of_range)
         if wanted.is_empty:
-            return ChangeSource(snapshot, wanted, _feed(snapshot, snapshot.config, (), clock, ()))
+            return ChangeSource(snapshot, wanted, feed_of(snapshot, snapshot.config, (), {}, ()))
         listed = clock.commits
         commits = read_changes(snapshot.store, [listed[v] for v in range(wanted.first, wanted.last + 1)])
         configs = _configs(snapshot, commits)
         ensure_recorded(configs, wanted.first, wanted.last)
         config = choose_config(snapshot.config, configs, schema_mode)
         ensure_compatible(config, configs, wanted.first, wanted.last)
-        return ChangeSource(snapshot, wanted, _feed(snapshot, config, commits, clock, configs))
+        return ChangeSource(snapshot, wanted, feed_of(snapshot, config, commits, times_of(commits, clock), configs))
 
 
 def _resolve(snapshot: Snapshot, start: Bound, end: Bound | None, allow_out_of_range: bool) -> tuple[Clock, Range]:
@@ -135,14 +135,22 @@ def _readable(protocol: Protocol, metadata: Metadata) -> TableConfig:
     return config
 
 
-def _feed(
+def feed_of(
     snapshot: Snapshot,
     config: TableConfig,
     commits: Sequence[CommitChanges],
-    clock: Clock,
+    times: Mapping[int, int],
     configs: Sequence[Change],
 ) -> Feed:
-    times = _times(commits, clock)
+    """The changes of some versions.
+
+    Args:
+        snapshot: A version at or after all of them, for the table's objects.
+        config: The table whose columns are shown.
+        commits: What the versions did, ascending.
+        times: When they were committed, milliseconds since 1970 UTC.
+        configs: The table as it was in between.
+    """
     added = pa.concat_tables([CHANGED_FILES.empty_table(), *(c.added for c in commits)])
     groups = complete_removes(group_changes(commits), added, _older_files(snapshot, commits))
     loosened = frozenset(
@@ -157,8 +165,8 @@ def _may_lack(name: str, config: TableConfig) -> bool:
     return found is None or found.nullable
 
 
-def _times(commits: Sequence[CommitChanges], clock: Clock) -> Mapping[int, int]:
-    """When the versions were committed. "In-Commit Timestamps" stand in the commits, which are read already."""
+def times_of(commits: Sequence[CommitChanges], clock: Clock) -> Mapping[int, int]:
+    """When versions were committed. "In-Commit Timestamps" stand in the commits, which are read already."""
     for commit in commits:
         carried = None if commit.info is None else commit.info.in_commit_timestamp
         if carried is not None and clock.is_carried(commit.version):

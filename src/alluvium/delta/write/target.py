@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
@@ -51,6 +52,9 @@ from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
+
+#: The operation of commits that write a batch of a stream.
+STREAMING = "STREAMING UPDATE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +180,10 @@ class DeltaTarget:
         removed = self._replaced(replaces, added)
         if not data_change:
             ensure_rearranged(added, removed)
-        metrics = {**self._metrics(added, removed, new.table, replaces), **changes.operation.metrics}
+        metrics = {
+            **self._metrics(added, removed, new.table, replaces, changes.operation.name),
+            **changes.operation.metrics,
+        }
         files = written_files(self.config, new.table)
         if self._is_idle(added, removed, changes):
             assert self.snapshot is not None
@@ -307,7 +314,7 @@ class DeltaTarget:
         return ReadScope.rows(where).beside(changes.read)
 
     def _metrics(
-        self, added: pa.Table, removed: pa.Table, written: pa.Table, replaces: Replace | None
+        self, added: pa.Table, removed: pa.Table, written: pa.Table, replaces: Replace | None, operation: str
     ) -> dict[str, str]:
         """Under the names, and in the presence, that the reference gives them."""
         rows = written.num_rows > 0
@@ -326,12 +333,19 @@ class DeltaTarget:
             metrics["numAddedChangeFiles"] = "0"
             if rows:
                 metrics.update(numCopiedRows="0", **_deleted_rows(removed))
-        return metrics
+        return metrics if operation != STREAMING else _of_stream(metrics, len(removed))
 
 
 def replaces_of(changes: WrittenRows) -> Replace | None:
     """What new rows take the place of; None: of nothing."""
     return None if isinstance(changes, Append) else changes.replace
+
+
+def _of_stream(metrics: Mapping[str, str], removed: int) -> dict[str, str]:
+    """The metrics of a write as the reference calls them where the rows come from a stream."""
+    told = {"numRemovedFiles": str(removed), "numAddedFiles": metrics["numFiles"]}
+    told["numOutputRows"] = metrics.get("numOutputRows", "0")
+    return {**told, "numOutputBytes": metrics["numOutputBytes"]}
 
 
 def _deleted_rows(removed: pa.Table) -> dict[str, str]:

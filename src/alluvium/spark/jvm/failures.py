@@ -5,8 +5,8 @@ stack traces. So the error is remembered here under a token, the token travels t
 the answer of a call into an exception, the remembered error is raised instead. PySpark hooks the same function
 (`py4j.protocol.get_return_value`) for its own errors; ours is innermost, so that PySpark's may be installed again.
 
-Limits: an error reaches the user as itself only where a call from Python fails because of it. Streaming queries that
-fail in the background report it as text, as they do for all errors.
+Limits: an error reaches the user as itself only where a call from Python fails because of it, as one that waits for a
+streaming query does. `query.exception()` reports it as text, as it does for all errors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.errors.exceptions.captured import CapturedException, PythonException
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
@@ -53,6 +53,9 @@ _expected: set[str] = set()
 #: Directories outside of a table's root that hold files of it, and the root.
 _elsewhere: dict[str, str] = {}
 _remembered: OrderedDict[int, Exception] = OrderedDict()
+#: How the JVM tells that a query has failed, and our errors that are that, too.
+_FAILED_QUERY = "org.apache.spark.sql.streaming.StreamingQueryException"
+_OF_QUERIES: dict[type[Exception], type[Exception]] = {}
 _numbers = itertools.count(1)
 
 
@@ -90,7 +93,7 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
                 carried = _failed_read(error.java_exception)
             if carried is None:
                 raise
-            raise carried from None
+            raise _of_query(carried, error.java_exception) from None
         except PythonException as error:
             # PySpark's own wrapper is within, where it was there before ours, and knows failures of Python workers.
             carried = _of_worker(error)
@@ -100,6 +103,22 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
     get_return_value.carries_errors = True  # type: ignore[attr-defined]
     return get_return_value
+
+
+def _of_query(error: Exception, java_exception: JavaObject) -> Exception:
+    """The error, which is PySpark's for a failed query, too, where that is what somebody waited for."""
+    if isinstance(error, StreamingQueryException) or str(java_exception.getClass().getName()) != _FAILED_QUERY:
+        return error
+    plain = type(error)
+    if plain not in _OF_QUERIES:
+        members = {"__module__": plain.__module__, "__doc__": plain.__doc__}
+        _OF_QUERIES[plain] = type(plain.__name__, (plain, StreamingQueryException), members)
+    if not isinstance(error, PySparkException):
+        args = error.args
+        PySparkException.__init__(error, str(error))  # type: ignore[arg-type] # it is about to be one
+        error.args = args
+    error.__class__ = _OF_QUERIES[plain]
+    return error
 
 
 def _of_worker(error: Exception) -> AlluviumError | None:

@@ -63,6 +63,7 @@ class Java:
     orc_format: JavaObject
     hadoop_relation: JavaObject
     dataset: JavaObject
+    logical_relation: JavaObject
     sql_conf: JavaObject
     static_invoke: JavaObject
     invoke: JavaObject
@@ -151,6 +152,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         orc_format=sources.orc.OrcFileFormat,
         hadoop_relation=sources.HadoopFsRelation,
         dataset=sql.classic.Dataset,
+        logical_relation=getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
         sql_conf=sql.internal.SQLConf,
         static_invoke=catalyst.expressions.objects.StaticInvoke,
         invoke=catalyst.expressions.objects.Invoke,

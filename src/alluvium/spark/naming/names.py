@@ -24,17 +24,9 @@ from alluvium.plan.scan import (
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import metadata_for
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
+from alluvium.schema.walk import as_nullable
 
 LogicalPaths = Mapping[tuple[str, ...], tree.Column]
-
-
-def as_nullable(data_type: DataType) -> DataType:
-    """The type with everything in it nullable: Spark trusts no file to keep a promise of NOT NULL."""
-    if isinstance(data_type, Struct):
-        return Struct(tuple(replace(f, type=as_nullable(f.type), nullable=True) for f in data_type.fields))
-    if isinstance(data_type, Array):
-        return Array(as_nullable(data_type.element))
-    return Map(as_nullable(data_type.key), as_nullable(data_type.value)) if isinstance(data_type, Map) else data_type
 
 
 def nullable_schema(schema: Struct) -> Struct:

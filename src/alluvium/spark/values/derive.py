@@ -16,9 +16,10 @@ from pyspark.sql import types as s
 from alluvium.errors import InvalidRequest
 from alluvium.plan.write import Derived, Numbered, WritePlan
 from alluvium.schema.types import Struct
+from alluvium.schema.walk import as_nullable
 from alluvium.spark.jvm.failures import analysis_problem
 from alluvium.spark.jvm.gateway import java_of
-from alluvium.spark.naming.names import as_nullable, quote
+from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.text_lengths import length_checks
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.numbering import record_number

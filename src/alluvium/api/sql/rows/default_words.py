@@ -24,8 +24,8 @@ from alluvium.commands.rows.new_values import default_values
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
+from alluvium.schema.walk import as_nullable
 from alluvium.spark.jvm.gateway import JavaObject
-from alluvium.spark.naming.names import as_nullable
 from alluvium.spark.naming.types import to_spark
 
 _DEFAULT = re.compile(r"\bdefault\b", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow.compute as pc
@@ -15,7 +16,7 @@ from alluvium.schema import types as t
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import fields_within
 from alluvium.spark.jvm import failures
-from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import constant_schema, data_schema, nullable_schema, quote, select_list
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan import orc
@@ -42,8 +43,22 @@ _BATCHES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class _How:
+    """How a plan is read; as the arguments of `read_native`."""
+
+    is_even: bool = False
+    reads_whole: bool = False
+    is_streaming: bool = False
+
+
 def read_native(
-    spark: SparkSession, source: ScanSource, *, is_even: bool = False, reads_whole: bool = False
+    spark: SparkSession,
+    source: ScanSource,
+    *,
+    is_even: bool = False,
+    reads_whole: bool = False,
+    is_streaming: bool = False,
 ) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
@@ -57,6 +72,8 @@ def read_native(
             as they are read, where each task costs much.
         reads_whole: Whether every row of the files will be looked at, whatever filters say: tasks may then number the
             rows themselves, where somebody asks for numbers.
+        is_streaming: Whether the rows are a batch of a stream, which no part of may merge with another: what
+            aggregates would keep state.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a Spark Connect session.
@@ -67,22 +84,23 @@ def read_native(
     plan = source.plan_scan(None)
     failures.watch(plan.root)
     if not plan.parts:
-        return _empty(spark, nullable_schema(plan.schema))
+        return _empty(spark, nullable_schema(plan.schema), is_streaming)
     ensure_mergeable(plan)
     apart = read_alike(part for part in plan.parts if part.merge is None)
-    frames = [_read_parts(spark, source, plan, parts, is_even, reads_whole) for parts in apart]
+    how = _How(is_even, reads_whole, is_streaming)
+    frames = [_read_parts(spark, source, plan, parts, how) for parts in apart]
     for parts in merging_parts(plan):
-        frames += _read_merged(spark, source, plan, parts, is_even)
+        frames += _read_merged(spark, source, plan, parts, _How(is_even))
     return reduce(DataFrame.union, frames)
 
 
 def _read_merged(
-    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: Sequence[ScanPart], is_even: bool
+    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: Sequence[ScanPart], how: _How
 ) -> list[DataFrame]:
     """The rows of parts that merge with each other: in tasks that need no exchange, where there are such."""
     merge = parts[0].merge
     assert merge is not None
-    rows = reduce(DataFrame.union, [_read_parts(spark, source, plan, (part,), is_even) for part in parts])
+    rows = reduce(DataFrame.union, [_read_parts(spark, source, plan, (part,), how) for part in parts])
     group = quote(merge.group)
     ranges = task_ranges(parts, merge, spark.sparkContext.defaultParallelism)
     # One partition is distributed by every key: Spark plans no exchange above it.
@@ -104,18 +122,21 @@ def unreadable(plan: ScanPlan) -> str | None:
     return None
 
 
-def _empty(spark: SparkSession, schema: Struct) -> DataFrame:
+def _empty(spark: SparkSession, schema: Struct, is_streaming: bool) -> DataFrame:
+    if is_streaming:
+        return empty_stream(spark, java_schema(spark, to_spark(schema)))
     no_rows = java_of(spark).array_list()
     return DataFrame(spark._jsparkSession.createDataFrame(no_rows, java_schema(spark, to_spark(schema))), spark)
 
 
+def empty_stream(spark: SparkSession, schema: JavaObject) -> DataFrame:
+    """A batch of a stream without rows; `schema`: the JVM's."""
+    nothing = spark.sparkContext._jsc.emptyRDD().rdd()
+    return DataFrame(spark._jsparkSession.internalCreateDataFrame(nothing, schema, True), spark)
+
+
 def _read_parts(
-    spark: SparkSession,
-    source: ScanSource,
-    plan: ScanPlan,
-    parts: tuple[ScanPart, ...],
-    is_even: bool,
-    reads_whole: bool = False,
+    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: tuple[ScanPart, ...], how: _How
 ) -> DataFrame:
     """The rows of parts that are read alike."""
     part = parts[0]
@@ -126,8 +147,8 @@ def _read_parts(
     ensure_constants(part, constants)
     java = java_of(spark)
     has_labels = any(LABEL in f.metadata for f in data.fields)
-    counting = one_file_a_task(spark, parts) if reads_whole and asks_for_numbers(parts) else None
-    cut = counting or (_even_settings(spark, parts) if is_even else {})
+    counting = one_file_a_task(spark, parts) if how.reads_whole and asks_for_numbers(parts) else None
+    cut = counting or (_even_settings(spark, parts) if how.is_even else {})
     is_orc = part.file_format == "orc"
     settings = {**(_labels_settings(data) if has_labels else {}), **cut, **(orc.SETTINGS if is_orc else {})}
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
@@ -143,7 +164,7 @@ def _read_parts(
         java.python_utils.toScalaMap(options) if options else java.no_options,
         session,
     )
-    frame = DataFrame(spark._jsparkSession.baseRelationToDataFrame(relation), spark)
+    frame = DataFrame(_relation_frame(spark, relation, how.is_streaming), spark)
     row_index = None
     if counting is not None:
         frame, part, row_index = number_rows(frame, part, record_number())
@@ -153,6 +174,14 @@ def _read_parts(
     if deleted_rows is not None:
         frame = apply_masks(spark, frame, deleted_rows.name, part.keeps_masked, row_index)
     return select_columns(frame, part, Struct((*data.fields, *all_constants.fields)), plan.schema)
+
+
+def _relation_frame(spark: SparkSession, relation: JavaObject, is_streaming: bool) -> JavaObject:
+    """The rows of a relation, as a Dataset of the JVM."""
+    if not is_streaming:
+        return spark._jsparkSession.baseRelationToDataFrame(relation)
+    java = java_of(spark)
+    return java.dataset.ofRows(spark._jsparkSession, java.logical_relation.apply(relation, True))
 
 
 def _labels_settings(data: Struct) -> Mapping[str, str]:

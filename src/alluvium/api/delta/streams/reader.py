@@ -1,0 +1,74 @@
+"""`readStream` of Delta tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.streams.source import DeltaStream
+from alluvium.api.options import parse_options, parse_timestamp_ms
+from alluvium.delta.features.rows import change_data_feed
+from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
+from alluvium.delta.streams.stream import Stream
+from alluvium.errors import InvalidRequest
+from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.streams.source import read_stream
+from alluvium.storage.store import Store
+
+#: What says that the columns may change while a stream runs: it keeps a log of them.
+TRACKING = (
+    "schemaTrackingLocation", "schemaLocation", "streamingSourceTrackingId", "allowSourceColumnRename",
+    "allowSourceColumnDrop", "allowSourceColumnTypeChange",
+)  # fmt: skip
+_POINTS = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
+
+
+def read_delta_stream(
+    spark: SparkSession, url: str, options: Mapping[str, str], open_any: Callable[[str], Store]
+) -> DataFrame:
+    """The rows of a table, then those that are appended, for queries to be started of.
+
+    Args:
+        spark: A classic session.
+        url: Of the table.
+        options: As the caller spells them.
+        open_any: From a URL to its store.
+
+    Raises:
+        NotFound: There is no table.
+        InvalidRequest: An option that nobody knows, or that means nothing for a stream.
+        UnsupportedFeature: An option of delta-spark's that is not implemented.
+    """
+    zone = time_zone(spark)
+    asked = _parse(options, zone)
+    snapshot = open_snapshot(open_any(url), time_zone=zone, open_elsewhere=open_any)
+    if not snapshot.config.schema.fields:
+        raise InvalidRequest("a table without columns cannot be streamed", code="no-columns", url=snapshot.store.url)
+    if asked.changes and not change_data_feed.is_used(snapshot.config):
+        raise InvalidRequest(
+            "the table does not record changes: delta.enableChangeDataFeed is not true",
+            code="change-feed-disabled",
+            url=snapshot.store.url,
+            version=snapshot.version,
+            hint="set it before the changes that you want to see",
+        )
+    return read_stream(spark, DeltaStream(Stream(snapshot, asked)))
+
+
+def _parse(options: Mapping[str, str], zone: str) -> StreamOptions:
+    parsed = parse_options(options, (*FLAGS, *VALUES, *_POINTS, "path"), TRACKING)
+    for name in _POINTS:
+        if parsed.get(name) is not None:
+            raise InvalidRequest(
+                f"a stream has no end, and is not as of a point in time: {name} means nothing for it",
+                code="stream-as-of",
+                hint="startingVersion or startingTimestamp say where it begins",
+            )
+    if parsed.properties:
+        name = next(iter(parsed.properties))
+        raise InvalidRequest(f"table property {name!r} is no option for reading", code="unknown-option")
+    text = parsed.get("startingTimestamp")
+    starting_ms = None if text is None else parse_timestamp_ms(text, "startingTimestamp", zone)
+    return parse_stream_options(parsed.known, starting_ms)

@@ -1,0 +1,56 @@
+"""Delta's streams as the engine asks for them: offsets are text, and errors leave as what delta-spark raises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from alluvium.api.counterparts.raising import counterparts
+from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
+from alluvium.delta.streams.stream import Stream
+from alluvium.errors import AlluviumError
+from alluvium.plan.ports import ScanSource
+from alluvium.schema.types import Struct
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaStream:
+    """Implements `plan.ports.StreamSource`."""
+
+    stream: Stream
+
+    @property
+    def name(self) -> str:
+        return f"DeltaSource[{self.stream.snapshot.store.uri('').rstrip('/')}]"
+
+    @property
+    def schema(self) -> Struct:
+        return self.stream.schema
+
+    def latest(self, start: str | None, *, limited: bool, until: str | None) -> str | None:
+        with self._told():
+            end = self.stream.latest(self._parsed(start), limited=limited, until=self._parsed(until))
+        return None if end is None else format_offset(end)
+
+    def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
+        with self._told():
+            reached = parse_offset(end, self.stream.table_id)
+            return self.stream.batch(self._parsed(start), reached)
+
+    def metrics(self, offset: str) -> Mapping[str, str]:
+        with self._told():
+            reached = parse_offset(offset, self.stream.table_id)
+        return {"versionsBehind": str(max(0, self.stream.newest + 1 - reached.version))}
+
+    def _parsed(self, text: str | None) -> Offset | None:
+        return None if text is None else parse_offset(text, self.stream.table_id)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        with counterparts("stream"):
+            try:
+                yield
+            except AlluviumError as error:
+                error.url = error.url or self.stream.snapshot.store.url
+                raise

@@ -1,0 +1,137 @@
+"""`readStream` and `writeStream` of an enabled session: what PySpark's reader and writer say to tables of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+from pyspark.sql.types import StructType
+
+from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.delta_access import PROVIDER, known_access
+from alluvium.api.delta.streams.reader import read_delta_stream
+from alluvium.api.delta.streams.writer import start_into, start_into_named
+from alluvium.api.engine import session_opener
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.streams.queries import said_of_reader, said_of_writer
+
+FORMATS = (PROVIDER, "paimon")
+
+
+def load_stream(
+    original: Callable[..., DataFrame],
+    self: DataStreamReader,
+    path: str | None = None,
+    format: str | None = None,
+    schema: StructType | str | None = None,
+    **options: Any,
+) -> DataFrame:
+    """`DataStreamReader.load`."""
+    if format is not None:
+        self.format(format)
+    if schema is not None:
+        self.schema(schema)
+    self.options(**options)
+    said = said_of_reader(self)
+    if said.format.casefold() not in FORMATS:
+        return original(self, path)
+    with counterparts("readStream", said.format):
+        _ensure_delta(said.format)
+        if said.has_schema:
+            raise InvalidRequest(
+                "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
+            )
+        spark = self._spark
+        return read_delta_stream(spark, _path(path, said.options), said.options, session_opener(spark, None))
+
+
+def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tableName: str) -> DataFrame:
+    """`DataStreamReader.table`."""
+    spark = self._spark
+    access = known_access(spark, tableName)
+    if access is None:
+        return original(self, tableName)
+    with counterparts("readStream"):
+        return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+
+
+def start_stream(
+    original: Callable[..., StreamingQuery],
+    self: DataStreamWriter,
+    path: str | None = None,
+    format: str | None = None,
+    outputMode: str | None = None,
+    partitionBy: str | list[str] | None = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """`DataStreamWriter.start`."""
+    _tell(self, format, outputMode, partitionBy, queryName, options)
+    said = said_of_writer(self)
+    if said.format.casefold() not in FORMATS:
+        return original(self, path)
+    with counterparts("writeStream", said.format):
+        _ensure_delta(said.format)
+        return start_into(self, _path(path, said.options), session_opener(self._spark, None))
+
+
+def stream_to_table(
+    original: Callable[..., StreamingQuery],
+    self: DataStreamWriter,
+    tableName: str,
+    format: str | None = None,
+    outputMode: str | None = None,
+    partitionBy: str | list[str] | None = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> StreamingQuery:
+    """`DataStreamWriter.toTable`."""
+    _tell(self, format, outputMode, partitionBy, queryName, options)
+    spark, said = self._spark, said_of_writer(self)
+    is_ours = known_access(spark, tableName) is not None
+    if not is_ours and not (said.format.casefold() in FORMATS and not spark.catalog.tableExists(tableName)):
+        return original(self, tableName)
+    with counterparts("writeStream", said.format):
+        if not is_ours:
+            _ensure_delta(said.format)
+        return start_into_named(self, tableName, session_opener(spark, None), self._df.schema)
+
+
+def _tell(
+    writer: DataStreamWriter,
+    format: str | None,
+    mode: str | None,
+    partitions: str | list[str] | None,
+    name: str | None,
+    options: dict[str, Any],
+) -> None:
+    """As PySpark's own methods do with what they are given."""
+    writer.options(**options)
+    if mode is not None:
+        writer.outputMode(mode)
+    if partitions is not None:
+        writer.partitionBy(partitions)
+    if format is not None:
+        writer.format(format)
+    if name is not None:
+        writer.queryName(name)
+
+
+def _ensure_delta(name: str) -> None:
+    if name.casefold() != PROVIDER:
+        raise UnsupportedFeature(
+            f"streams of {name} tables are not implemented yet",
+            code="unsupported-stream",
+            features=("streams",),
+            hint="read what came between two snapshots: alluvium.changes(spark, url, start)",
+        )
+
+
+def _path(path: object, options: Any) -> str:
+    found = path if path is not None else next((v for k, v in options.items() if k.casefold() == "path"), None)
+    if not isinstance(found, str) or not found.strip():
+        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')
+    return found

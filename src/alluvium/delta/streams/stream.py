@@ -1,0 +1,317 @@
+"""A table as a stream: how far it can be read now, and which files lie between two offsets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.delta.changes.bounds import Bound, Clock, resolve_range
+from alluvium.delta.changes.head import load_head
+from alluvium.delta.changes.schema import EXTRA_COLUMNS
+from alluvium.delta.changes.source import times_of
+from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
+from alluvium.delta.log.segment import list_log
+from alluvium.delta.streams.admission import Capacity
+from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
+from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, is_left_out
+from alluvium.delta.streams.offset import BEFORE, Offset
+from alluvium.delta.streams.options import StreamOptions
+from alluvium.delta.streams.tail import LogTail, other_table
+from alluvium.delta.terms.spec import Metadata, Protocol
+from alluvium.delta.view.history import commit_time_ms
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
+from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.plan.ports import ScanSource
+from alluvium.schema.types import Struct
+from alluvium.schema.walk import as_nullable
+from alluvium.storage.locating import locating
+
+#: Commits that are read at a time: enough for a far store's round trips to overlap.
+_BLOCK = 32
+#: Commits before a batch whose times are looked at, since a file's time counts as later than those before it.
+_TIMES_BEFORE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What one version gives to a stream.
+
+    Attributes:
+        commit: What it did; of the first snapshot: all live files, as if it had added them.
+        files: The files that are counted (`CHANGED_FILES`), in the order of their index.
+        in_snapshot: Whether it is the first snapshot.
+        is_whole: Whether the files may not be parted: changes of one row may stand in several.
+    """
+
+    commit: CommitChanges
+    files: pa.Table
+    in_snapshot: bool = False
+    is_whole: bool = False
+
+    @property
+    def version(self) -> int:
+        return self.commit.version
+
+
+@dataclass(slots=True)
+class Stream:
+    """A table, streamed with the columns that it had when the stream was made.
+
+    It is the same for all queries that are started of it: it remembers only what holds for each of them.
+
+    Attributes:
+        snapshot: The table as it was then.
+        options: How it is streamed.
+    """
+
+    snapshot: Snapshot
+    options: StreamOptions
+    _tail: LogTail = field(init=False)
+    _first: Step | None = None
+    _fitting: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._tail = LogTail(self.snapshot.store)
+
+    @property
+    def table_id(self) -> str:
+        """What offsets know the table by."""
+        return self.snapshot.config.metadata.id
+
+    @property
+    def schema(self) -> Struct:
+        """The columns, all of which may be null."""
+        own = as_nullable(self.snapshot.config.schema)
+        assert isinstance(own, Struct)
+        return Struct((*own.fields, *EXTRA_COLUMNS.fields)) if self.options.changes else own
+
+    @property
+    def newest(self) -> int:
+        """The newest version that was seen."""
+        return max(self._tail.newest, self.snapshot.version)
+
+    def latest(self, start: Offset | None, *, limited: bool = True, until: Offset | None = None) -> Offset | None:
+        """How far the stream can be read now.
+
+        Args:
+            start: How far it has been read; None: not at all.
+            limited: Whether a batch is no larger than the options say.
+            until: Where a run ends.
+
+        Returns:
+            `start` where there is nothing new; None where there is nothing yet.
+
+        Raises:
+            InvalidRequest: The stream has to stop: what a commit did is not allowed, its columns are others, or it is
+                not the table any more.
+            NotFound: What comes next is gone, or the first version is not there.
+        """
+        with locating(self.snapshot.store, None):
+            begin = self._begin() if start is None else start
+            if start is None and self.options.starting_version == "latest":
+                # Written down at once, so that what comes until the next run is not passed over.
+                return begin
+            self._ensure_begun(begin, is_resumed=start is not None)
+            end = self._advance(begin, limited, until)
+            self._fitting.add(end.version)
+            return None if start is None and end == begin else end
+
+    def _advance(self, begin: Offset, limited: bool, until: Offset | None) -> Offset:
+        options = self.options
+        capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
+        end = begin
+        for step in self._steps(begin, None if until is None else until):
+            everything = step.in_snapshot and options.in_event_order
+            first = begin.index + 1 if step.version == begin.version else 0
+            sizes = step.files["size"].combine_chunks().slice(first)
+            if step.is_whole:
+                taken = len(sizes) if capacity.take_all(pc.fill_null(sizes, 0)) else -1
+            else:
+                taken = len(sizes) if everything else capacity.take(sizes)
+            if taken < len(sizes):
+                if taken > 0:
+                    end = Offset(self.table_id, step.version, first + taken - 1, step.in_snapshot)
+                return end
+            end = begin.after(step.version)
+            # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
+            if not capacity.is_left or step.in_snapshot:
+                return end
+        return end
+
+    def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
+        """What lies between two offsets; nothing where they are the same.
+
+        Raises:
+            InvalidRequest: As of `latest`.
+            NotFound: As of `latest`.
+            UnsupportedFeature: The batch ends between changes that belong together.
+        """
+        with locating(self.snapshot.store, None):
+            begin = self._begin_of(end) if start is None else start
+            if begin.place == end.place:
+                return ()
+            span = (*map(str, begin.place), *map(str, end.place), str(begin.in_snapshot))
+            self._ensure_begun(begin, is_resumed=start is not None)
+            try:
+                parts = [_part(step, begin, end) for step in self._steps(begin, end)]
+            except NotFound as error:
+                return (LostBatch(self.snapshot, error, span),)
+            if not end.in_snapshot:
+                self._first = None
+            if self.options.changes:
+                commits = [part for part in map(self._without_excluded, parts) if _is_filled(part)]
+                return change_sources(self.snapshot, commits, self._times(commits, begin), span)
+            files = pa.concat_tables([CHANGED_FILES.empty_table(), *(p.added for p in parts)])
+            return row_sources(self.snapshot, self._included(files), span)
+
+    def _begin(self) -> Offset:
+        """Where a stream begins of which nothing has been read."""
+        options, newest = self.options, refresh(self.snapshot)
+        if newest.config.metadata.id != self.table_id:
+            raise other_table(newest.version)
+        if not options.names_start:
+            return Offset(self.table_id, newest.version, BEFORE, in_snapshot=True)
+        if options.starting_version == "latest":
+            return Offset(self.table_id, newest.version + 1)
+        asked = Bound(options.starting_version, options.starting_ms)
+        commits = {v: info for v, info in list_log(newest.store).commits.items() if v <= newest.version}
+        clock = Clock(newest.store, commits, enablement(newest.config))
+        return Offset(self.table_id, resolve_range(clock, newest.version, asked, None).first)
+
+    def _begin_of(self, end: Offset) -> Offset:
+        """Where the first batch began, of which only the end is known."""
+        if self.options.starting_version == "latest":
+            # Its first batch is empty.
+            return end
+        if self.options.names_start:
+            return self._begin()
+        version = end.version if end.in_snapshot else end.version - 1
+        return Offset(end.table_id, version, BEFORE, in_snapshot=True)
+
+    def _ensure_begun(self, begin: Offset, is_resumed: bool) -> None:
+        """The columns of the version from which a query goes on: it may have been stopped for long.
+
+        As in the reference, it is stopped, too, where they were renamed right after the last version that it has read:
+        whatever its rows go to has the old names.
+        """
+        if begin.version in self._fitting:
+            return
+        read = begin.version - 1 if is_resumed and begin.index == BEFORE else begin.version
+        try:
+            protocol, metadata = load_head(self.snapshot.store, max(0, read))
+        except NotFound:
+            # There is no such version yet; or it is gone, which is said where it is read.
+            return
+        self._ensure_fits(protocol, metadata, max(0, read))
+        self._fitting.add(begin.version)
+
+    def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
+        own = self.snapshot
+        ensure_fits(
+            protocol or own.config.protocol,
+            metadata or own.config.metadata,
+            version,
+            own.config,
+            own.version,
+            self.options,
+        )
+
+    def _steps(self, begin: Offset, end: Offset | None) -> Iterator[Step]:
+        """What versions give, from one offset to another, or as far as there is something."""
+        start = begin.version
+        if begin.in_snapshot:
+            yield self._snapshot_step(start)
+            start += 1
+        last = None if end is None else end.version if end.index != BEFORE else end.version - 1
+        if last is not None and last < start:
+            return
+        commits = self._tail.commits(start, last, fails_on_loss=self.options.fails_on_loss)
+        for at in range(0, len(commits), _BLOCK):
+            for commit in self._tail.read(commits[at : at + _BLOCK]):
+                yield self._step(commit)
+
+    def _snapshot_step(self, version: int) -> Step:
+        """As in the reference, "index" counts the files sorted by time, then path."""
+        if self._first is None or self._first.version != version:
+            snapshot = load_snapshot(self.snapshot.store, version, time_zone=self.snapshot.time_zone)
+            self._ensure_fits(snapshot.config.protocol, snapshot.config.metadata, version)
+            files = snapshot.files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
+            versions = pa.repeat(pa.scalar(version, pa.int64()), files.num_rows)
+            chosen = [files[name].cast(CHANGED_FILES.field(name).type) for name in CHANGED_FILES.names[:-1]]
+            table = pa.Table.from_arrays([*chosen, versions], schema=CHANGED_FILES).combine_chunks()
+            nothing = CHANGED_FILES.empty_table()
+            commit = CommitChanges(version, table, nothing, nothing, None, None, None)
+            self._first = Step(commit, table, in_snapshot=True)
+        return self._first
+
+    def _step(self, commit: CommitChanges) -> Step:
+        nothing = CHANGED_FILES.empty_table()
+        if commit.protocol is not None or commit.metadata is not None:
+            self._ensure_fits(commit.protocol, commit.metadata, commit.version)
+        if is_left_out(commit, self.options):
+            return Step(replace(commit, added=nothing, removed=nothing, recorded=nothing), nothing)
+        ensure_allowed(commit, self.options)
+        if not self.options.changes:
+            return Step(commit, commit.added)
+        appends = not commit.removed.num_rows and not commit.recorded.num_rows
+        if appends and commit.added["deletionVector"].null_count == commit.added.num_rows:
+            return Step(commit, commit.added)
+        both = pa.concat_tables([commit.added, commit.removed])
+        return Step(commit, commit.recorded if commit.recorded.num_rows else both, is_whole=True)
+
+    def _times(self, commits: list[CommitChanges], begin: Offset) -> Mapping[int, int]:
+        """When the versions of a change feed were committed."""
+        times: dict[int, int] = {}
+        later = commits
+        if commits and begin.in_snapshot and commits[0].version == begin.version:
+            at = load_snapshot(self.snapshot.store, begin.version, time_zone=self.snapshot.time_zone)
+            times[begin.version], later = commit_time_ms(at), commits[1:]
+        if later:
+            listed = list_log(self.snapshot.store, max(0, later[0].version - _TIMES_BEFORE)).commits
+            times.update(times_of(later, Clock(self.snapshot.store, listed, enablement(self.snapshot.config))))
+        return times
+
+    def _included(self, files: pa.Table) -> pa.Table:
+        exclude = self.options.exclude
+        if exclude is None or not files.num_rows:
+            return files
+        return files.filter(pa.array([exclude.search(path) is None for path in files["path"].to_pylist()]))
+
+    def _without_excluded(self, commit: CommitChanges) -> CommitChanges:
+        return replace(
+            commit,
+            added=self._included(commit.added),
+            removed=self._included(commit.removed),
+            recorded=self._included(commit.recorded),
+        )
+
+
+def _is_filled(commit: CommitChanges) -> bool:
+    return bool(commit.added.num_rows or commit.removed.num_rows or commit.recorded.num_rows)
+
+
+def _part(step: Step, begin: Offset, end: Offset) -> CommitChanges:
+    """What of a version lies between two offsets.
+
+    Raises:
+        UnsupportedFeature: Changes that belong together lie on both sides of one (`parted-changes`).
+    """
+    first = begin.index + 1 if step.version == begin.version else 0
+    last = end.index if step.version == end.version else step.files.num_rows - 1
+    if first == 0 and last >= step.files.num_rows - 1:
+        return step.commit
+    if first > last:
+        nothing = CHANGED_FILES.empty_table()
+        return replace(step.commit, added=nothing, removed=nothing, recorded=nothing)
+    if step.is_whole:
+        raise UnsupportedFeature(
+            f"the checkpoint parts the changes of version {step.version}, which belong together",
+            code="parted-changes",
+            version=step.version,
+            hint="let the engine that wrote it finish the version, then go on here",
+        )
+    return replace(step.commit, added=step.commit.added.slice(first, last + 1 - first))

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import pytest
+
+from alluvium.delta.streams.options import DEFAULT_FILES, parse_stream_options
+from alluvium.errors import InvalidRequest
+
+
+def test_silence() -> None:
+    options = parse_stream_options({}, None)
+    assert (options.max_files, options.max_bytes, options.fails_on_loss) == (DEFAULT_FILES, None, True)
+
+
+@pytest.mark.parametrize(("text", "size"), [("1g", 1 << 30), ("512 KB", 512 << 10), ("10", 10), ("3b", 3)])
+def test_sizes(text: str, size: int) -> None:
+    options = parse_stream_options({"maxBytesPerTrigger": text}, None)
+    assert (options.max_bytes, options.max_files) == (size, None)
+
+
+def test_versions_by_number() -> None:
+    options = parse_stream_options({"skipVersions": "3, 7-9"}, None)
+    assert [v for v in range(12) if options.skips(v)] == [3, 7, 8, 9]
+
+
+def test_latest() -> None:
+    assert parse_stream_options({"startingVersion": "Latest"}, None).starting_version == "latest"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("maxFilesPerTrigger", "0"),
+        ("maxFilesPerTrigger", "x"),
+        ("maxFilesPerTrigger", "-1"),
+        ("maxBytesPerTrigger", "0"),
+        ("maxBytesPerTrigger", "1 parsec"),
+        ("startingVersion", "-1"),
+        ("startingVersion", "abc"),
+        ("ignoreDeletes", "maybe"),
+        ("failOnDataLoss", ""),
+        ("excludeRegex", "("),
+        ("skipVersions", "9-7"),
+        ("skipVersions", "3,"),
+    ],
+)
+def test_what_means_nothing(name: str, text: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_stream_options({name: text}, None)
+    assert caught.value.code == "invalid-option"
+    assert name in caught.value.message
+
+
+def test_two_beginnings() -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_stream_options({"startingVersion": "1", "startingTimestamp": "2020-01-01"}, 0)
+    assert caught.value.code == "version-and-timestamp"

@@ -1,0 +1,211 @@
+"""Which files a stream reads, and where it ends. Offsets are those that delta-spark 4.4 wrote for the same tables."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from stream_log import Log, add, batches, cdc, metadata, paths, remove
+
+from alluvium.delta.streams.offset import Offset
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.expr.tree import Literal
+from alluvium.schema.types import BOOLEAN
+
+
+def test_rows_first_then_what_is_appended() -> None:
+    log = Log("stream-first", add("b", modified=2), add("a", modified=2))
+    log.commit(add("c", modified=1))
+    stream = log.stream()
+    end = stream.latest(None)
+    assert end == Offset("t", 2)
+    # By time, then path.
+    assert paths(stream.batch(None, end)) == ["c", "a", "b"]
+    assert stream.latest(end) == end
+    log.commit(add("d"))
+    assert stream.latest(end) == Offset("t", 3)
+    assert paths(stream.batch(end, Offset("t", 3))) == ["d"]
+
+
+def test_an_empty_table_is_begun() -> None:
+    assert Log("stream-empty").stream().latest(None) == Offset("t", 1)
+
+
+def test_versions_without_rows_are_passed() -> None:
+    log = Log("stream-passed", add("a"))
+    stream = log.stream()
+    start = stream.latest(None)
+    assert start is not None
+    log.commit(metadata(a="b"))
+    log.commit(add("b", data_change=False), remove("a", data_change=False), operation="OPTIMIZE")
+    assert stream.latest(start) == Offset("t", 3)
+    assert stream.batch(start, Offset("t", 3)) == ()
+
+
+def test_limits_by_files() -> None:
+    log = Log("stream-files", *(add(f"s{n}") for n in range(3)))
+    for version in range(2):
+        log.commit(*(add(f"{version}{n}") for n in range(3)))
+    stream = log.stream(max_files=2)
+    assert stream.latest(None) == Offset("t", 2, 1, in_snapshot=True)
+    assert [len(each) for each in batches(stream)] == [2, 2, 2, 2, 1]
+    by_version = log.stream(max_files=2, starting_version=1)
+    assert batches(by_version) == [["00", "01"], ["02", "10"], ["11", "12"]]
+
+
+def test_the_first_batch_ends_with_the_snapshot() -> None:
+    log = Log("stream-end", add("a"))
+    stream = log.stream()
+    begin = stream.latest(None)
+    log.commit(add("b"))
+    # After a crash it is found by its end alone.
+    assert begin is not None
+    assert paths(stream.batch(None, begin)) == ["a"]
+
+
+def test_limits_by_bytes() -> None:
+    log = Log("stream-bytes", *(add(f"s{n}") for n in range(3)))
+    assert [len(each) for each in batches(log.stream(max_bytes=11, max_files=None))] == [2, 1]
+
+
+def test_event_order_takes_all_rows_at_once() -> None:
+    log = Log("stream-order", *(add(f"s{n}") for n in range(3)))
+    assert [len(each) for each in batches(log.stream(max_files=1, in_event_order=True))] == [3]
+
+
+def test_latest_is_written_down() -> None:
+    log = Log("stream-latest", add("a"))
+    stream = log.stream(starting_version="latest")
+    start = stream.latest(None)
+    assert start == Offset("t", 1)
+    assert stream.batch(None, start) == ()
+    log.commit(add("b"))
+    assert batches(stream, start) == [["b"]]
+
+
+@pytest.mark.parametrize("version", [9, 3])
+def test_a_beginning_in_the_future(version: int) -> None:
+    log = Log(f"stream-future-{version}", add("a"))
+    with pytest.raises(NotFound) as caught:
+        log.stream(starting_version=version).latest(None)
+    assert caught.value.code == "missing-version"
+
+
+def test_by_time() -> None:
+    log = Log("stream-time", add("a"))
+    stream = log.stream(starting_ms=0)
+    assert batches(stream) == [["a"]]
+
+
+def test_deletes_stop_a_stream() -> None:
+    log = Log("stream-deletes", add("a"))
+    log.commit(remove("a"), operation="DELETE")
+    with pytest.raises(InvalidRequest) as caught:
+        log.stream(starting_version=0).latest(None)
+    error = caught.value
+    assert (error.code, error.version, error.path) == ("stream-source-deleted", 1, "a")
+    assert "DELETE" in error.message
+    assert error.hint is not None
+    assert "ignoreDeletes" in error.hint
+    assert batches(log.stream(starting_version=0, ignore_deletes=True)) == [["a"]]
+
+
+def test_updates_stop_a_stream() -> None:
+    log = Log("stream-updates", add("a"))
+    log.commit(remove("a"), add("b"), operation="UPDATE")
+    log.commit(add("c"))
+    for options in ({}, {"ignore_deletes": True}):
+        with pytest.raises(InvalidRequest) as caught:
+            log.stream(starting_version=0, **options).latest(None)
+        assert (caught.value.code, caught.value.version) == ("stream-source-changed", 1)
+    assert batches(log.stream(starting_version=0, ignore_changes=True)) == [["a", "b", "c"]]
+    assert batches(log.stream(starting_version=0, skip_changes=True)) == [["a", "c"]]
+    assert batches(log.stream(starting_version=0, skip_versions=((1, 1),))) == [["a", "c"]]
+
+
+def test_excluded_files_are_counted_but_not_read() -> None:
+    log = Log("stream-exclude", add("0keep"), add("1drop"), add("2keep"))
+    assert batches(log.stream(exclude=re.compile("drop"), max_files=2)) == [["0keep"], ["2keep"]]
+
+
+def test_a_file_that_was_added_again_is_read_twice() -> None:
+    log = Log("stream-twice", add("a"))
+    log.commit(remove("a"), add("a"), operation="DELETE")
+    assert batches(log.stream(starting_version=0, ignore_changes=True)) == [["a", "a"]]
+
+
+def test_columns_that_were_added_while_it_ran() -> None:
+    log = Log("stream-columns", add("a"))
+    stream = log.stream()
+    start = stream.latest(None)
+    assert start is not None
+    log.commit(metadata((("id", "long"), ("n", "string"))), add("b"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(start)
+    assert (caught.value.code, caught.value.version, caught.value.column) == ("stream-schema-changed", 1, "n")
+    assert batches(log.stream(), start) == [["b"]]
+
+
+def test_a_type_that_was_changed_before() -> None:
+    log = Log("stream-types", add("a"))
+    start = log.stream().latest(None)
+    log.commit(metadata((("id", "string"),)), remove("a"), add("b"), operation="WRITE")
+    with pytest.raises(InvalidRequest) as caught:
+        log.stream(skip_changes=True).latest(start)
+    assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 0)
+
+
+def test_another_table() -> None:
+    log = Log("stream-other", add("a"))
+    stream = log.stream()
+    log.commit(metadata(table_id="u"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(None)
+    assert caught.value.code == "different-table"
+
+
+def test_a_lost_log() -> None:
+    log = Log("stream-lost", add("a"))
+    stream = log.stream()
+    start = stream.latest(None)
+    assert start is not None
+    for name in "bcd":
+        log.commit(add(name))
+    tail = log.stream(fails_on_loss=False)
+    log.lose(0, 1, 2)
+    with pytest.raises(NotFound) as caught:
+        stream.latest(start)
+    assert caught.value.code == "stream-lost-data"
+    # On a restart Spark asks for the last batch, and drops it: only who reads it is told.
+    (lost,) = tail.batch(None, start)
+    assert [part.is_complete for part in lost.plan_scan(None).parts] == [False]
+    with pytest.raises(NotFound):
+        lost.plan_scan(Literal(True, BOOLEAN))
+    assert batches(tail, start) == [["d"]]
+
+
+def test_changes() -> None:
+    log = Log("stream-changes", add("a"), delta__enableChangeDataFeed="true")
+    log.commit(add("b"), add("c"))
+    log.commit(remove("a"), add("d"), cdc("e"), operation="UPDATE")
+    log.commit(add("f"))
+    stream = log.stream(changes=True, starting_version=0, max_files=1)
+    assert batches(stream) == [["a"], ["b"], ["c"], ["e"], ["f"]]
+    assert stream.schema.names[-3:] == ("_change_type", "_commit_version", "_commit_timestamp")
+    # delta-spark stops inside a version whose changes are recorded: all of them are read then.
+    assert stream.latest(Offset("t", 2, 0)) == Offset("t", 4)
+    assert stream.batch(Offset("t", 2, 0), Offset("t", 3)) == ()
+    assert paths(stream.batch(Offset("t", 2), Offset("t", 2, 0))) == ["e"]
+
+
+def test_changes_begin_with_all_rows() -> None:
+    log = Log("stream-changes-first", add("a"), add("b"), delta__enableChangeDataFeed="true")
+    assert batches(log.stream(changes=True, max_files=1)) == [["a"], ["b"]]
+
+
+def test_changes_that_were_not_recorded() -> None:
+    log = Log("stream-unrecorded", add("a"))
+    log.commit(metadata(delta__enableChangeDataFeed="true"))
+    with pytest.raises(InvalidRequest) as caught:
+        log.stream(changes=True, starting_version=0).latest(None)
+    assert caught.value.code == "change-feed-disabled"
