@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
+from alluvium.api.delta.follow import follow_table
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.options import parse_bound
@@ -243,6 +244,39 @@ class Table:
         names = source.schema.names if columns is None else self._expand(columns, source.schema.names)
         plan = source.plan_scan(predicate)
         return read_batches(plan, self._snapshot.store, self._open_store, names, predicate, batch_size=batch_size)
+
+    def follow(
+        self,
+        start: str | int | None = None,
+        changes: bool = False,
+        *,
+        wait_s: float | None = 1.0,
+        **options: object,
+    ) -> Iterator[tuple[str, pa.RecordBatch]]:
+        """The rows of the newest version, then those that versions add, for as long as somebody asks for more.
+
+        Args:
+            start: An offset that came with a batch: what lies behind it; a version, as text too `"latest"`: what is
+                added from there on; None: all rows first.
+            changes: The change data feed instead of rows: what was updated and deleted, too.
+            wait_s: How long to wait where there is nothing new before the log is listed again; None: it ends there.
+            **options: Of streams: `ignoreDeletes`, `ignoreChanges`, `skipChangeCommits`, `skipVersions`,
+                `excludeRegex`, `failOnDataLoss`, `startingTimestamp`.
+
+        Returns:
+            Pairs of an offset, text that can be stored, and rows of one file at most. Offsets at the end of a file are
+            those of Structured Streaming.
+
+        Raises:
+            InvalidRequest: The rows cannot go on: a version removed or changed some and no option allows it, its
+                columns are others, or the offset is another table's.
+            NotFound: What comes next is gone.
+
+        Example:
+            >>> for offset, rows in alluvium.open("/data/flights").follow(start=stored):
+            ...     handle(rows)
+        """
+        return follow_table(self._snapshot, self._open_store, start, options, changes, wait_s)
 
     def readable_versions(self) -> pa.Table:
         """Which versions up to the newest can still be read, and which could after VACUUM by the table's own retention.

@@ -33,6 +33,7 @@ from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
+from alluvium.api.session import connect_streams
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.sql.front import sql
 from alluvium.api.writer import write
@@ -155,7 +156,12 @@ def _wrap_all(reader: type, writer: type) -> None:
     _replace(reader, "load", _load)
     _replace(writer, "save", _save)
     _replace(writer, "saveAsTable", _save_as_table)
-    if reader is DataFrameReader:
+    if reader is not DataFrameReader:
+        streams = importlib.import_module("pyspark.sql.connect.streaming.readwriter")
+        _replace(streams.DataStreamReader, "load", _where_enabled(connect_streams.load_stream))
+        _replace(streams.DataStreamWriter, "start", _where_enabled(connect_streams.start_stream))
+        _replace(streams.DataStreamWriter, "toTable", _where_enabled(connect_streams.start_stream))
+    else:
         _replace(writer, "insertInto", _insert_into)
         _replace(ClassicDataFrame, "writeTo", _write_to)
         _replace(reader, "table", _table)
@@ -211,7 +217,8 @@ def _where_enabled(ours: Callable[..., object]) -> Callable[..., object]:
     def act(
         original: Callable[..., object], self: DataStreamReader | DataStreamWriter, *args: Any, **kwargs: Any
     ) -> object:
-        return ours(original, self, *args, **kwargs) if is_enabled(self._spark) else original(self, *args, **kwargs)
+        spark = vars(self).get("_spark") or vars(self).get("_client") or vars(self)["_session"]
+        return ours(original, self, *args, **kwargs) if is_enabled(spark) else original(self, *args, **kwargs)
 
     return act
 

@@ -111,7 +111,7 @@ class Stream:
             NotFound: What comes next is gone, or the first version is not there.
         """
         with locating(self.snapshot.store, None):
-            begin = self._begin() if start is None else start
+            begin = self.begin() if start is None else start
             if start is None and self.options.starting_version == "latest":
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
@@ -168,7 +168,7 @@ class Stream:
             files = pa.concat_tables([CHANGED_FILES.empty_table(), *(p.added for p in parts)])
             return row_sources(self.snapshot, self._included(files), span)
 
-    def _begin(self) -> Offset:
+    def begin(self) -> Offset:
         """Where a stream begins of which nothing has been read."""
         options, newest = self.options, refresh(self.snapshot)
         if newest.config.metadata.id != self.table_id:
@@ -188,7 +188,7 @@ class Stream:
             # Its first batch is empty.
             return end
         if self.options.names_start:
-            return self._begin()
+            return self.begin()
         version = end.version if end.in_snapshot else end.version - 1
         return Offset(end.table_id, version, BEFORE, in_snapshot=True)
 
@@ -200,7 +200,8 @@ class Stream:
         """
         if begin.version in self._fitting:
             return
-        read = begin.version - 1 if is_resumed and begin.index == BEFORE else begin.version
+        is_behind = is_resumed and begin.index == BEFORE and not begin.in_snapshot
+        read = begin.version - 1 if is_behind else begin.version
         try:
             protocol, metadata = load_head(self.snapshot.store, max(0, read))
         except NotFound:

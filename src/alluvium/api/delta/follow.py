@@ -1,0 +1,101 @@
+"""A table followed without Spark: its rows, then what versions add, each batch with an offset to go on from."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+import msgspec
+import pyarrow as pa
+
+from alluvium.api.lane import read_batches
+from alluvium.api.options import parse_options, parse_timestamp_ms
+from alluvium.delta.features.rows import change_data_feed
+from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
+from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
+from alluvium.delta.streams.stream import Stream
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import InvalidRequest
+from alluvium.plan.ports import ScanSource
+from alluvium.storage.store import Store
+
+
+class _Rows(msgspec.Struct):
+    """Beside an offset: how many rows behind it have been read, where a file was not read to its end."""
+
+    rows: int = 0
+
+
+def follow_table(
+    snapshot: Snapshot,
+    open_store: Callable[[str], Store],
+    start: str | int | None,
+    options: Mapping[str, object],
+    changes: bool,
+    wait_s: float | None,
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """As `Table.follow`, which says what the arguments and the errors are."""
+    stream = Stream(snapshot, _asked(start, options, changes))
+    if stream.options.changes and not change_data_feed.is_used(snapshot.config):
+        raise InvalidRequest(
+            "the table does not record changes: delta.enableChangeDataFeed is not true",
+            code="change-feed-disabled",
+            url=snapshot.store.url,
+            version=snapshot.version,
+        )
+    if isinstance(start, str) and start.casefold() != "latest":
+        reached, rows = parse_offset(start, stream.table_id), msgspec.json.decode(start, type=_Rows).rows
+    else:
+        # Now, not when somebody asks for the first batch.
+        reached, rows = stream.begin(), 0
+    return _followed(stream, open_store, reached, rows, wait_s)
+
+
+def _asked(start: str | int | None, options: Mapping[str, object], changes: bool) -> StreamOptions:
+    given = dict(options)
+    if isinstance(start, int) or (isinstance(start, str) and start.casefold() == "latest"):
+        given["startingVersion"] = start
+    parsed = parse_options(given, (*FLAGS, *VALUES), ())
+    text = parsed.get("startingTimestamp")
+    asked = parse_stream_options(parsed.known, None if text is None else parse_timestamp_ms(text, "startingTimestamp"))
+    return replace(asked, changes=changes or asked.changes, max_files=1, max_bytes=None)
+
+
+def _followed(
+    stream: Stream, open_store: Callable[[str], Store], reached: Offset, rows: int, wait_s: float | None
+) -> Iterator[tuple[str, pa.RecordBatch]]:
+    while True:
+        end = stream.latest(reached)
+        if end is None or end == reached:
+            if wait_s is None:
+                return
+            time.sleep(wait_s)
+            continue
+        waiting: pa.RecordBatch | None = None
+        for batch in _rows_of(stream, stream.batch(reached, end), open_store, rows):
+            if waiting is not None:
+                rows += waiting.num_rows
+                yield _inside(format_offset(reached), rows), waiting
+            waiting = batch
+        if waiting is not None:
+            yield format_offset(end), waiting
+        reached, rows = end, 0
+
+
+def _rows_of(
+    stream: Stream, sources: tuple[ScanSource, ...], open_store: Callable[[str], Store], skipped: int
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a batch behind the first few, in an order that is the same each time."""
+    names = stream.schema.names
+    for source in sources:
+        for batch in read_batches(source.plan_scan(None), stream.snapshot.store, open_store, names):
+            rest = batch.slice(min(skipped, batch.num_rows))
+            skipped -= batch.num_rows - rest.num_rows
+            if rest.num_rows:
+                yield rest
+
+
+def _inside(begin: str, rows: int) -> str:
+    """An offset, and how many rows behind it have been read."""
+    return msgspec.json.encode({**msgspec.json.decode(begin), "rows": rows}).decode()

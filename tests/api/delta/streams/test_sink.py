@@ -1,0 +1,169 @@
+"""Delta tables as sinks of streams."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import functions as sf
+
+import alluvium
+from alluvium import DeltaTable
+from alluvium.api.delta.streams.writer import DeltaSink
+from alluvium.errors import InvalidRequest
+from alluvium.spark.jvm.gateway import java_of
+
+
+def counted(streams, **options):
+    return streams.read("t", **options).groupBy((sf.col("id") % 2).alias("k")).count()
+
+
+def test_complete_replaces_all_rows(streams) -> None:
+    streams.append("t", 0, 4)
+    streams.into(counted(streams), "out", "complete").awaitTermination()
+    streams.append("t", 4, 10)
+    query = streams.into(counted(streams), "out", "complete")
+    query.awaitTermination()
+    view = alluvium.open(streams.path("out"))
+    assert sorted(view.to_arrow()["count"].to_pylist()) == [5, 5]
+    newest, first = view.history()
+    assert newest["operation"] == "STREAMING UPDATE"
+    assert newest["operationParameters"] == {"outputMode": "Complete", "queryId": query.id, "epochId": "1"}
+    assert set(newest["operationMetrics"]) == {"numRemovedFiles", "numAddedFiles", "numOutputRows", "numOutputBytes"}
+    assert (newest["operationMetrics"]["numRemovedFiles"], newest["isBlindAppend"]) == ("1", False)
+    assert first["operationMetrics"]["numRemovedFiles"] == "0"
+
+
+def test_a_batch_that_comes_again_is_written_once(streams, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams.append("t", 0, 4)
+    write = DeltaSink.write
+
+    def failing(self, batch):
+        write(self, batch)
+        raise RuntimeError("the driver dies after the commit")
+
+    monkeypatch.setattr(DeltaSink, "write", failing)
+    query = streams.into(counted(streams), "out", "complete")
+    with pytest.raises(Exception, match="the driver dies"):
+        query.awaitTermination()
+    monkeypatch.undo()
+    streams.append("t", 4, 8)
+    again = streams.into(counted(streams), "out", "complete")
+    again.awaitTermination()
+    view = alluvium.open(streams.path("out"))
+    # The state that the first batch would have left is there, although its rows were not written again.
+    assert sorted(view.to_arrow()["count"].to_pylist()) == [4, 4]
+    assert (view.version, view.txns) == (1, {again.id: 1})
+
+
+def test_stop_during_a_write_is_no_failure(streams, monkeypatch: pytest.MonkeyPatch) -> None:
+    streams.append("t", 0, 4)
+    slow = streams.read("t").select(sf.expr("java_method('java.lang.Thread', 'sleep', 600000L + id)").alias("x"))
+    slow = slow.withColumn("id", sf.lit(1))
+    query = streams.into(slow, "out")
+    deadline = time.monotonic() + 60
+    while not streams.spark.sparkContext.statusTracker().getActiveStageIds() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    query.stop()
+    assert query.exception() is None
+
+
+def test_constraints_and_columns(streams) -> None:
+    streams.append("t", 0, 4)
+    path = streams.path("out")
+    spark = streams.spark
+    table = DeltaTable.create(spark).location(path).addColumn("id", "bigint")
+    table.addColumn("twice", "bigint", generatedAlwaysAs="id * 2").execute()
+    DeltaTable.forPath(spark, path).addConstraint("small", "id < 4")
+    streams.copy("t", "out")
+    assert alluvium.open(path).to_arrow().sort_by("id")["twice"].to_pylist() == [0, 2, 4, 6]
+    streams.append("t", 4, 6)
+    with pytest.raises(InvalidRequest) as caught:
+        streams.copy("t", "out")
+    assert caught.value.code == "constraint-violated"
+    assert alluvium.open(path).to_arrow().num_rows == 4
+
+
+def test_other_columns(streams) -> None:
+    streams.append("t", 0, 4)
+    streams.copy("t", "out")
+    wide = streams.read("t").withColumn("n", sf.lit(1))
+    query = streams.into(wide, "out", checkpointLocation=streams.path("cp"))
+    with pytest.raises(InvalidRequest) as caught:
+        query.awaitTermination()
+    assert caught.value.getCondition() == "DELTA_METADATA_MISMATCH"
+    merged = streams.into(wide, "out", checkpointLocation=streams.path("cp"), mergeSchema=True, userMetadata="hello")
+    merged.awaitTermination()
+    view = alluvium.open(streams.path("out"))
+    assert view.to_arrow()["n"].null_count == 4
+    assert view.history(1)[0]["userMetadata"] == "hello"
+
+
+def test_what_the_sink_cannot_do_is_refused_at_start(streams) -> None:
+    streams.append("t", 0, 4)
+    with pytest.raises(InvalidRequest) as update:
+        streams.into(counted(streams), "out", "update")
+    assert update.value.getCondition() == "DELTA_UNSUPPORTED_OUTPUT_MODE"
+    writer = streams.read("t").writeStream.format("delta").option("checkpointLocation", streams.path("cp"))
+    with pytest.raises(InvalidRequest) as continuous:
+        writer.trigger(continuous="1 second").start(streams.path("out"))
+    assert continuous.value.code == "unsupported-trigger"
+    for act, code in (
+        (lambda: streams.into(streams.read("t").withColumn("n", sf.lit(None)), "out"), "void-column"),
+        (lambda: streams.into(streams.read("t"), "out", nonsense=1), "unknown-option"),
+        (lambda: streams.read("t").writeStream.format("delta").start(), "no-path"),
+        (lambda: streams.read("t").writeStream.format("delta").partitionBy("x").start(streams.path("out")), None),
+    ):
+        with pytest.raises(InvalidRequest) as caught:
+            act()
+        assert code is None or caught.value.code == code
+    with pytest.raises(AnalysisException, match="checkpointLocation"):
+        streams.read("t").writeStream.format("delta").start(streams.path("out"))
+    with pytest.raises(AnalysisException, match="watermark"):
+        streams.into(counted(streams), "out")
+    assert not streams.spark.streams.active
+
+
+def test_partitions(streams) -> None:
+    streams.append("t", 0, 4)
+    df = streams.read("t").withColumn("p", sf.col("id") % 2)
+    writer = df.writeStream.format("delta").option("checkpointLocation", streams.path("cp")).partitionBy("p")
+    writer.trigger(availableNow=True).start(streams.path("out")).awaitTermination()
+    view = alluvium.open(streams.path("out"))
+    assert (view.partition_columns, view.to_arrow().num_rows) == (("p",), 4)
+
+
+def test_foreach_batch_with_merge(streams) -> None:
+    streams.append("t", 0, 6)
+    path = streams.path("out")
+    alluvium.write(streams.spark.range(3).withColumn("n", sf.lit(0)), path)
+
+    def merge(rows, number: int) -> None:
+        table = DeltaTable.forPath(rows.sparkSession, path).alias("t")
+        new = rows.withColumn("n", sf.lit(1)).alias("s")
+        table.merge(new, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+
+    writer = streams.read("t", maxFilesPerTrigger=1).writeStream.foreachBatch(merge)
+    writer.option("checkpointLocation", streams.path("cp")).trigger(availableNow=True).start().awaitTermination()
+    assert alluvium.open(path).to_arrow().sort_by("id")["n"].to_pylist() == [1] * 6
+
+
+def test_proxies_are_let_go(streams) -> None:
+    streams.append("t", 0, 2)
+    gateway = java_of(streams.spark).gateway
+
+    def kept() -> int:
+        for _ in range(3):
+            java_of(streams.spark).system.gc()
+            time.sleep(0.2)
+        return len(gateway.gateway_property.pool)
+
+    streams.copy("t", "out")
+    before = kept()
+    for n in range(3):
+        streams.append("t", n, n + 1)
+        streams.copy("t", "out")
+    assert kept() <= before + 2
+    assert threading.active_count() < 60
