@@ -22,6 +22,10 @@ def run(spark, job):
         for key, value in job.get("options", {}).items():
             writer = writer.option(key, value)
         writer.save(table)
+    elif do == "stream":
+        reader = spark.readStream.format("delta").options(**job.get("options", {}))
+        writer = reader.load(job["source"]).writeStream.format("delta").option("checkpointLocation", job["checkpoint"])
+        writer.trigger(availableNow=True).start(table).awaitTermination()
     elif do == "statement":
         spark.sql(job["sql"].replace("{table}", f"delta.`{table}`"))
     elif do == "write_parquet":
