@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from alluvium.api.delta.answers import Bounds, column_bounds, count_rows
-from alluvium.api.delta.follow import follow_table
+from alluvium.api.delta.streams.follow import follow_table
 from alluvium.api.history_view import History
 from alluvium.api.lane import read_batches
 from alluvium.api.options import parse_bound

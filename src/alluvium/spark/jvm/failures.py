@@ -107,15 +107,18 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
 
 def _of_query(error: Exception, java_exception: JavaObject) -> Exception:
     """The error, which is PySpark's for a failed query, too, where that is what somebody waited for."""
-    if isinstance(error, StreamingQueryException) or str(java_exception.getClass().getName()) != _FAILED_QUERY:
-        return error
     plain = type(error)
+    if not issubclass(plain, AlluviumError) or issubclass(plain, StreamingQueryException):
+        return error
+    if str(java_exception.getClass().getName()) != _FAILED_QUERY:
+        return error
     if plain not in _OF_QUERIES:
         members = {"__module__": plain.__module__, "__doc__": plain.__doc__}
         _OF_QUERIES[plain] = type(plain.__name__, (plain, StreamingQueryException), members)
     if not isinstance(error, PySparkException):
+        made: Any = error
         args = error.args
-        PySparkException.__init__(error, str(error))  # type: ignore[arg-type] # it is about to be one
+        PySparkException.__init__(made, str(error))
         error.args = args
     error.__class__ = _OF_QUERIES[plain]
     return error

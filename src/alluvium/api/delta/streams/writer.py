@@ -61,7 +61,8 @@ class DeltaSink:
         return f"DeltaSink[{self.url}]"
 
     def write(self, batch: Batch) -> bool:
-        txn = {"txnAppId": batch.query, "txnVersion": str(batch.number)}
+        # Said, so that the session's settings say nothing: a complete output replaces all rows.
+        txn = {"txnAppId": batch.query, "txnVersion": str(batch.number), "partitionOverwriteMode": "static"}
         with counterparts("stream"):
             committed = write_parsed(
                 batch.rows,
