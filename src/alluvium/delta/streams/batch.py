@@ -134,7 +134,9 @@ def _by_columns(snapshot: Snapshot, files: pa.Table) -> Iterator[tuple[tuple[str
     config = snapshot.config
     own = {config.physical_names[name] for name in config.partition_columns}
     values = files["partitionValues"].combine_chunks()
-    if set(pc.unique(values.keys).to_pylist()) == own and len(values.keys) == files.num_rows * len(own):
+    # Asked for all values of a key, which are none at all (null) only where the key is missing.
+    counts = [pc.map_lookup(values, name, "all").null_count for name in own]
+    if set(pc.unique(values.keys).to_pylist()) == own and not any(counts):
         yield config.partition_columns, files
         return
     logical = {physical: name for name, physical in config.physical_names.items()}

@@ -35,7 +35,7 @@ class LogTail:
     newest: int = -1
     _kept: OrderedDict[ObjectInfo, CommitChanges] = field(default_factory=OrderedDict)
     _before: dict[int, ObjectInfo] = field(default_factory=dict)
-    _listed_s: float = 0.0
+    _idle_since_s: float | None = None
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def commits(self, start: int, end: int | None = None, *, fails_on_loss: bool = True) -> list[ObjectInfo]:
@@ -50,21 +50,23 @@ class LogTail:
             NotFound: Some of them are gone (`stream-lost-data`), or the table is (`not-a-table`).
             InvalidRequest: The table is another one than before (`different-table`).
         """
-        self._wait()
+        if end is None:
+            self._wait()
         with self._lock:
             listed = dict(list_log(self.store, max(0, start - 1)).commits)
             self._ensure_same(start, listed)
             listed.pop(start - 1, None)
             self.newest = max(self.newest, max(listed, default=start - 1))
+        self._idle_since_s = None if listed or end is not None else time.monotonic()
         found = [info for version, info in listed.items() if end is None or version <= end]
         if fails_on_loss:
             _ensure_whole([commit_version(info) for info in found], start, end)
         return found
 
     def _wait(self) -> None:
-        if not is_near(self.store.url):
-            time.sleep(max(0.0, self._listed_s + _FAR_INTERVAL_S - time.monotonic()))
-            self._listed_s = time.monotonic()
+        """Nothing was new a moment ago."""
+        if self._idle_since_s is not None and not is_near(self.store.url):
+            time.sleep(max(0.0, self._idle_since_s + _FAR_INTERVAL_S - time.monotonic()))
 
     def _ensure_same(self, start: int, listed: dict[int, ObjectInfo]) -> None:
         """What was there is there still: a table that was made anew has other commits under the same names."""

@@ -16,7 +16,7 @@ from alluvium.spark.streams.proxies import called
 #: Operators of a plan that keep state, as plans print them.
 _STATEFUL = re.compile(r"StateStore|WithState|Streaming(?:Deduplicate|SymmetricHashJoin|GlobalLimit|LocalLimit)")
 #: How Spark and Java say that somebody has stopped what they were at.
-_STOPPED = re.compile(r"InterruptedException|InterruptedIOException|ClosedByInterrupt|SparkJobCancelled|cancelled")
+_STOPPED = re.compile(r"InterruptedException|InterruptedIOException|ClosedByInterrupt|cancelled job group")
 
 
 @dataclass(frozen=True, slots=True)
