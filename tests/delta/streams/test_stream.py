@@ -118,6 +118,11 @@ def test_updates_stop_a_stream() -> None:
         with pytest.raises(InvalidRequest) as caught:
             log.stream(starting_version=0, **options).latest(None)
         assert (caught.value.code, caught.value.version) == ("stream-source-changed", 1)
+    # On a restart Spark asks for the last batch under other options, and drops it: only who reads it is told.
+    (refused,) = log.stream(starting_version=0).batch(None, Offset("t", 3))
+    refused.plan_scan(None)
+    with pytest.raises(InvalidRequest):
+        refused.plan_scan(Literal(True, BOOLEAN))
     assert batches(log.stream(starting_version=0, ignore_changes=True)) == [["a", "b", "c"]]
     assert batches(log.stream(starting_version=0, skip_changes=True)) == [["a", "c"]]
     assert batches(log.stream(starting_version=0, skip_versions=((1, 1),))) == [["a", "c"]]

@@ -79,7 +79,7 @@ class BatchChanges:
 
 @dataclass(frozen=True, slots=True)
 class LostBatch:
-    """The same for a range that the log has no more: it fails where somebody reads it.
+    """The same for a range that the log has no more, or that may not be read: it fails where somebody reads it.
 
     On a restart Spark asks for the last batch again, and drops it.
     """

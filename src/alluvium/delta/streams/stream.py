@@ -18,13 +18,13 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
 from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
 from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, is_left_out
-from alluvium.delta.streams.offset import BEFORE, Offset
+from alluvium.delta.streams.offset import BEFORE, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.tail import LogTail, other_table
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
-from alluvium.errors import NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import as_nullable
@@ -32,6 +32,8 @@ from alluvium.storage.locating import locating
 
 #: Commits that are read at a time: enough for a far store's round trips to overlap.
 _BLOCK = 32
+#: What is no matter of a batch that nobody reads: that of a restart may have been read under other options.
+_OF_READERS = ("missing-version", "stream-lost-data", "stream-source-changed", "stream-source-deleted")
 #: Commits before a batch whose times are looked at, since a file's time counts as later than those before it.
 _TIMES_BEFORE = 100
 
@@ -151,22 +153,26 @@ class Stream:
             UnsupportedFeature: The batch ends between changes that belong together.
         """
         with locating(self.snapshot.store, None):
-            begin = self._begin_of(end) if start is None else start
-            if begin.place == end.place:
-                return ()
-            span = (*map(str, begin.place), *map(str, end.place), str(begin.in_snapshot))
-            self._ensure_begun(begin, is_resumed=start is not None)
             try:
+                begin = self._begin_of(end) if start is None else start
+                if begin.place == end.place:
+                    return ()
+                self._ensure_begun(begin, is_resumed=start is not None)
                 parts = [_part(step, begin, end) for step in self._steps(begin, end)]
-            except NotFound as error:
-                return (LostBatch(self.snapshot, error, span),)
+            except (NotFound, InvalidRequest) as error:
+                if error.code not in _OF_READERS:
+                    raise
+                return (LostBatch(self.snapshot, error, (format_offset(end),)),)
             if not end.in_snapshot:
                 self._first = None
-            if self.options.changes:
-                commits = [part for part in map(self._without_excluded, parts) if _is_filled(part)]
-                return change_sources(self.snapshot, commits, self._times(commits, begin), span)
-            files = pa.concat_tables([CHANGED_FILES.empty_table(), *(p.added for p in parts)])
-            return row_sources(self.snapshot, self._included(files), span)
+            return self._sources(parts, begin, (format_offset(begin), format_offset(end)))
+
+    def _sources(self, parts: list[CommitChanges], begin: Offset, span: tuple[str, ...]) -> tuple[ScanSource, ...]:
+        if self.options.changes:
+            commits = [part for part in map(self._without_excluded, parts) if _is_filled(part)]
+            return change_sources(self.snapshot, commits, self._times(commits, begin), span)
+        files = pa.concat_tables([CHANGED_FILES.empty_table(), *(p.added for p in parts)])
+        return row_sources(self.snapshot, self._included(files), span)
 
     def begin(self) -> Offset:
         """Where a stream begins of which nothing has been read."""

@@ -85,7 +85,7 @@ def test_a_change_stops_it_as_delta_spark_says(streams) -> None:
 
 def test_vectors_and_mapped_names(streams) -> None:
     properties = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
-    alluvium.write(streams.spark.range(10), streams.path("t"), **properties)
+    alluvium.write(streams.spark.range(10).coalesce(1), streams.path("t"), **properties)
     table = DeltaTable.forPath(streams.spark, streams.path("t"))
     table.delete("id < 3")
     streams.copy("t", "out")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.delta.streams.batch import LostBatch
 from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import AlluviumError
@@ -36,7 +37,16 @@ class DeltaStream:
     def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
         with self._told():
             reached = parse_offset(end, self.stream.table_id)
-            return self.stream.batch(self._parsed(start), reached)
+            sources = self.stream.batch(self._parsed(start), reached)
+        return [replace(s, error=self._as_told(s.error)) if isinstance(s, LostBatch) else s for s in sources]
+
+    def _as_told(self, error: AlluviumError) -> AlluviumError:
+        """The error as it is raised where the batch is read."""
+        try:
+            with self._told():
+                raise error
+        except AlluviumError as told:
+            return told
 
     def metrics(self, offset: str) -> Mapping[str, str]:
         with self._told():
