@@ -16,7 +16,7 @@ from alluvium.delta.streams.stream import Stream
 from alluvium.delta.write.target import DeltaTarget
 
 #: `ALLUVIUM_STREAM_DEATHS=200`: so many.
-DEATHS = int(os.environ.get("ALLUVIUM_STREAM_DEATHS", "8"))
+DEATHS = int(os.environ.get("ALLUVIUM_STREAM_DEATHS", "6"))
 #: Where it dies: before or after a method of ours.
 PLACES: tuple[tuple[type, str], ...] = (
     (Stream, "latest"),

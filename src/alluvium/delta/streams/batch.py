@@ -19,7 +19,8 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError
 from alluvium.expr.tree import Expression
 from alluvium.plan.ports import ScanSource
-from alluvium.plan.scan import ScanPlan
+from alluvium.plan.scan import Literal, OutputColumn, ScanPlan
+from alluvium.schema.types import Field, Struct
 from alluvium.storage.locating import locating
 
 
@@ -82,11 +83,18 @@ class LostBatch:
     """The same for a range that the log has no more, or that may not be read: it fails where somebody reads it.
 
     On a restart Spark asks for the last batch again, and drops it.
+
+    Attributes:
+        snapshot: The table whose columns are shown.
+        error: What is wrong.
+        span: What tells the range from others.
+        extra: Columns beside the table's.
     """
 
     snapshot: Snapshot
     error: AlluviumError
     span: tuple[str, ...]
+    extra: tuple[Field, ...] = ()
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -101,8 +109,10 @@ class LostBatch:
         if where is not None:
             raise self.error
         plan = plan_files(self.snapshot, FILES.empty_table())
+        more = tuple(OutputColumn(f.name, f.type, True, Literal(None, f.type)) for f in self.extra)
         # Parts that are not complete are asked for again by those who read them.
-        return replace(plan, parts=tuple(replace(part, is_complete=False) for part in plan.parts))
+        parts = tuple(replace(part, is_complete=False, output=(*part.output, *more)) for part in plan.parts)
+        return replace(plan, parts=parts, schema=Struct((*plan.schema.fields, *self.extra)))
 
 
 def row_sources(snapshot: Snapshot, files: pa.Table, span: tuple[str, ...]) -> tuple[ScanSource, ...]:

@@ -162,7 +162,8 @@ class Stream:
             except (NotFound, InvalidRequest) as error:
                 if error.code not in _OF_READERS:
                     raise
-                return (LostBatch(self.snapshot, error, (format_offset(end),)),)
+                extra = EXTRA_COLUMNS.fields if self.options.changes else ()
+                return (LostBatch(self.snapshot, error, (format_offset(end),), extra),)
             if not end.in_snapshot:
                 self._first = None
             return self._sources(parts, begin, (format_offset(begin), format_offset(end)))
