@@ -81,10 +81,11 @@ def paths(sources: Sequence[ScanSource]) -> list[str]:
 
 def batches(stream: Stream, start: Offset | None = None) -> list[list[str]]:
     """The files of one batch after the other, as far as there are any."""
-    until, found = stream.latest(start, limited=False), []
+    until, found = stream.end_of_run(start), []
     while start != until:
         end = stream.latest(start, until=until)
         assert end is not None
+        assert end != start
         found.append(paths(stream.batch(start, end)))
         start = end
     return found

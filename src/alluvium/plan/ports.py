@@ -49,8 +49,11 @@ class StreamSource(Protocol):
         Args:
             start: The offset; None: nothing has been read.
             limited: Whether a batch is no larger than what was asked for.
-            until: An offset of `latest` that is not passed.
+            until: An offset of `end_of_run` that is not passed.
         """
+
+    def end_of_run(self, start: str | None) -> str:
+        """How far a run goes that reads what there is now, by as many batches as it takes."""
 
     def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
         """The rows between two offsets, by sources that have all columns of `schema`; none where there are none."""

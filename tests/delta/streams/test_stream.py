@@ -63,6 +63,15 @@ def test_the_first_batch_ends_with_the_snapshot() -> None:
     assert paths(stream.batch(None, begin)) == ["a"]
 
 
+def test_a_run_goes_on_behind_the_snapshot() -> None:
+    log = Log("stream-run", add("a"), add("b"))
+    stream = log.stream(max_files=1)
+    inside = stream.latest(None)
+    assert inside == Offset("t", 0, 0, in_snapshot=True)
+    log.commit(add("c"))
+    assert batches(stream, inside) == [["b"], ["c"]]
+
+
 def test_limits_by_bytes() -> None:
     log = Log("stream-bytes", *(add(f"s{n}") for n in range(3)))
     assert [len(each) for each in batches(log.stream(max_bytes=11, max_files=None))] == [2, 1]

@@ -118,11 +118,20 @@ class Stream:
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
             self._ensure_begun(begin, is_resumed=start is not None)
-            end = self._advance(begin, limited, until)
+            # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
+            end = self._advance(begin, limited, until, passes=start is not None)
             self._fitting.add(end.version)
             return None if start is None and end == begin else end
 
-    def _advance(self, begin: Offset, limited: bool, until: Offset | None) -> Offset:
+    def end_of_run(self, start: Offset | None) -> Offset:
+        """How far a run of several batches goes that reads what there is now; errors as of `latest`."""
+        with locating(self.snapshot.store, None):
+            begin = self.begin() if start is None else start
+            self._ensure_begun(begin, is_resumed=start is not None)
+            return self._advance(begin, limited=False, until=None, passes=True)
+
+    def _advance(self, begin: Offset, limited: bool, until: Offset | None, passes: bool) -> Offset:
+        """The end of what is read from an offset on; `passes`: it may lie behind the first snapshot."""
         options = self.options
         capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
         end = begin
@@ -139,8 +148,7 @@ class Stream:
                     end = Offset(self.table_id, step.version, first + taken - 1, step.in_snapshot)
                 return end
             end = begin.after(step.version)
-            # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
-            if not capacity.is_left or step.in_snapshot:
+            if not capacity.is_left or (step.in_snapshot and not passes):
                 return end
         return end
 

@@ -79,11 +79,7 @@ class StreamProxy:
         begin = None if start is None else str(start.json())
         query, until = self._query(), None
         if query in self._ends:
-            if self._ends[query] is None:
-                self._ends[query] = self._stream.latest(begin, limited=False, until=None)
-            until = self._ends[query]
-            if until is None:
-                return None
+            until = self._ends[query] = self._ends[query] or self._stream.end_of_run(begin)
         limited = str(limit.getClass().getSimpleName()) != _EVERYTHING
         end = self._stream.latest(begin, limited=limited, until=until)
         return None if end is None else self._classes.offset.apply(end)

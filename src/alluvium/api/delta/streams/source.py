@@ -34,6 +34,10 @@ class DeltaStream:
             end = self.stream.latest(self._parsed(start), limited=limited, until=self._parsed(until))
         return None if end is None else format_offset(end)
 
+    def end_of_run(self, start: str | None) -> str:
+        with self._told():
+            return format_offset(self.stream.end_of_run(self._parsed(start)))
+
     def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
         with self._told():
             reached = parse_offset(end, self.stream.table_id)
