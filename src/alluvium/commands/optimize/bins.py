@@ -42,17 +42,17 @@ class Order:
     """How rows stand in new files.
 
     Attributes:
-        ranks: Numbers of each row (`rank_column`) by which the place is told. They are columns of their own, so that
-            each is computed once, however often it is named.
         place: Along which numbers they are sorted.
         cuts: For each bin that becomes several files, the places where each but the first begins.
+        ranks: Numbers of each row (`rank_column`) by which the place is told. They are columns of their own, so that
+            each is computed once, however often it is named.
         samples: Some of the rows' values.
         within: By which columns they are sorted, if not by their place.
     """
 
-    ranks: tuple[Column, ...]
     place: Column
     cuts: Mapping[int, Sequence[int | Column]]
+    ranks: tuple[Column, ...] = ()
     samples: tuple[Sampled, ...] = ()
     within: tuple[Column, ...] = ()
 

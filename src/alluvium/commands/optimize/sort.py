@@ -49,7 +49,7 @@ def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Seq
     within = tuple(sf.col(quote(c.name)) for c in columns)
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:
-        return Order((), sf.lit(0), {}, within=within)
+        return Order(sf.lit(0), {}, within=within)
     sample = sample_rows(spark, snapshot, bins, columns)
     keys = [sample.column(n).to_pylist() for n in range(len(columns))]
     rows, owners = list(zip(*keys, strict=True)), sample.column("bin").to_pylist()
@@ -61,7 +61,7 @@ def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Seq
         parted[number] = tuple(_bound(columns, back[cut]) for cut in cuts(map(ranked.__getitem__, own), count))
     place = sf.struct(*(c.key.column.alias(f"k{n}") for n, c in enumerate(columns)))
     samples = tuple(sampled(c.name, c.path, key) for c, key in zip(columns, keys, strict=True))
-    return Order((), place, parted, samples, within)
+    return Order(place, parted, samples=samples, within=within)
 
 
 def _as_spark_sorts(row: tuple[Key | None, ...]) -> tuple[tuple[bool, bool, Key], ...]:
