@@ -22,7 +22,7 @@ READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "replaceUsing", "replaceOn", "targetAlias", "partitionOverwriteMode", "mergeSchema",
          "overwriteSchema", "userMetadata", "txnAppId", "txnVersion", "path", "description", "comment", "dataChange",
-         "optimizeWrite", *PARQUET_WRITE)  # fmt: skip
+         "optimizeWrite", "sort_by", *PARQUET_WRITE)  # fmt: skip
 WRITE_LATER = ("clusterBy",)
 
 
@@ -74,7 +74,7 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
     for key, value in given.items():
         if value is None:
             continue
-        text = str(value).lower() if isinstance(value, bool) else str(value)
+        text = str(value).lower() if isinstance(value, bool) else _text(value)
         canonical = names.get(key.casefold())
         if canonical in later:
             # Saying no to something is the same as not asking for it.
@@ -91,6 +91,11 @@ def parse_options(given: Mapping[str, object], supported: tuple[str, ...], later
         else:
             raise InvalidRequest(f"unknown option {key!r}", code="unknown-option", hint=suggest(key, names.values()))
     return Options(known, engine, properties)
+
+
+def _text(value: object) -> str:
+    """Names of a list with commas between."""
+    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def parse_flag(text: str | None, name: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from pyspark.sql import DataFrame
 
+from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.delta.description.create import NewTable, resolve_clustering_columns, table_config
@@ -79,7 +81,7 @@ def create_table_of_rows(
         UnsupportedFeature: They need what we do not write, or the table that is replaced does.
         CommitConflict: Another writer won.
     """
-    target = _target(store, wanted, existing, retry)
+    target = replace(_target(store, wanted, existing, retry), layout=session_layout(df.sparkSession))
     replaces = None if existing is None else Replace()
     read = read_scope(df, existing, replaces)
     request = WriteRequest(replaces, operation_of(target.config), read, txn, options, rebalance=rebalance)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.rows.apply_changes import apply_changes
@@ -87,7 +88,7 @@ def _attempt(
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
+        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
         rows = read_native(spark, DeltaSource(snapshot))
         with row_condition(rows, condition, "the condition of DELETE", name) as judged:
             shown = [judged.shown or "true"]

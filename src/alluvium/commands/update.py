@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE
+from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.rows.apply_changes import apply_changes
@@ -113,7 +114,7 @@ def _attempt(
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_removable(snapshot.config)
-        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry)
+        target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
         rows = read_native(spark, DeltaSource(snapshot))
         with row_condition(rows, request.condition, "the condition of UPDATE", request.name) as judged:
             ensure_no_identities(target, assigned_columns(request.values, target.schema, request.name))

@@ -51,6 +51,7 @@ class WriteRequest:
         data_change: False: the rows are those that they replace, only rearranged.
         rebalance: Whether to move rows between tasks for few files of the right size; None: as the table wants it.
         open_store: The table's objects for Python workers, where Spark's own writer cannot write its files.
+        sort: Columns by which rows are sorted within files; None: as the table wants it.
     """
 
     replace: Replace | None
@@ -62,6 +63,7 @@ class WriteRequest:
     data_change: bool = True
     rebalance: bool | None = None
     open_store: OpenStore | None = None
+    sort: tuple[str, ...] | None = None
 
 
 def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committed:
@@ -75,9 +77,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
         CommitConflict: Another writer won; the table is as the winner left it.
         CommitUnknown: The store did not say whether the commit stands.
     """
-    plan = target.plan_write(request.replace, request.options)
-    if request.rebalance is not None:
-        plan = replace(plan, rebalance=request.rebalance)
+    plan = arranged_as(request, target.plan_write(request.replace, request.options))
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
@@ -97,6 +97,12 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     if committed.attempts == 0 or plan.is_staged:
         clear(target.store, plan.directory)
     return committed
+
+
+def arranged_as(request: WriteRequest, plan: WritePlan) -> WritePlan:
+    """The plan, with what the request says of where rows stand."""
+    rebalance = plan.rebalance if request.rebalance is None else request.rebalance
+    return replace(plan, rebalance=rebalance, sort=plan.sort if request.sort is None else request.sort)
 
 
 def _changes(request: WriteRequest, new: NewFiles) -> WrittenRows:

@@ -298,6 +298,7 @@ class RewriteFiles:
         operation: Provenance.
         read: What the outcome depends on, beside the files that go.
         describe: The verb's metrics.
+        marks: What the log says of each new file beside what is in it: columns under the log's own names.
     """
 
     new: NewFiles
@@ -305,6 +306,7 @@ class RewriteFiles:
     operation: Operation
     read: ReadScope
     describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics
+    marks: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)

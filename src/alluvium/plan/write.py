@@ -128,6 +128,8 @@ class WritePlan:
         rebalance: Whether rows are moved between tasks first, so that few files of about `target_file_bytes` come of
             them, each of one partition.
         target_file_bytes: Size that a file should have.
+        most_tasks: Into so many tasks rows are moved at most; None: as many as the session has for shuffles.
+        sort: Columns at the top level by which rows are sorted within each file.
         bucket: How rows are divided further, within their partition; the files of a job then are of one bucket each.
         is_arranged: Whether each task's rows are of one partition, and stand as its file shall have them: nothing is
             moved or sorted any more.
@@ -167,6 +169,8 @@ class WritePlan:
     materialize_partitions: bool = False
     rebalance: bool = False
     target_file_bytes: int = TARGET_FILE_BYTES
+    most_tasks: int | None = None
+    sort: tuple[str, ...] = ()
     bucket: Bucketing | None = None
     is_arranged: bool = False
     is_staged: bool = False

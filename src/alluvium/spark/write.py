@@ -66,6 +66,7 @@ _ARRANGED: Mapping[str, str] = {
     "spark.sql.unionOutputPartitioning": "false",
 }
 _FIELD_ID = "parquet.field.id"
+_FIRST_TASKS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 #: The formats that Spark has a writer for.
 _OF_SPARK = ("parquet", "orc")
 #: What stands before the values in the directories of a staged job, so that no value is empty.
@@ -131,7 +132,7 @@ def _written(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
 
 
 def _run(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
-    settings = {**_SETTINGS, **_rebalance_settings(plan), **(_ARRANGED if plan.is_arranged else {})}
+    settings = {**_SETTINGS, **_rebalance_settings(df.sparkSession, plan), **(_ARRANGED if plan.is_arranged else {})}
     try:
         with with_settings(df, settings) as rows:
             return _write(rows, plan, open_store)
@@ -154,7 +155,7 @@ def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
         rows, directories = _materialized(rows, directories, plan)
     if plan.bucket is not None:
         rows, directories = _bucketed(rows, directories, plan.bucket)
-    rows = _rebalanced(rows, directories, plan)
+    rows = _sorted(_rebalanced(rows, directories, plan), directories, plan)
     if plan.files is not None:
         assert open_store is not None, "whoever plans files that Spark cannot write says where workers put them"
         return write_in_workers(rows, directories, plan, open_store)
@@ -167,11 +168,16 @@ def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
     return None
 
 
-def _rebalance_settings(plan: WritePlan) -> dict[str, str]:
+def _rebalance_settings(spark: SparkSession, plan: WritePlan) -> dict[str, str]:
     """What makes Spark join small shuffle blocks and split large ones; the user's session may have turned it off."""
     if not plan.rebalance:
         return {}
+    fewer = {}
+    if plan.most_tasks is not None:
+        usual = spark.conf.get(_FIRST_TASKS, None) or spark.conf.get("spark.sql.shuffle.partitions")
+        fewer = {_FIRST_TASKS: str(min(plan.most_tasks, int(str(usual))))}
     return {
+        **fewer,
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.adaptive.coalescePartitions.enabled": "true",
         "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
@@ -183,6 +189,12 @@ def _rebalance_settings(plan: WritePlan) -> dict[str, str]:
 def _rebalanced(rows: DataFrame, directories: Sequence[str], plan: WritePlan) -> DataFrame:
     """The rows, shuffled so that each task has as many rows of one directory as make a file of the right size."""
     return rows.hint("rebalance", *(sf.col(quote(name)) for name in directories)) if plan.rebalance else rows
+
+
+def _sorted(rows: DataFrame, directories: Sequence[str], plan: WritePlan) -> DataFrame:
+    """The rows, those of a task in the order of its files: by directory, as Spark wants them, then as planned."""
+    names = [*directories, *(plan.stored_name(name) for name in plan.sort)]
+    return rows.sortWithinPartitions(*(sf.col(quote(name)) for name in names)) if plan.sort else rows
 
 
 def _materialized(rows: DataFrame, partition_by: Sequence[str], plan: WritePlan) -> tuple[DataFrame, list[str]]:

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
+from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.write_options import session_txn
 from alluvium.commands.merge.merge import MergeRequest, explain_rows, merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
@@ -96,7 +97,8 @@ class DeltaMergeBuilder:
             CommitConflict: Another writer touched what was read, and repeating was of no avail; the error names it.
         """
         txn = None if dry_run else session_txn(self._spark)
-        done = merge_rows(self._spark, self._access.snapshot(), self._asked(), self._access.engine, dry_run, retry, txn)
+        more = (self._asked(), self._access.engine, dry_run, retry, txn)
+        done = compacting(self._access, lambda snapshot: merge_rows(self._spark, snapshot, *more))
         if isinstance(done, Preview):
             return done
         kinds = ("Updated", "Deleted", "Inserted")

@@ -19,6 +19,7 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
@@ -266,9 +267,8 @@ class DeltaTable(VacuumVerbs):
         """
         given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
         txn = None if dry_run else session_txn(self._spark)
-        return delete_rows(
-            self._spark, self._access.snapshot(), given, self._access.engine, self._name, dry_run, retry, txn
-        )
+        more = (self._access.engine, self._name, dry_run, retry, txn)
+        return compacting(self._access, lambda snapshot: delete_rows(self._spark, snapshot, given, *more))
 
     def update(
         self,
@@ -300,7 +300,8 @@ class DeltaTable(VacuumVerbs):
         given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
         request = UpdateRequest(given, values, self._name)
         txn = None if dry_run else session_txn(self._spark)
-        return update_rows(self._spark, self._access.snapshot(), request, self._access.engine, dry_run, retry, txn)
+        more = (self._access.engine, dry_run, retry, txn)
+        return compacting(self._access, lambda snapshot: update_rows(self._spark, snapshot, request, *more))
 
     def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
         """A builder of a merge: what the rows of a source do to those of the table that they match.

@@ -13,11 +13,12 @@ from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
 from alluvium.commands.delete import TABLE
 from alluvium.commands.replace_matching import Matching
+from alluvium.delta.terms.sort_order import SORT_BY, parse_sort
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation, Replace
-from alluvium.schema.types import JsonValue
+from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.conditions import steady_condition
 
@@ -197,6 +198,22 @@ def parse_data_change(parsed: Options, save_mode: str, target: DeltaTarget) -> b
 def parse_rebalance(parsed: Options) -> bool | None:
     """What is said of optimized writes; None: nothing, so that the table decides."""
     return None if parsed.get("optimizeWrite") is None else parsed.flag("optimizeWrite")
+
+
+def parse_sort_by(parsed: Options, schema: Struct) -> tuple[str, ...] | None:
+    """By which columns rows are sorted within files; None: nothing is said, so that the table decides.
+
+    Raises:
+        InvalidRequest: `"invalid-sort-column"`.
+    """
+    text = parsed.get("sort_by")
+    return None if text is None else parse_sort(text, schema)
+
+
+def sorted_as(parsed: Options) -> dict[str, str]:
+    """The property of a table to create that makes it stay sorted."""
+    text = parsed.get("sort_by")
+    return {} if text is None else {SORT_BY: text}
 
 
 def parse_txn(parsed: Options) -> tuple[str, int] | None:

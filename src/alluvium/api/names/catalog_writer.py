@@ -22,6 +22,7 @@ from alluvium.api.delta.write_options import (
     parse_description,
     parse_rebalance,
     parse_txn,
+    sorted_as,
     with_session,
 )
 from alluvium.api.engine import engine_of
@@ -133,7 +134,7 @@ def create_of_rows(df: DataFrame, wanted: Wanted, parsed: Options) -> Committed:
             wanted,
             rows=df,
             location=wanted.location or parsed.get("path"),
-            properties={**parsed.properties, **wanted.properties},
+            properties={**parsed.properties, **sorted_as(parsed), **wanted.properties},
             comment=said if wanted.comment is None else wanted.comment,
             options=engine_options(parsed),
             txn=parse_txn(parsed),

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.commands.delete import TABLE
+from alluvium.commands.layout import session_layout
 from alluvium.commands.merge.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
 from alluvium.commands.merge.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
@@ -143,7 +144,7 @@ def _merging(
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         request = replace(request, source=source.rows)
-        target = _target(snapshot, request, retry)
+        target = replace(_target(snapshot, request, retry), layout=session_layout(spark))
         rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
         yield _Merge(spark, target, request, rows, started)
 

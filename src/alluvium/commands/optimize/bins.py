@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate
@@ -18,6 +18,7 @@ from alluvium.commands.rows.row_identity import id_columns, with_ids
 from alluvium.commands.write import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates, candidates_of
+from alluvium.delta.upkeep.look_ups import Sampled
 from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import ChangeKind
@@ -32,7 +33,7 @@ from alluvium.spark.write import write_files
 #: So many bins are read apart, each by one task from its files to its file. For more of them, relations of their own
 #: cost more than a shuffle does.
 MOST_APART = 48
-_PLACE = "__alluvium_place"
+_PLACE, _RANK = "__alluvium_place", "__alluvium_rank"
 _PART = re.compile(r"part-(\d+)-")
 
 
@@ -43,10 +44,22 @@ class Order:
     Attributes:
         place: Along which numbers they are sorted.
         cuts: For each bin that becomes several files, the places where each but the first begins.
+        ranks: Numbers of each row (`rank_column`) by which the place is told. They are columns of their own, so that
+            each is computed once, however often it is named.
+        samples: Some of the rows' values.
+        within: By which columns they are sorted, if not by their place.
     """
 
     place: Column
-    cuts: dict[int, tuple[int, ...]]
+    cuts: Mapping[int, Sequence[int | Column]]
+    ranks: tuple[Column, ...] = ()
+    samples: tuple[Sampled, ...] = ()
+    within: tuple[Column, ...] = ()
+
+
+def rank_column(number: int) -> Column:
+    """The rank of this number, in rows that have it."""
+    return sf.col(f"{_RANK}{number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +99,7 @@ def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Orde
     candidates = candidates_of(snapshot, bins.files)
     # Their rows obey the table's conditions already.
     plan = with_ids(target.plan_write(None, ()), candidates)
-    plan = replace(plan, checks=(), derived=(), rebalance=False, is_arranged=True)
+    plan = replace(plan, checks=(), derived=(), rebalance=False, is_arranged=True, sort=())
     tasks = [number for number, count in enumerate(bins.counts) for _ in range(count)]
     if order is None and bins.count <= MOST_APART:
         rows = _apart(spark, candidates, bins)
@@ -117,15 +130,16 @@ def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Or
     rows, own = read_native(spark, placed), sf.col(quote(candidates.columns.file))
     if order is None:
         return place_rows(rows, own, tasks)
-    rows = rows.withColumn(_PLACE, order.place)
+    ranks = {f"{_RANK}{number}": rank for number, rank in enumerate(order.ranks)}
+    rows = rows.withColumns(ranks).withColumn(_PLACE, order.place)
     place, key = sf.col(_PLACE), own
     for number, cuts in order.cuts.items():
         begin = first[number]
         # The last part begins furthest along.
         later = list(zip(cuts, keys[begin + 1 :], strict=False))[::-1]
-        part = reduce(lambda case, cut: case.when(place >= cut[0], cut[1]), later, sf.when(place < 0, keys[begin]))
+        part = reduce(lambda case, cut: case.when(place >= cut[0], cut[1]), later, sf.when(sf.lit(False), keys[begin]))
         key = sf.when(own == keys[begin], part.otherwise(keys[begin])).otherwise(key)
-    return place_rows(rows, key.cast("bigint"), tasks).sortWithinPartitions(place)
+    return place_rows(rows, key.cast("bigint"), tasks).sortWithinPartitions(*(order.within or (place,)))
 
 
 def _first_tasks(counts: Sequence[int]) -> list[int]:

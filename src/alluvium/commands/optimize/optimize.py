@@ -12,23 +12,36 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from alluvium.commands.optimize.bins import WrittenBins, write_bins
+from alluvium.commands.optimize.bins import Order, WrittenBins, write_bins
 from alluvium.commands.optimize.chosen import Chosen, choose_files
+from alluvium.commands.optimize.cluster import Ordering, ordering_of
 from alluvium.commands.optimize.outcome import Optimized, Part
-from alluvium.commands.optimize.z_order import OrderColumn, order_columns, z_order
+from alluvium.commands.optimize.sort import sort_order, sorting_of
+from alluvium.commands.optimize.z_order import z_order
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.clustering import clustering_columns
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.rows.candidates import candidates_of
 from alluvium.delta.terms.actions import total
 from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.upkeep.clustering.zcubes import (
+    DEFAULT_CUBES,
+    CubeFigures,
+    CubeSizes,
+    column_name,
+    cube_groups,
+    cube_marks,
+    kept_marks,
+    plan_cubes,
+)
+from alluvium.delta.upkeep.look_ups import look_ups
 from alluvium.delta.upkeep.optimize import (
     DEFAULT_SIZES,
     Bins,
     FileSizes,
     compaction_bins,
+    joined_bins,
     of_partitions,
     order_bins,
     purge_bins,
@@ -40,7 +53,7 @@ from alluvium.delta.upkeep.purgeable import purgeable
 from alluvium.delta.view.partitions import partition_keys
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import CommitConflict, UnsupportedFeature
+from alluvium.errors import CommitConflict
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     EditFigures,
@@ -57,6 +70,9 @@ from alluvium.spark.statements.resolve import Qualifier
 from alluvium.storage.locating import locating
 
 log = logging.getLogger("alluvium")
+#: Rows that make a cube of one file below this size stay in the order that they are in: nobody is saved from opening
+#: it, and to order them takes longer than to read and write them.
+_UNORDERED_BYTES = 16 << 20
 #: The rule that is broken where a winner removed, or masked, one of the files that were written anew.
 _TAKEN_AWAY = "concurrent-delete-delete"
 
@@ -69,19 +85,29 @@ class OptimizeRequest:
         name: Of the table in conditions.
         engine: For the history.
         where: Conditions over partition columns, all of which must hold.
-        order_by: Columns to order rows by; none: files are only put together.
+        order_by: Columns to order rows by along a Z-curve; none: files are only put together.
+        sort_by: Columns to sort rows by; none: those that the table says.
         purges: Whether it is REORG: files that hold what the table does not show are written anew, and no others.
         sizes: What files should be like.
         needs_statistics: Whether rows may be ordered only by columns that have statistics.
+        full: Whether files of a clustered table are clustered anew that others clustered, or by other columns.
+        cubes: When files of a clustered table are clustered enough.
+        chosen: Files that were chosen already, in the place of `where`: it is auto compaction.
+        measures: Whether to tell how many files look-ups open, where rows are put in order.
     """
 
     name: Qualifier
     engine: str
     where: tuple[str, ...] = ()
     order_by: tuple[tuple[str, ...], ...] = ()
+    sort_by: tuple[str, ...] = ()
     purges: bool = False
     sizes: FileSizes = DEFAULT_SIZES
     needs_statistics: bool = True
+    full: bool = False
+    cubes: CubeSizes = DEFAULT_CUBES
+    chosen: Chosen | None = None
+    measures: bool = False
 
     @property
     def verb(self) -> str:
@@ -115,49 +141,37 @@ def optimize_table(
     started_ms = _now_ms()
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        _ensure_unclustered(snapshot, request)
-        columns = order_columns(snapshot.config, request.order_by, request.needs_statistics)
-        chosen = choose_files(spark, snapshot, request.where, request.name, request.verb)
-        operation = _operation(request, columns, chosen)
-        bins = _plan(snapshot, request, chosen.files)
+        asked = (request.order_by, request.where, request.needs_statistics, request.full, request.verb)
+        ordering = sorting_of(snapshot, ordering_of(snapshot, *asked), request.sort_by)
+        chosen = request.chosen or choose_files(spark, snapshot, request.where, request.name, request.verb)
+        operation = _operation(request, ordering, chosen)
+        run = _Run(spark, request, ordering, operation, retry)
+        bins, cubes = run.plan(snapshot, chosen.files)
     if dry_run:
         return _preview(snapshot, bins, operation)
-    run = _Run(spark, request, columns, operation, retry)
     parts = run.all_parts(snapshot, bins)
-    return _outcome(run, snapshot, parts, chosen.files.num_rows, started_ms)
+    samples = parts[0].samples if parts and request.measures else ()
+    measured = look_ups(snapshot, refresh(snapshot), samples) if samples else ()
+    done = _outcome(run, snapshot, parts, chosen.files.num_rows, started_ms)
+    return replace(done, cubes=cubes, look_ups=measured)
 
 
-def _ensure_unclustered(snapshot: Snapshot, request: OptimizeRequest) -> None:
-    clustered = clustering_columns(snapshot.state.domains, snapshot.config)
-    if clustered:
-        names = ", ".join(".".join(path) for path in clustered)
-        asked = " ZORDER BY" if request.order_by else " WHERE" if request.where else ""
-        raise UnsupportedFeature(
-            f"{request.verb}{asked} of a table that is clustered by {names}: its files would have to be clustered",
-            code="clustered-table",
-            features=("clustering",),
-            hint="let delta-spark optimise it; Alluvium does not cluster yet",
-        )
-
-
-def _operation(request: OptimizeRequest, columns: Sequence[OrderColumn], chosen: Chosen) -> Operation:
+def _operation(request: OptimizeRequest, ordering: Ordering, chosen: Chosen) -> Operation:
     parameters: dict[str, JsonValue] = {"predicate": _json(chosen.shown)}
     if request.purges:
         parameters["applyPurge"] = True
     else:
-        parameters |= {"zOrderBy": _json([c.name for c in columns]), "clusterBy": "[]", "auto": False}
+        names = [column_name(c.path) if ordering.clusters else c.name for c in ordering.columns]
+        along = [] if ordering.clusters or ordering.sorts else names
+        clusters = names if ordering.clusters else []
+        parameters |= {"zOrderBy": _json(along), "clusterBy": _json(clusters), "auto": request.chosen is not None}
+        parameters |= {"isFull": request.full} if clusters else {}
+        parameters |= {"sortBy": _json(names)} if ordering.sorts else {}
     return Operation(request.verb, parameters, engine=request.engine)
 
 
 def _json(texts: Sequence[str]) -> str:
     return msgspec.json.encode(list(texts)).decode()
-
-
-def _plan(snapshot: Snapshot, request: OptimizeRequest, files: pa.Table) -> Bins:
-    if request.purges:
-        return purge_bins(snapshot, purgeable(snapshot, files), request.sizes)
-    plan = order_bins if request.order_by else compaction_bins
-    return plan(snapshot, files, request.sizes)
 
 
 def _preview(snapshot: Snapshot, bins: Bins, operation: Operation) -> Preview:
@@ -175,9 +189,23 @@ def _preview(snapshot: Snapshot, bins: Bins, operation: Operation) -> Preview:
 class _Run:
     spark: SparkSession
     request: OptimizeRequest
-    columns: Sequence[OrderColumn]
+    ordering: Ordering
     operation: Operation
     retry: RetryPolicy
+
+    def plan(self, snapshot: Snapshot, files: pa.Table) -> tuple[Bins, CubeFigures | None]:
+        """Which of some files are written anew together; for a clustered table, what its cubes are."""
+        request = self.request
+        if request.purges:
+            spoilt = purgeable(snapshot, files)
+            # Rows that lie in a cube stay in it.
+            groups = cube_groups(spoilt) if self.ordering.clusters and spoilt.num_rows else [spoilt]
+            return joined_bins([purge_bins(snapshot, group, request.sizes) for group in groups]), None
+        if self.ordering.clusters:
+            cubes = plan_cubes(snapshot, self.ordering.paths, request.cubes, request.sizes.max_bytes, request.full)
+            return cubes.bins, cubes.figures
+        plan = order_bins if request.order_by or request.sort_by else compaction_bins
+        return plan(snapshot, files, request.sizes), None
 
     def all_parts(self, snapshot: Snapshot, bins: Bins) -> list[Part]:
         """Writes and commits the bins; those that others took files of, anew on the version that these made."""
@@ -196,20 +224,33 @@ class _Run:
                 log.warning("%s left %d files that others changed time and again", self.request.verb, lost.num_rows)
                 break
             with locating(snapshot.store, snapshot.version):
-                bins = _plan(snapshot, self.request, of_partitions(snapshot, snapshot.files, keys))
+                bins, _ = self.plan(snapshot, of_partitions(snapshot, snapshot.files, keys))
         return parts
 
     def _part(self, snapshot: Snapshot, bins: Bins) -> tuple[Part | None, pa.Table, Snapshot]:
         """One job and its commit: what it came to, the files of bins that it had to leave, and the version after."""
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, self.retry)
         with locating(snapshot.store, snapshot.version):
-            order = z_order(self.spark, snapshot, bins, self.columns) if self.columns else None
+            order = self._order(snapshot, bins)
             written = write_bins(self.spark, target, bins, order)
             try:
-                return self._commit(target, bins, written)
+                part, lost, newest = self._commit(target, bins, written)
             except NOTHING_STANDS:
                 clear(target.store, written.directory)
                 raise
+        samples = () if order is None else order.samples
+        return None if part is None else replace(part, samples=samples), lost, newest
+
+    def _order(self, snapshot: Snapshot, bins: Bins) -> Order | None:
+        request, ordering = self.request, self.ordering
+        if request.purges or not ordering.columns:
+            return None
+        small = max(bins.counts) == 1 and total(bins.files["size"]) < _UNORDERED_BYTES
+        if ordering.clusters and small and not request.measures:
+            return None
+        if ordering.sorts:
+            return sort_order(self.spark, snapshot, bins, ordering.columns)
+        return z_order(self.spark, snapshot, bins, ordering.columns, ordering.curve)
 
     def _commit(self, target: DeltaTarget, bins: Bins, written: WrittenBins) -> tuple[Part | None, pa.Table, Snapshot]:
         everything, base = bins, target.snapshot
@@ -241,10 +282,13 @@ class _Run:
         def describe(figures: EditFigures) -> dict[str, str]:
             return rewrite_metrics(figures, written.table["size"])
 
+        new = NewFiles(written.table, written.footers)
+        marks = None
+        if self.ordering.clusters:
+            purges, paths = self.request.purges, self.ordering.paths
+            marks = kept_marks(bins, written.bins) if purges else cube_marks(written.bins, paths)
         # The rows are the same whatever others add, and what they remove shows in the files.
-        return RewriteFiles(
-            NewFiles(written.table, written.footers), touched, self.operation, ReadScope.nothing(), describe
-        )
+        return RewriteFiles(new, touched, self.operation, ReadScope.nothing(), describe, marks)
 
 
 def _without_lost(newest: Snapshot, bins: Bins, written: WrittenBins) -> tuple[Bins, WrittenBins]:
@@ -278,7 +322,7 @@ def _outcome(run: _Run, snapshot: Snapshot, parts: Sequence[Part], considered: i
         attempts=sum(p.attempts for p in parts),
         started_ms=started_ms,
         ended_ms=_now_ms(),
-        order_by=tuple(c.name for c in run.columns),
+        order_by=() if run.ordering.clusters or run.ordering.sorts else tuple(c.name for c in run.ordering.columns),
         columns=(columns, columns if indexed < 0 else min(columns, indexed)),
         parallelism=run.spark.sparkContext.defaultParallelism,
     )

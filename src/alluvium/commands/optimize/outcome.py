@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from alluvium.delta.upkeep.clustering.zcubes import CubeFigures
+from alluvium.delta.upkeep.look_ups import LookUps, Sampled
+
 
 @dataclass(frozen=True, slots=True)
 class Optimized:
@@ -25,6 +28,8 @@ class Optimized:
         order_by: Columns that rows were ordered by.
         columns: The table's columns, and how many leading ones have statistics.
         parallelism: How many tasks run at once.
+        cubes: Of a clustered table, what its files were.
+        look_ups: Of rows that were put in order, how many files are opened for a value of each column.
     """
 
     version: int
@@ -40,14 +45,26 @@ class Optimized:
     order_by: tuple[str, ...]
     columns: tuple[int, int]
     parallelism: int
+    cubes: CubeFigures | None = None
+    look_ups: tuple[LookUps, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One commit: its version, attempts, sizes of the new files, and the files that went (`FILES`)."""
+    """One commit: its version, attempts, sizes of the new files, and the files that went (`FILES`).
+
+    Attributes:
+        version: What it made.
+        attempts: Commits tried.
+        added: Sizes of the new files, bytes.
+        removed: The files that went (`FILES`).
+        bins: How many groups of files these were.
+        samples: Some values of the columns that rows were ordered by.
+    """
 
     version: int
     attempts: int
     added: tuple[int, ...]
     removed: pa.Table
     bins: int
+    samples: tuple[Sampled, ...] = ()

@@ -10,22 +10,24 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.optimize.bins import Order
+from alluvium.commands.optimize.bins import Order, rank_column
+from alluvium.commands.optimize.curves import Z_CURVE, Curve
 from alluvium.delta.rows.candidates import candidates_of
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.statistics.stats import stats_columns
 from alluvium.delta.terms.actions import total
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.upkeep.look_ups import sampled
 from alluvium.delta.upkeep.optimize import Bins
-from alluvium.delta.upkeep.z_values import MAX_RANGES, cuts, divided, interleaved, rank_bits
+from alluvium.delta.upkeep.z_values import MAX_RANGES, cuts, divided, rank_bits
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.types import Field
 from alluvium.schema.walk import fields_within
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.values.ranks import RankKey, interleave, rank_among, rank_key
+from alluvium.spark.values.ranks import RankKey, rank_among, rank_key
 
 #: Rows of a sample: fifty for each range, so that a range holds what it should but for a seventh.
 _SAMPLE = 50 * MAX_RANGES
@@ -106,24 +108,28 @@ def _invalid(problem: str, column: str | None, hint: str | None) -> InvalidReque
     return InvalidRequest(problem, code="invalid-zorder-column", column=column, hint=hint)
 
 
-def z_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> Order:
-    """Where each row of some files stands, by what a sample of them tells of the columns' values."""
-    sampled, bits = _sample(spark, snapshot, bins, columns), rank_bits(len(columns))
-    keys = [sampled.column(n) for n in range(len(columns))]
+def z_order(
+    spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn], curve: Curve = Z_CURVE
+) -> Order:
+    """Where each row of some files stands on a curve, by what a sample of them tells of the columns' values."""
+    sample, bits = sample_rows(spark, snapshot, bins, columns), rank_bits(len(columns))
+    keys = [sample.column(n) for n in range(len(columns))]
     ranges = [divided(key.to_pylist(), 1 << bits) for key in keys]
-    ranks = [rank_among(spark, c.key, r.bounds, r.starts) for c, r in zip(columns, ranges, strict=True)]
-    place = interleave(ranks, bits)
+    ranks = tuple(rank_among(spark, c.key, r.bounds, r.starts) for c, r in zip(columns, ranges, strict=True))
+    place = curve.column(spark, [rank_column(n) for n in range(len(ranks))], bits)
+    samples = tuple(sampled(c.name, c.path, key.to_pylist()) for c, key in zip(columns, keys, strict=True))
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
     if not several:
-        return Order(place, {})
-    ranked = [map(r.rank, key.to_pylist()) for key, r in zip(keys, ranges, strict=True)]
-    places = [interleaved(row, bits) for row in zip(*ranked, strict=True)]
-    owners = sampled.column("bin").to_pylist()
+        return Order(place, {}, ranks, samples)
+    ranked = [[r.rank(value) for value in key.to_pylist()] for key, r in zip(keys, ranges, strict=True)]
+    places = curve.places(ranked, bits)
+    owners = sample.column("bin").to_pylist()
     found = {number: [p for p, owner in zip(places, owners, strict=True) if owner == number] for number in several}
-    return Order(place, {number: tuple(cuts(found[number], count)) for number, count in several.items()})
+    parted = {number: tuple(cuts(found[number], count)) for number, count in several.items()}
+    return Order(place, parted, ranks, samples)
 
 
-def _sample(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:
+def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:
     """Some rows: the key of each column, then the bin."""
     candidates = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers)
     live = live_counts(snapshot, bins.files)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, FirstPass, RowChanges, Verb, is_recorded, mode_of
-from alluvium.commands.write import WriteRequest, numbered_files, write_here, written_files
+from alluvium.commands.write import WriteRequest, arranged_as, numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
@@ -126,8 +126,7 @@ class _FreshRows:
 
     def __init__(self, df: DataFrame, target: DeltaTarget, request: WriteRequest, mode: RowChangeMode) -> None:
         self._target, self._request, self._mode = target, request, mode
-        plan = target.plan_write(request.replace, request.options)
-        self._plan = plan if request.rebalance is None else replace(plan, rebalance=request.rebalance)
+        self._plan = arranged_as(request, target.plan_write(request.replace, request.options))
         self._records = plan_change_files(target.plan_write(None, ()))
         self._rows = complete(df, target.schema, self._plan, request.assignment)
 

@@ -14,11 +14,31 @@ from alluvium.delta.terms.properties import parse_settable
 from alluvium.plan.write import TARGET_FILE_BYTES
 
 OPTIMIZE_WRITE = "delta.autoOptimize.optimizeWrite"
+#: The second is a name of old for all of its kind.
+AUTO_COMPACT, AUTO_OPTIMIZE = "delta.autoOptimize.autoCompact", "delta.autoOptimize"
 TARGET_FILE_SIZE = "delta.targetFileSize"
 COMPRESSION_CODEC = "delta.parquet.compression.codec"
 RANDOMIZE_PREFIXES, PREFIX_LENGTH = "delta.randomizeFilePrefixes", "delta.randomPrefixLength"
 
 _ALPHABET = string.ascii_letters + string.digits
+
+
+@dataclass(frozen=True, slots=True)
+class FileLayout:
+    """What a session says of data files, whatever table they are of; None: nothing.
+
+    Attributes:
+        optimize_write: As of `FileProperties`.
+        bin_bytes: What comes together in a file, as rows are moved.
+        most_tasks: Into so many tasks rows are moved at most.
+    """
+
+    optimize_write: bool | None = None
+    bin_bytes: int | None = None
+    most_tasks: int | None = None
+
+
+NO_LAYOUT = FileLayout()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +86,15 @@ def file_properties(configuration: Mapping[str, str]) -> FileProperties:
         codec=None if codec is None else str(codec),
         prefix_length=length,
     )
+
+
+def wants_auto_compaction(configuration: Mapping[str, str]) -> bool:
+    """Whether small files are put together after each commit that adds some.
+
+    Raises:
+        InvalidRequest: A value does not parse (`invalid-property`).
+    """
+    if AUTO_OPTIMIZE in configuration and parse_settable(AUTO_OPTIMIZE, configuration[AUTO_OPTIMIZE]):
+        return True
+    # Databricks' own kinds, `auto` and `legacy`, are kinds of it.
+    return parse_settable(AUTO_COMPACT, configuration.get(AUTO_COMPACT, "false")) != "false"

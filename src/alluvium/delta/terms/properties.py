@@ -118,7 +118,8 @@ def _isolation_level(text: str) -> str:
     return known[text.strip().casefold()]
 
 
-def _column_list(text: str) -> tuple[str, ...]:
+def parse_columns(text: str) -> tuple[str, ...]:
+    """Names with commas between, as they are written."""
     # A comma inside backticks belongs to the name.
     return tuple(part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text) if part.strip())
 
@@ -127,7 +128,7 @@ _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "delta.appendOnly": ("append_only", parse_boolean),
     "delta.checkpointInterval": ("checkpoint_interval", _positive),
     "delta.dataSkippingNumIndexedCols": ("num_indexed_cols", _indexed_columns),
-    "delta.dataSkippingStatsColumns": ("stats_columns", _column_list),
+    "delta.dataSkippingStatsColumns": ("stats_columns", parse_columns),
     "delta.deletedFileRetentionDuration": ("deleted_file_retention_ms", parse_interval_ms),
     "delta.logRetentionDuration": ("log_retention_ms", parse_interval_ms),
     "delta.setTransactionRetentionDuration": ("txn_retention_ms", parse_interval_ms),
@@ -201,7 +202,7 @@ _OTHERS: Mapping[str, Callable[[str], object]] = {
     "delta.rowTrackingSuspended": parse_boolean,
     "delta.sampleRetentionDuration": parse_interval_ms,
     "delta.targetFileSize": parse_size_bytes,
-    "delta.universalFormat.enabledFormats": _column_list,
+    "delta.universalFormat.enabledFormats": parse_columns,
 }
 
 #: Kept by writers: nobody else sets them.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -87,6 +88,16 @@ def purge_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
     return _packed(snapshot, files, sizes.max_bytes, smallest=1)
 
 
+def joined_bins(parts: Sequence[Bins]) -> Bins:
+    """All of some bins, numbered on."""
+    firsts = accumulate((len(one.counts) for one in parts), initial=0)
+    return Bins(
+        pa.concat_tables([one.files for one in parts]),
+        pa.concat_arrays([pc.add(one.numbers, first) for one, first in zip(parts, firsts, strict=False)]),
+        tuple(count for one in parts for count in one.counts),
+    )
+
+
 def order_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
     """All files of a partition in one bin, which becomes as many files as its bytes make."""
     groups = _partitions(snapshot, files)
@@ -155,12 +166,12 @@ def _partitions(snapshot: Snapshot, files: pa.Table) -> list[list[int]]:
 
 def _packed(snapshot: Snapshot, files: pa.Table, max_bytes: int, smallest: int) -> Bins:
     sizes = files["size"].to_pylist()
-    packed = (one for group in _partitions(snapshot, files) for one in _pack(group, sizes, max_bytes))
+    packed = (one for group in _partitions(snapshot, files) for one in packed_places(group, sizes, max_bytes))
     bins = [one for one in packed if len(one) >= smallest]
     return _bins(files, bins, (1,) * len(bins))
 
 
-def _pack(places: Sequence[int], sizes: Sequence[int], max_bytes: int) -> Iterator[list[int]]:
+def packed_places(places: Sequence[int], sizes: Sequence[int], max_bytes: int) -> Iterator[list[int]]:
     current: list[int] = []
     size = 0
     for place in places:

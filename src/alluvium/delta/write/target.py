@@ -25,6 +25,7 @@ from alluvium.delta.rows.row_edits import edit_files
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.terms.file_properties import NO_LAYOUT, FileLayout
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Txn
 from alluvium.delta.view.partitions import partition_keys, partitions_predicate
 from alluvium.delta.view.scan import whole_files
@@ -90,6 +91,7 @@ class DeltaTarget:
         domains: Metadata domains that the commit sets.
         restates: Whether the commit repeats the table's description where it does not change, as the reference does in
             commits that are about nothing else.
+        layout: What the session says of data files.
     """
 
     store: Store
@@ -98,6 +100,7 @@ class DeltaTarget:
     retry: RetryPolicy = DEFAULT_RETRY
     domains: tuple[DomainMetadata, ...] = ()
     restates: bool = False
+    layout: FileLayout = NO_LAYOUT
 
     @property
     def url(self) -> str:
@@ -118,7 +121,7 @@ class DeltaTarget:
                 ensure_writable(self.snapshot.config)
             checks = self._replace_checks(replace)
             indexed = clustering_columns(self._domains(), self.config)
-            return plan_write(self.config, self.store.url, checks, options, indexed)
+            return plan_write(self.config, self.store.url, checks, options, indexed, self.layout)
 
     def _domains(self) -> dict[str, DomainMetadata]:
         before = {} if self.snapshot is None else self.snapshot.state.domains
@@ -199,7 +202,8 @@ class DeltaTarget:
         assert self.snapshot is not None, "rows that change are those of a version"
         edits = changes if isinstance(changes, EditRows) else None
         txn, told = (None, None) if edits is None else (edits.txn, edits.change_files)
-        added = added_files(self.config, changes.new.table, changes.new.footers, edits is not None)
+        marks = changes.marks if isinstance(changes, RewriteFiles) else None
+        added = added_files(self.config, changes.new.table, changes.new.footers, edits is not None, marks)
         with locating(self.store, self.snapshot.version):
             edited = edit_files(self.snapshot, changes.touched)
         records = WRITTEN_FILES.empty_table() if told is None else told

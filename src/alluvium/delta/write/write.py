@@ -12,9 +12,10 @@ from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn
 from alluvium.delta.features.registry import WRITE_PASSES
 from alluvium.delta.statistics.stats import format_stats, stats_columns
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.file_properties import file_properties
+from alluvium.delta.terms.file_properties import NO_LAYOUT, FileLayout, file_properties
 from alluvium.delta.terms.partition_values import log_partition_text
 from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.terms.sort_order import sort_columns
 from alluvium.delta.terms.spec import CHANGE_FILES, FILES
 from alluvium.expr.sql.not_null import quote
 from alluvium.plan.write import Check, WritePlan
@@ -32,6 +33,7 @@ def plan_write(
     checks: Sequence[Check] = (),
     options: Sequence[tuple[str, str]] = (),
     indexed: Sequence[tuple[str, ...]] = (),
+    layout: FileLayout = NO_LAYOUT,
 ) -> WritePlan:
     """How rows become files of a table: each feature adds its obligations in turn.
 
@@ -42,6 +44,7 @@ def plan_write(
         options: For the engine's Parquet writer.
         indexed: Columns that have statistics wherever they stand ("Writers must write out per-file statistics for
             clustering columns"), by their logical paths.
+        layout: What the session says, which counts more than what the table does.
     """
     wanted = file_properties(config.metadata.configuration)
     own = () if wanted.codec is None or any(name == "compression" for name, _ in options) else (
@@ -56,8 +59,10 @@ def plan_write(
         checks=(*checks, *_partition_checks(config)),
         stats_columns=_with_statistics(config, indexed),
         options=(*options, *own),
-        rebalance=wanted.optimize_write,
-        target_file_bytes=wanted.target_file_bytes,
+        rebalance=wanted.optimize_write if layout.optimize_write is None else layout.optimize_write,
+        target_file_bytes=layout.bin_bytes or wanted.target_file_bytes,
+        most_tasks=layout.most_tasks,
+        sort=sort_columns(config.metadata.configuration, config.schema),
     )
     for edit in WRITE_PASSES:
         plan = edit(plan, config)
@@ -88,9 +93,13 @@ def _with_statistics(config: TableConfig, indexed: Sequence[tuple[str, ...]]) ->
 
 
 def added_files(
-    config: TableConfig, written: pa.Table, footers: Sequence[FileFooter], data_change: bool = True
+    config: TableConfig,
+    written: pa.Table,
+    footers: Sequence[FileFooter],
+    data_change: bool = True,
+    marks: pa.Table | None = None,
 ) -> pa.Table:
-    """The add actions (`FILES`) of files that a job wrote (`WRITTEN_FILES`).
+    """The add actions (`FILES`) of files that a job wrote (`WRITTEN_FILES`); `marks` has further columns of them.
 
     Specification: "Add File and Remove File", "Per-file Statistics", "Partition Value Serialization".
     """
@@ -105,6 +114,8 @@ def added_files(
         # information": and bounds that later vectors may loosen say that they are tight now.
         "stats": format_stats(footers, tight_bounds=True if _may_have_vectors(config) else None),
     }
+    if marks is not None:
+        columns.update(zip(marks.column_names, marks.columns, strict=True))
     arrays = [columns[f.name] if f.name in columns else pa.nulls(count, f.type) for f in FILES]
     return pa.Table.from_arrays([_one_chunk(a, f.type) for a, f in zip(arrays, FILES, strict=True)], schema=FILES)
 
@@ -142,6 +153,7 @@ def plan_change_files(plan: WritePlan) -> WritePlan:
         derived=(),
         numbered=(),
         stats_columns=(),
+        sort=(),
     )
 
 

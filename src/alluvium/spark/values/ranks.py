@@ -74,7 +74,18 @@ def rank_among(spark: SparkSession, key: RankKey, bounds: Sequence[int | float |
     place = Column(java.expression_utils.column(found))
     # "index of the search key [...]; otherwise, (-(insertion point) - 1)"
     first = sf.when(place >= 0, place).otherwise(-place - 1)
-    return sf.when(~key.column.isNull(), sf.expr(f"array({', '.join(map(str, starts))})")[first]).otherwise(0)
+    return sf.when(~key.column.isNull(), constant_array(spark, starts)[first]).otherwise(0)
+
+
+def constant_array(spark: SparkSession, numbers: Sequence[int]) -> Column:
+    """Integers as one constant: a thousand constants in an array are looked at one by one whenever Spark plans."""
+    java = java_of(spark)
+    values = java.gateway.new_array(java.jvm.int, len(numbers))
+    data = struct.pack(f">{len(numbers)}i", *numbers)
+    java.jvm.java.nio.ByteBuffer.wrap(data).asIntBuffer().get(values)
+    array = java.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData.fromPrimitiveArray(values)
+    kind = java.jvm.org.apache.spark.sql.types.ArrayType(java.integer_type, False)
+    return Column(java.expression_utils.column(java.jvm.org.apache.spark.sql.catalyst.expressions.Literal(array, kind)))
 
 
 def interleave(ranks: Sequence[Column], bits: int) -> Column:

@@ -109,7 +109,7 @@ def test_partitions_are_chosen_and_a_dry_run_only_tells(spark, tmp_path):
 
 
 def test_what_does_not_fit_is_refused_before_anything_is_written(spark, tmp_path, setting):
-    path, clustered = str(tmp_path / "t"), str(tmp_path / "c")
+    path = str(tmp_path / "t")
     table = make(spark, path, {"delta.dataSkippingNumIndexedCols": "1"})
     refused = {
         "predicate-on-data": (
@@ -140,11 +140,6 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(spark, tmp_path
         table.optimize().executeCompaction()
     spark.conf.unset(MAX)
     assert raised.value.code == "invalid-setting"
-    other = DeltaTable.create(spark).location(clustered).addColumn("a", "int").clusterBy("a").execute()
-    for call in (lambda b: b.executeCompaction(), lambda b: b.executeZOrderBy("a"), lambda b: b.executePurge()):
-        with pytest.raises(UnsupportedFeature, match="clustered") as raised:
-            call(other.optimize())
-        assert raised.value.code == "clustered-table"
     assert (alluvium.open(path).version, no_strays(path, spark)) == (1, True)
 
 

@@ -14,6 +14,7 @@ from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access, path_in_name, table_access
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.delta.delta_errors import NotATable, TableExists
+from alluvium.api.delta.optimize.auto import after_rows
 from alluvium.api.delta.write_options import default_properties
 from alluvium.commands.create import create_table, create_table_of_rows
 from alluvium.delta.description.create import NewTable, as_nullable
@@ -201,9 +202,10 @@ def _write(access: TableAccess, existing: Snapshot | None, wanted: Wanted) -> Co
     table = NewTable(schema, wanted.partition_by, properties, wanted.comment, wanted.cluster_by)
     try:
         if wanted.rows is not None:
-            return create_table_of_rows(
+            done = create_table_of_rows(
                 wanted.rows, store, table, existing, operation_of, wanted.options, wanted.txn, wanted.rebalance
             )
+            return after_rows(spark, properties, done, access.snapshot)
         _ensure_generated(spark, schema)
         return create_table(store, table, existing, operation_of)
     except CommitConflict:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.delta.optimize.auto import after_rows
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.write_options import (
     default_properties,
@@ -17,11 +20,14 @@ from alluvium.api.delta.write_options import (
     parse_matched,
     parse_rebalance,
     parse_replace,
+    parse_sort_by,
     parse_txn,
+    sorted_as,
     with_session,
     write_operation,
 )
 from alluvium.api.options import Options
+from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import read_scope
 from alluvium.commands.repeat import is_recorded
 from alluvium.commands.replace_matching import replace_matching
@@ -71,7 +77,7 @@ def write_parsed(
     """
     spark = df.sparkSession
     given, parsed = parsed, with_session(spark, parsed)
-    target = _target(df, store, open_elsewhere, names, parsed, retry, save_mode)
+    target = replace(_target(df, store, open_elsewhere, names, parsed, retry, save_mode), layout=session_layout(spark))
     if target.snapshot is not None:
         if save_mode == "ErrorIfExists":
             raise InvalidRequest(
@@ -104,13 +110,17 @@ def write_parsed(
             assignment,
             data_change=parse_data_change(parsed, save_mode, target),
             rebalance=parse_rebalance(parsed),
+            sort=parse_sort_by(parsed, target.config.schema),
         )
         rows = statement.rows_at_moment(df)
         if matching is not None:
-            return replace_matching(rows, target, request, matching)
-        if target.snapshot is not None and target.replaces_rows(overwrites):
-            return replace_rows(rows, target, request)
-        return write_rows(rows, target, request)
+            done = replace_matching(rows, target, request, matching)
+        elif target.snapshot is not None and target.replaces_rows(overwrites):
+            done = replace_rows(rows, target, request)
+        else:
+            done = write_rows(rows, target, request)
+    newest = partial(open_snapshot, store, time_zone=time_zone(spark), open_elsewhere=open_elsewhere)
+    return after_rows(spark, target.config.metadata.configuration, done, newest)
 
 
 def _ensure_matchable(spark: SparkSession, target: DeltaTarget) -> None:
@@ -146,7 +156,12 @@ def _target(
     except NotFound as error:
         if error.code != "not-a-table":
             raise
-        properties = {**default_properties(df.sparkSession), **parsed.properties, **parse_description(parsed)}
+        properties = {
+            **default_properties(df.sparkSession),
+            **parsed.properties,
+            **parse_description(parsed),
+            **sorted_as(parsed),
+        }
         return DeltaTarget(store, new_config(_schema_of(df), names, properties), None, retry)
     config = snapshot.config
     _warn_of_properties(parsed, config)

@@ -10,7 +10,7 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_errors import WrongType
 from alluvium.api.delta.optimize.frame import optimized_frame
-from alluvium.api.delta.optimize.settings import file_sizes, wants_statistics
+from alluvium.api.delta.optimize.settings import cube_sizes, file_sizes, wants_statistics
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -30,6 +30,9 @@ class DeltaOptimizeBuilder:
     _access: TableAccess
     _name: Qualifier
     _where: tuple[str, ...] = ()
+    _full: bool = False
+    _measures: bool = False
+    _sort_by: tuple[str, ...] = ()
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
         """Takes the partitions for which a condition is true, and leaves the others as they are.
@@ -41,26 +44,37 @@ class DeltaOptimizeBuilder:
             raise WrongType(f"'partitionFilter' must be str, not {type(partitionFilter).__name__}", code="wrong-type")
         return replace(self, _where=(*self._where, partitionFilter))
 
-    def executeCompaction(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
-        """Puts small files of each partition together.
+    def executeCompaction(
+        self,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        full: bool = False,
+        measure: bool = False,
+    ) -> DataFrame | Preview:
+        """Puts small files of each partition together; of a clustered table, clusters what came since it was clustered.
 
         Args:
             dry_run: Only tell which files would be written anew.
             retry: How often a commit that lost a race is tried again.
+            full: Of a clustered table, also what was clustered by other columns (`OPTIMIZE t FULL`).
+            measure: Of a clustered table, add a column `lookUps`: for each clustering column how many files were opened
+                for one of its values, on average, and how many are now.
 
         Raises:
             InvalidRequest: The condition names a column that is none of the partition columns (`predicate-on-data`), or
                 does not resolve (`invalid-expression`).
-            UnsupportedFeature: The table is clustered (`clustered-table`).
+            UnsupportedFeature: There is a condition, and the table is clustered, or `full`, and it is not
+                (`clustered-table`).
             CommitConflict: Another writer changed the table's description meanwhile.
         """
-        return self._execute((), dry_run, retry)
+        return replace(self, _full=self._full or full, _measures=measure)._execute((), dry_run, retry)
 
     def executeZOrderBy(
         self,
         *cols: str | list[str] | tuple[str, ...],
         dry_run: bool = False,
         retry: RetryPolicy = DEFAULT_RETRY,
+        measure: bool = False,
     ) -> DataFrame | Preview:
         """Writes all files of each partition anew, rows near each other that are alike in all of some columns.
 
@@ -69,6 +83,8 @@ class DeltaOptimizeBuilder:
                 together.
             dry_run: Only tell which files would be written anew.
             retry: How often a commit that lost a race is tried again.
+            measure: Add a column `lookUps`: for each of the columns how many files were opened for one of its values,
+                on average, and how many are now.
 
         Raises:
             InvalidRequest: As of `executeCompaction`; or a column is unknown, a partition column, without order, or has
@@ -76,7 +92,34 @@ class DeltaOptimizeBuilder:
             UnsupportedFeature: The table is clustered (`clustered-table`).
             CommitConflict: Another writer changed the table's description meanwhile.
         """
-        return self._execute(tuple(parse_column_path(name) for name in _names(cols)), dry_run, retry)
+        order_by = tuple(parse_column_path(name) for name in _names(cols))
+        return replace(self, _measures=measure)._execute(order_by, dry_run, retry)
+
+    def executeSortBy(
+        self,
+        *cols: str | list[str] | tuple[str, ...],
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        measure: bool = False,
+    ) -> DataFrame | Preview:
+        """Writes all files of each partition anew, rows in the order of some columns, from file to file.
+
+        It is not in `delta.tables`. A table whose property `alluvium.sortBy` names columns is kept in their order by
+        every write and by `executeCompaction`.
+
+        Args:
+            *cols: The columns at the top level, or one list of them; without any those of the property.
+            dry_run: Only tell which files would be written anew.
+            retry: How often a commit that lost a race is tried again.
+            measure: As of `executeZOrderBy`.
+
+        Raises:
+            InvalidRequest: As of `executeCompaction`; a column is unknown or without order (`invalid-sort-column`), or
+                the table is clustered (`contradicting-options`).
+            CommitConflict: Another writer changed the table's description meanwhile.
+        """
+        sort_by = tuple(_names(cols))
+        return replace(self, _measures=measure, _sort_by=sort_by)._execute((), dry_run, retry)
 
     def executePurge(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> DataFrame | Preview:
         """Writes files anew that hold more than the table shows: deleted rows, dropped columns, types since widened.
@@ -89,7 +132,7 @@ class DeltaOptimizeBuilder:
 
         Raises:
             InvalidRequest: As of `executeCompaction`.
-            UnsupportedFeature: The table is clustered (`clustered-table`).
+            UnsupportedFeature: There is a condition, and the table is clustered (`clustered-table`).
             CommitConflict: Another writer changed the table's description meanwhile.
         """
         return self._execute((), dry_run, retry, purges=True)
@@ -103,12 +146,18 @@ class DeltaOptimizeBuilder:
             self._access.engine,
             self._where,
             order_by,
+            self._sort_by,
             purges,
             file_sizes(self._spark, snapshot.config.metadata.configuration),
             wants_statistics(self._spark),
+            self._full,
+            cube_sizes(self._spark),
+            measures=self._measures,
         )
         done = optimize_table(self._spark, snapshot, request, dry_run, retry)
-        return done if isinstance(done, Preview) else optimized_frame(self._spark, snapshot.store.uri(""), done)
+        if isinstance(done, Preview):
+            return done
+        return optimized_frame(self._spark, snapshot.store.uri(""), done, self._measures)
 
 
 def _names(cols: tuple[str | list[str] | tuple[str, ...], ...]) -> list[str]:

@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
 from alluvium.commands.optimize.outcome import Optimized
+from alluvium.delta.upkeep.clustering.zcubes import CubeFigures
 
 _TEXT, _LONG = s.StringType(), s.LongType()
 
@@ -72,10 +73,19 @@ METRICS = _struct(
     numTableColumnsWithStats=_LONG,
 )
 RESULT = s.StructType([s.StructField("path", _TEXT), s.StructField("metrics", METRICS)])
+_LOOK_UPS = s.ArrayType(_struct(column=_TEXT, before=s.DoubleType(), after=s.DoubleType()), False)
+MEASURED = s.StructType([*RESULT.fields, s.StructField("lookUps", _LOOK_UPS)])
 
 
-def optimized_frame(spark: SparkSession, url: str, done: Optimized) -> DataFrame:
-    """One row: where the table is, and what was done; members that tell of other things are null, or 0."""
+def optimized_frame(spark: SparkSession, url: str, done: Optimized, measures: bool = False) -> DataFrame:
+    """One row: where the table is, and what was done; members that tell of other things are null, or 0.
+
+    Args:
+        spark: The session.
+        url: Where the table is.
+        done: What was done.
+        measures: Whether a column `lookUps` is added: how many files were opened for a value, and are now.
+    """
     masks, masked_rows = done.masks
     metrics = {
         "numFilesAdded": len(done.added),
@@ -84,6 +94,7 @@ def optimized_frame(spark: SparkSession, url: str, done: Optimized) -> DataFrame
         "filesRemoved": _files(done.removed),
         "partitionsOptimized": done.partitions,
         "zOrderStats": _z_order(done) if done.order_by else None,
+        "clusteringStats": None if done.cubes is None else _clustering(done.cubes, done.bins),
         "numBins": done.bins,
         "numBatches": 1,
         "totalConsideredFiles": done.considered,
@@ -105,7 +116,10 @@ def optimized_frame(spark: SparkSession, url: str, done: Optimized) -> DataFrame
         "numTableColumnsWithStats": done.columns[1],
     }
     row = {"path": url.rstrip("/"), "metrics": {name: metrics.get(name) for name in METRICS.names}}
-    return spark.createDataFrame([row], RESULT)
+    if not measures:
+        return spark.createDataFrame([row], RESULT)
+    found = [{"column": one.column, "before": one.before, "after": one.after} for one in done.look_ups]
+    return spark.createDataFrame([{**row, "lookUps": found}], MEASURED)
 
 
 def _files(sizes: Sequence[int]) -> dict[str, object]:
@@ -128,4 +142,17 @@ def _z_order(done: Optimized) -> dict[str, object]:
         "mergedFiles": files,
         "numOutputCubes": done.bins,
         "mergedNumCubes": None,
+    }
+
+
+def _clustering(cubes: CubeFigures, written: int) -> dict[str, object]:
+    def counted(figures: tuple[int, int]) -> dict[str, int]:
+        return dict(zip(("numFiles", "size"), figures, strict=True))
+
+    return {
+        "inputZCubeFiles": counted(cubes.in_cubes),
+        "inputOtherFiles": counted(cubes.others),
+        "inputNumZCubes": cubes.cubes,
+        "mergedFiles": counted(cubes.merged),
+        "numOutputZCubes": written,
     }

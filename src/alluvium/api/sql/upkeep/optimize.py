@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.sql.grammar.optimize import Optimize, Reorg
@@ -23,12 +25,7 @@ def run(spark: SparkSession, statement: Optimize | Reorg) -> DataFrame | None:
         _ensure_purge(statement)
         return _answer(builder.executePurge())
     if statement.full:
-        raise UnsupportedFeature(
-            "OPTIMIZE FULL is for clustered tables, and Alluvium does not cluster yet",
-            code="clustered-table",
-            features=("clustering",),
-            hint="leave out FULL for a table that is not clustered; a clustered one is delta-spark's to optimise",
-        )
+        builder = replace(builder, _full=True)
     names = [".".join(quote(part) for part in path) for path in statement.zorder_by]
     return _answer(builder.executeZOrderBy(*names))
 

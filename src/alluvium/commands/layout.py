@@ -1,0 +1,34 @@
+"""What a session says of how rows become files, whatever the verb: optimized writes, by the reference's settings."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from alluvium.delta.terms.file_properties import FileLayout
+from alluvium.delta.terms.properties import parse_boolean, parse_size_bytes
+from alluvium.spark.sessions.settings import parse_positive, read_setting
+
+_ENABLED = "spark.databricks.delta.optimizeWrite.enabled"
+_BIN_SIZE = "spark.databricks.delta.optimizeWrite.binSize"
+_MOST_TASKS = "spark.databricks.delta.optimizeWrite.maxShufflePartitions"
+
+
+def session_layout(spark: SparkSession) -> FileLayout:
+    """What the session says.
+
+    Raises:
+        InvalidRequest: A setting does not parse (`invalid-setting`).
+    """
+    return FileLayout(
+        read_setting(spark, _ENABLED, parse_boolean, None),
+        read_setting(spark, _BIN_SIZE, _parse_bin, None),
+        read_setting(spark, _MOST_TASKS, parse_positive, None),
+    )
+
+
+def _parse_bin(text: str) -> int:
+    """Mebibytes, where no unit stands behind the number."""
+    size = parse_size_bytes(f"{text}mb" if text.isdigit() else text)
+    if size <= 0:
+        raise ValueError("a size above 0 is expected")
+    return size

@@ -1,0 +1,74 @@
+"""Rows in the order of some columns, from file to file: for tables that are read in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.optimize.bins import Order
+from alluvium.commands.optimize.cluster import Ordering
+from alluvium.commands.optimize.z_order import OrderColumn, order_columns, sample_rows
+from alluvium.delta.terms.sort_order import ensure_sortable, sort_columns
+from alluvium.delta.upkeep.look_ups import Key, sampled
+from alluvium.delta.upkeep.optimize import Bins
+from alluvium.delta.upkeep.z_values import cuts
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import InvalidRequest
+from alluvium.spark.naming.names import quote
+
+_TYPES: dict[type, str] = {int: "bigint", float: "double"}
+
+
+def sorting_of(snapshot: Snapshot, ordering: Ordering, sort_by: Sequence[str]) -> Ordering:
+    """The order that the caller asks for, else the one that the table wants to stay in; `ordering`, if it has one.
+
+    Raises:
+        InvalidRequest: `invalid-sort-column`, or the table is clustered, and the caller wants another order
+            (`contradicting-options`).
+    """
+    config = snapshot.config
+    if ordering.columns and sort_by:
+        raise InvalidRequest(
+            "the table is clustered, and so in no other order",
+            code="contradicting-options",
+            hint="ALTER TABLE ... CLUSTER BY NONE first",
+        )
+    names = ensure_sortable(config.schema, sort_by) or sort_columns(config.metadata.configuration, config.schema)
+    # Rows of a partition are alike in its columns.
+    data = [(name,) for name in names if name not in config.partition_columns]
+    if ordering.columns or not data:
+        return ordering
+    return replace(ordering, columns=tuple(order_columns(config, data, needs_statistics=False)), sorts=True)
+
+
+def sort_order(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> Order:
+    """Where each row of some files stands; of bins that become several files a sample tells which rows go where."""
+    within = tuple(sf.col(quote(c.name)) for c in columns)
+    several = {number: count for number, count in enumerate(bins.counts) if count > 1}
+    if not several:
+        return Order(sf.lit(0), {}, within=within)
+    sample = sample_rows(spark, snapshot, bins, columns)
+    keys = [sample.column(n).to_pylist() for n in range(len(columns))]
+    rows, owners = list(zip(*keys, strict=True)), sample.column("bin").to_pylist()
+    parted = {}
+    for number, count in several.items():
+        own = [row for row, owner in zip(rows, owners, strict=True) if owner == number]
+        ranked = {row: rank for rank, row in enumerate(sorted(set(own), key=_as_spark_sorts))}
+        back = list(ranked)
+        parted[number] = tuple(_bound(columns, back[cut]) for cut in cuts(map(ranked.__getitem__, own), count))
+    place = sf.struct(*(c.key.column.alias(f"k{n}") for n, c in enumerate(columns)))
+    samples = tuple(sampled(c.name, c.path, key) for c, key in zip(columns, keys, strict=True))
+    return Order(place, parted, samples=samples, within=within)
+
+
+def _as_spark_sorts(row: tuple[Key | None, ...]) -> tuple[tuple[bool, bool, Key], ...]:
+    """Null before all others, NaN behind them."""
+    return tuple((v is not None, v != v, 0 if v is None or v != v else v) for v in row)
+
+
+def _bound(columns: Sequence[OrderColumn], row: tuple[Key | None, ...]) -> Column:
+    values = [sf.lit(v).cast(_TYPES.get(c.key.kind, "string")) for c, v in zip(columns, row, strict=True)]
+    return sf.struct(*(value.alias(f"k{n}") for n, value in enumerate(values)))

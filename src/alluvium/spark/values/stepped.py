@@ -1,0 +1,39 @@
+"""Places along a curve that a table of steps describes, computed row by row in the JVM."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.spark.values.ranks import constant_array
+
+
+def stepped(spark: SparkSession, ranks: Sequence[Column], bits: int, table: Sequence[int]) -> Column:
+    """The place of each row, a bigint: so many bits of every rank, looked up from the highest on.
+
+    Args:
+        spark: A classic session.
+        ranks: A number for each dimension.
+        bits: How many bits of each are used.
+        table: Where the walk stands, shifted by one bit a rank, with the next bit of each rank below it, is the place
+            in this. There is the next stand, shifted alike, with the next bits of the curve below it.
+    """
+    steps, width = constant_array(spark, table), len(ranks)
+    below = (1 << width) - 1
+    stand: Column | None = None
+    parts = []
+    for bit in reversed(range(bits)):
+        next_bits = reduce(lambda left, right: left.bitwiseOR(right), _bits(ranks, bit))
+        step = steps[next_bits if stand is None else stand.bitwiseOR(next_bits)]
+        parts.append(sf.shiftleft(step.bitwiseAND(sf.lit(below)).cast("bigint"), bit * width))
+        stand = step.bitwiseAND(sf.lit(~below))
+    return reduce(lambda left, right: left.bitwiseOR(right), parts)
+
+
+def _bits(ranks: Sequence[Column], bit: int) -> list[Column]:
+    """A bit of each rank, the first rank's highest."""
+    taken = [sf.shiftright(rank.cast("int"), bit).bitwiseAND(sf.lit(1)) for rank in ranks]
+    return [sf.shiftleft(one, len(ranks) - 1 - n) for n, one in enumerate(taken)]
