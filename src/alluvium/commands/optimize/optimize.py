@@ -29,6 +29,7 @@ from alluvium.delta.upkeep.optimize import (
     Bins,
     FileSizes,
     compaction_bins,
+    ensure_all_rows,
     of_partitions,
     order_bins,
     purge_bins,
@@ -206,6 +207,7 @@ class _Run:
             order = z_order(self.spark, snapshot, bins, self.columns) if self.columns else None
             written = write_bins(self.spark, target, bins, order)
             try:
+                ensure_all_rows(snapshot, bins, written.bins, written.table["num_rows"].combine_chunks())
                 return self._commit(target, bins, written)
             except NOTHING_STANDS:
                 clear(target.store, written.directory)

@@ -129,6 +129,6 @@ def _sample(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequen
     live = live_counts(snapshot, bins.files)
     known = int(pc.sum(live).as_py() or 0)
     rows = known if live.null_count == 0 else max(known, total(bins.files["size"]) // _ROW_BYTES)
-    keys = [c.key.column.alias(f"key{n}") for n, c in enumerate(columns)]
+    keys = [c.key.sampled.alias(f"key{n}") for n, c in enumerate(columns)]
     found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
     return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()
