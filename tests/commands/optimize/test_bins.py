@@ -7,7 +7,7 @@ from alluvium.commands.optimize.bins import Order, task_key
 
 def test_a_row_goes_to_the_part_that_its_place_is_in_however_many_bins_there_are(spark):
     """Cases within each other would overflow the stack of Spark's analysis."""
-    bins = 500
+    bins = 250
     first, keys = range(0, 3 * bins, 3), range(100, 100 + 3 * bins)
     order = Order(sf.col("place"), {n: (10, 20) if n % 2 else (10,) for n in range(bins)})
     rows = [(100 + 3 * n, place) for n in (0, 1, bins - 1) for place in (0, 9, 10, 20)] + [(7, 10)]
