@@ -37,6 +37,8 @@ SEED = int(os.environ.get("ALLUVIUM_CHAOS_SEED", "7"))
 PATIENT = RetryPolicy(max_attempts=100)
 #: A retention of an hour; what is dated back is two hours old.
 RETENTION_MS, AGED_S = HOUR_MS, 7200
+#: For how long more a busy machine may need until the first file went.
+PATIENCE_S = 90
 #: How many of the newest versions stay within the retention when time leaps.
 STAY = 5
 
@@ -146,7 +148,7 @@ def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
     running, kills, first = [start(role) for role in range(len(ROLES))], 0, 0
     end = time.monotonic() + SECONDS
     try:
-        while time.monotonic() < end or load_snapshot(store).version < 6 * STAY:
+        while time.monotonic() < end or (time.monotonic() < end + PATIENCE_S and not ever - files_of(root)):
             # A process needs a second until it does anything.
             for _ in range(chance.randrange(4, 10)):
                 time.sleep(0.3)
