@@ -32,13 +32,13 @@ from alluvium.plan.retry import RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
-SECONDS = float(os.environ.get("ALLUVIUM_UPKEEP_SECONDS", "12"))
+SECONDS = float(os.environ.get("ALLUVIUM_UPKEEP_SECONDS", "6"))
 SEED = int(os.environ.get("ALLUVIUM_CHAOS_SEED", "7"))
 PATIENT = RetryPolicy(max_attempts=100)
 #: A retention of an hour; what is dated back is two hours old.
 RETENTION_MS, AGED_S = HOUR_MS, 7200
 #: For how long more a busy machine may need until the first file went.
-PATIENCE_S = 90
+PATIENCE_S, KILLS = 120, 3
 #: How many of the newest versions stay within the retention when time leaps.
 STAY = 5
 
@@ -90,6 +90,13 @@ def work(url: str, notes: str, role: int, begin: int) -> None:
             with open(notes, "a") as file:
                 file.write(f"{n}\n")
         n += 1
+        if n - begin == 2 * len(verbs):
+            mark_of(notes, os.getpid()).touch()
+
+
+def mark_of(notes: str, pid: int | None) -> Path:
+    """What a process leaves once it has done all that it does."""
+    return Path(f"{notes}.{pid}")
 
 
 def leap(root: Path, store: Store) -> int:
@@ -124,9 +131,9 @@ def test_no_version_within_the_retention_loses_a_file(tmp_path: Path) -> None:
     root, notes = tmp_path / "table", tmp_path / "notes"
     store = open_store(root)
     commit_rows(open_target(store, partitioned=True), [-1], "start")
-    ever, kills = run(root, notes, store)
-    assert kills >= 3
-    assert ever - files_of(root), "some files were old enough to go"
+    gone, kills = run(root, notes, store)
+    assert kills >= KILLS
+    assert gone, "some files were old enough to go"
     ids = alluvium.open(str(root)).to_arrow(["id"]).column("id")
     done = {int(line) for line in notes.read_text().split("\n")[:-1]}
     found = [n for n in ids.to_pylist() if n >= 0]
@@ -136,9 +143,9 @@ def test_no_version_within_the_retention_loses_a_file(tmp_path: Path) -> None:
 
 
 def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
-    """Lets all of them work, kills one every now and then, and looks; the files that there ever were, and the kills."""
+    """Lets all of them work, kills one every now and then, and looks; the files that went, and the kills."""
     chance, context = random.Random(SEED), multiprocessing.get_context("spawn")
-    starts, ever = iter(range(0, 1 << 60, 1 << 20)), set[str]()
+    starts, ever, gone = iter(range(0, 1 << 60, 1 << 20)), set[str](), set[str]()
 
     def start(role: int) -> BaseProcess:
         process = context.Process(target=work, args=(str(root), str(notes), role, next(starts)), daemon=True)
@@ -148,22 +155,23 @@ def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
     running, kills, first = [start(role) for role in range(len(ROLES))], 0, 0
     end = time.monotonic() + SECONDS
     try:
-        while time.monotonic() < end or (time.monotonic() < end + PATIENCE_S and not ever - files_of(root)):
-            # A process needs a second until it does anything.
-            for _ in range(chance.randrange(4, 10)):
-                time.sleep(0.3)
-                ever |= files_of(root)
-                first = leap(root, store)
-                ensure_whole(root, store, first)
-            role = chance.randrange(len(ROLES))
-            os.kill(running[role].pid or 0, signal.SIGKILL)
-            running[role].join()
-            assert running[role].exitcode == -signal.SIGKILL, f"{ROLES[role]} failed by itself"
-            running[role] = start(role)
-            kills += 1
+        while time.monotonic() < end or (time.monotonic() < end + PATIENCE_S and (kills < KILLS or not gone)):
+            time.sleep(chance.uniform(0.2, 1))
+            ever |= files_of(root)
+            first = leap(root, store)
+            ensure_whole(root, store, first)
+            gone |= ever - files_of(root)
+            # Who has just begun is left alone, or on a slow machine nobody would ever get to work.
+            at_work = [role for role, process in enumerate(running) if mark_of(str(notes), process.pid).exists()]
+            for role in at_work and [chance.choice(at_work)]:
+                os.kill(running[role].pid or 0, signal.SIGKILL)
+                running[role].join()
+                assert running[role].exitcode == -signal.SIGKILL, f"{ROLES[role]} failed by itself"
+                running[role] = start(role)
+                kills += 1
     finally:
         for process in running:
             process.kill()
             process.join()
     ensure_whole(root, store, first)
-    return ever, kills
+    return gone, kills
