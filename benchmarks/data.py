@@ -96,6 +96,29 @@ def link_table(root: Path, source: Path) -> None:
         shutil.copy(path, root / "_delta_log")
 
 
+def make_past(root: Path, live: Path, past: Path) -> None:
+    """A table's files in the place of another's, which were removed years ago and are still there."""
+    link_table(root, past)
+    removed = [
+        {
+            "remove": {
+                "path": a["add"]["path"],
+                "deletionTimestamp": EPOCH_MS,
+                "dataChange": True,
+                "size": a["add"]["size"],
+            }
+        }
+        for a in _read_lines(past)
+        if "add" in a
+    ]
+    added = [a for a in _read_lines(live) if "add" in a]
+    for action in added:
+        name = action["add"]["path"]
+        (root / f"live-{name}").hardlink_to(live / name)
+        action["add"]["path"] = f"live-{name}"
+    _write_lines(root / "_delta_log" / f"{1:020}.json", [*removed, *added])
+
+
 def make_vectors_enabled(root: Path, source: Path) -> None:
     """A table's files in a table that takes deletion vectors."""
     for path in source.glob("*.parquet"):

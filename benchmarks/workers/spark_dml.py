@@ -33,9 +33,31 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
             {"delete": delete, "update": update, "merge": merge}[step["do"]](step)
         return None
 
+    def optimize(request: Mapping[str, Any]) -> object:
+        open_table(request["path"]).optimize().executeCompaction()
+        return None
+
+    def zorder(request: Mapping[str, Any]) -> object:
+        open_table(request["path"]).optimize().executeZOrderBy("amount", "customer")
+        return None
+
+    def vacuum(request: Mapping[str, Any]) -> object:
+        spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        open_table(request["path"]).vacuum(0)
+        return None
+
     def digest(request: Mapping[str, Any]) -> object:
         """What the rows come to."""
         sums = "count(*)", "sum(id)", "sum(quantity)", "sum(length(name))", "count(discount)"
         return [int(value) for value in open_table(request["path"]).toDF().selectExpr(*sums).collect()[0]]
 
-    return {"delete": delete, "update": update, "merge": merge, "change": change, "digest": digest}
+    return {
+        "delete": delete,
+        "update": update,
+        "merge": merge,
+        "change": change,
+        "digest": digest,
+        "optimize": optimize,
+        "zorder": zorder,
+        "vacuum": vacuum,
+    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads import dml, logs, paimon, paimon_commits, reading, without_spark, writing
+from workloads import dml, logs, paimon, paimon_commits, reading, upkeep, without_spark, writing
 from workloads.bench import Bench, Workload
 
 WORKLOADS = (
@@ -11,6 +11,7 @@ WORKLOADS = (
     *logs.WORKLOADS,
     *writing.WORKLOADS,
     *dml.WORKLOADS,
+    *upkeep.WORKLOADS,
     *paimon.WORKLOADS,
     *paimon_commits.WORKLOADS,
 )

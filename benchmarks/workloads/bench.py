@@ -44,6 +44,16 @@ class Bench:
     def small_table(self) -> Path:
         return self.table("small", lambda root: data.make_files(root, data.SMALL_COMMITS, 100, data.SMALL_COMMITS))
 
+    def many_table(self, files: int) -> Path:
+        """Two million rows in so many files."""
+        count = self.scaled(2_000_000) // files
+        return self.table(f"many-{files}", lambda root: data.make_files(root, files, max(1, count)))
+
+    def past_table(self, files: int) -> Path:
+        """As many files that a later version has removed, long ago, and a few that are live."""
+        live, past = self.small_table(), self.many_table(files)
+        return self.table(f"past-{files}", lambda root: data.make_past(root, live, past))
+
     def log_table(self) -> Path:
         return self.table("log", lambda root: data.make_log(root, self.scaled(300_000)))
 

@@ -11,10 +11,12 @@ from changes import changes_of
 
 from alluvium.codecs.footers.parquet_footer import read_footer
 from alluvium.delta.description.create import new_config
+from alluvium.delta.view.scan import select_files
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import NotFound
-from alluvium.plan.changes import Committed, NewFiles, Operation, Replace
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.plan.changes import TOUCHED_FILES, Committed, NewFiles, Operation, ReadScope, Replace, RewriteFiles
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import LONG, STRING, Field, Struct
@@ -42,6 +44,25 @@ def commit_rows(
     data_change: bool = True,
 ) -> Committed:
     """One Parquet file with the ids, written and committed."""
+    new = _write(target, ids, p, replace)
+    operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
+    return target.commit(changes_of(new, operation, replace, txn, data_change))
+
+
+def rewrite_partition(target: DeltaTarget, p: str) -> Committed | None:
+    """The rows of a partition in one file, as OPTIMIZE commits it; None where there are fewer than two files."""
+    snapshot = target.snapshot
+    assert snapshot is not None
+    paths = select_files(snapshot, parse_predicate(f"p = '{p}'", SCHEMA)).files["path"]
+    if len(paths) < 2:
+        return None
+    stored = [pq.read_table(pa.BufferReader(target.store.get(path)), columns=["id"]) for path in paths.to_pylist()]
+    touched = pa.table([paths, pa.nulls(len(paths), pa.binary())], schema=TOUCHED_FILES)
+    new = _write(target, pa.concat_tables(stored)["id"].to_pylist(), p, None)
+    return target.commit(RewriteFiles(new, touched, Operation("OPTIMIZE"), ReadScope.nothing()))
+
+
+def _write(target: DeltaTarget, ids: list[int], p: str, replace: Replace | None) -> NewFiles:
     plan = target.plan_write(replace, ())
     columns = {"id": pa.array(ids, pa.int64())}
     if not plan.partition_by:
@@ -64,5 +85,4 @@ def commit_rows(
         schema=WRITTEN_FILES,
     )
     footer = read_footer(pa.BufferReader(sink.getvalue()), plan.stats_columns)
-    operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
-    return target.commit(changes_of(NewFiles(written, (footer,)), operation, replace, txn, data_change))
+    return NewFiles(written, (footer,))

@@ -223,6 +223,8 @@ class ScanPart:
         earliest_date: What is known to come before no date that is read from the files, at any depth; None: nothing is.
         local_instants: Whether files of ORC's library for Java hold, for an instant, the one at which its writer's
             clock showed what UTC's shows at the true one; `constants` then have `INSTANT_BOUNDS`.
+        is_exact: Whether a file that is gone, or damaged, is an error whatever the session's settings say: who writes
+            files anew would lose for good what he did not see.
     """
 
     key: str
@@ -237,6 +239,7 @@ class ScanPart:
     held: Struct | None = None
     earliest_date: date | None = None
     local_instants: bool = False
+    is_exact: bool = False
 
     @property
     def is_masked(self) -> bool:

@@ -10,6 +10,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from alluvium.errors import InvalidRequest
+from alluvium.spark.scan.readable import EXACT
 
 #: From the values of a column of structs to the records to keep. It is pickled: Spark's workers need this package.
 Choose = Callable[[pa.StructArray], pa.RecordBatch]
@@ -48,7 +49,8 @@ def choose_records(
             yield pa.RecordBatch.from_arrays([pa.array([chosen.num_rows], pa.int64()), records], ["kept", "records"])
 
     escaped = [_PATTERN.sub(r"\\\1", address) for address in addresses]
-    rows = spark.read.option("mergeSchema", "true").parquet(*escaped).select(column).where(f"{column} is not null")
+    reader = spark.read.options(mergeSchema="true", **EXACT)
+    rows = reader.parquet(*escaped).select(column).where(f"{column} is not null")
     # Without a shuffle, and under the reader's own splits: a large file goes to several workers.
     try:
         answers = rows.mapInArrow(work, "kept bigint, records binary").where("kept > 0").collect()

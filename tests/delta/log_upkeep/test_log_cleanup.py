@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from delta_values import LEGACY, make_metadata
+from plain_writer import commit_rows, open_target
 
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.log.names import SIDECAR_DIRECTORY, checksum_path, commit_path, compacted_path
-from alluvium.delta.log.segment import Listing
+from alluvium.delta.log.segment import Listing, list_log
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log, cutoff_checkpoint
 from alluvium.delta.terms.spec import Add, Protocol, format_actions
-from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.errors import CorruptTable
+from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import ObjectInfo, Store
 from alluvium.storage.stores.local import LocalStore
@@ -289,3 +293,17 @@ def test_which_checkpoint_the_log_begins_with(
 ) -> None:
     """ "We need to preserve the `cutOffCheckpoint` (both the checkpoint file and the JSON commit file at that version)" """
     assert cutoff_checkpoint(_listing(commits, checkpoints), 5 * DAY - 1) == expected
+
+
+def test_a_machine_whose_clock_is_ahead_forgets_and_deletes_nothing(tmp_path, monkeypatch):
+    store = open_store(tmp_path / "t")
+    for n in range(10):
+        commit_rows(open_target(store), [n], replace=Replace() if n else None)
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 90 * 86_400)
+    # The tenth version brings a checkpoint, and a clean-up.
+    commit_rows(open_target(store), [10], replace=Replace())
+    RECENT.clear()
+    assert min(list_log(store).commits) == 0
+    (store_path,) = (tmp_path / "t" / "_delta_log").glob("*.checkpoint.parquet")
+    assert sum(row is not None for row in pq.read_table(store_path)["remove"].to_pylist()) == 10

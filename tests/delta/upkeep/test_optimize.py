@@ -13,6 +13,7 @@ from alluvium.delta.upkeep.optimize import (
     Bins,
     FileSizes,
     compaction_bins,
+    ensure_all_rows,
     of_partitions,
     order_bins,
     purge_bins,
@@ -22,6 +23,7 @@ from alluvium.delta.upkeep.optimize import (
 )
 from alluvium.delta.view.partitions import partition_keys
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
+from alluvium.errors import CorruptTable
 from alluvium.plan.changes import EditFigures
 from alluvium.schema.types import LONG, STRING, Field, Struct
 from alluvium.storage.open import open_store
@@ -121,3 +123,34 @@ def test_sizes_are_told_as_the_reference_tells_them(sizes, quarters):
     names = ("minFileSize", "p25FileSize", "p50FileSize", "p75FileSize", "maxFileSize")
     assert tuple(int(told[name]) for name in names) == quarters
     assert (told["numAddedFiles"], told["numDeletionVectorsRemoved"]) == ("2", "1")
+
+
+@pytest.mark.parametrize(
+    ("written", "rows", "fits"),
+    [
+        ([0, 1], [190, 100], True),
+        ([0, 0, 1, 1], [90, 100, 0, 100], True),
+        ([0, 1], [190, 99], False),
+        # As many together, but not in each partition.
+        ([0, 1], [189, 101], False),
+        ([0], [190], False),
+        ([None, None], [189, 101], True),
+        ([None, 1], [189, 100], False),
+    ],
+)
+def test_new_files_hold_all_rows_that_the_old_ones_tell_of(tmp_path, written, rows, fits):
+    snapshot = snapshot_of(
+        tmp_path, add("x", 1), add("y", 1, deleted=10), add("z", 1, "b"), add("u", 1, "c", rows=None)
+    )
+    known = purge_bins(snapshot, snapshot.files.slice(0, 3), FileSizes())
+    given = snapshot, known, pa.array(written, pa.int64()), pa.array(rows, pa.int64())
+    if fits:
+        ensure_all_rows(*given)
+    else:
+        with pytest.raises(CorruptTable) as raised:
+            ensure_all_rows(*given)
+        assert raised.value.code == "num-records-differ" and raised.value.path in ("x", "y", "z")
+    # Of a file that does not say how many rows it has nothing is asked.
+    every = purge_bins(snapshot, snapshot.files, FileSizes())
+    ensure_all_rows(snapshot, every, pa.array([0, 1, 2], pa.int64()), pa.array([190, 100, 7], pa.int64()))
+    ensure_all_rows(snapshot, every.only(pa.array([2])), pa.array([], pa.int64()), pa.array([], pa.int64()))

@@ -106,7 +106,7 @@ def test_directories_of_many_groups(spark: SparkSession, days: int) -> None:
     rows = [
         {
             "path": f"{n}",
-            "size": n,
+            "size": 8 + n,
             "modification_time_ms": 1_700_000_000_000 + n,
             "constants": {"d": datetime.date(2024, 1, 1 + n % days), "n": n % 3},
         }
@@ -154,10 +154,10 @@ def test_a_remote_table_cannot_name_files_of_this_machine(path: str) -> None:
     assert len(address("file:/t", paths)) == 4
 
 
-@pytest.mark.parametrize("size", [1 << 55, (1 << 46) + 1, -1])
+@pytest.mark.parametrize("size", [1 << 55, (1 << 46) + 1, -1, 0, 7])
 def test_a_size_that_no_file_has(size: int) -> None:
-    """Spark would plan a task for every 128 MiB of it."""
-    files = pa.table({"path": ["a", "b"], "size": [1, size], "modification_time_ms": [0, 0]})
+    """Spark would plan a task for every 128 MiB of it, or see none of the rows."""
+    files = pa.table({"path": ["a", "b"], "size": [8, size], "modification_time_ms": [0, 0]})
     with pytest.raises(CorruptTable) as caught:
         make_file_statuses(None, "file:/t", files)
     assert (caught.value.code, caught.value.path) == ("impossible-size", "b")

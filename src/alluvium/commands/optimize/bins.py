@@ -132,14 +132,33 @@ def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Or
         return place_rows(rows, own, tasks)
     ranks = {f"{_RANK}{number}": rank for number, rank in enumerate(order.ranks)}
     rows = rows.withColumns(ranks).withColumn(_PLACE, order.place)
-    place, key = sf.col(_PLACE), own
+    place = sf.col(_PLACE)
+    apart = place_rows(rows, task_key(own, place, order, keys, first), tasks)
+    return apart.sortWithinPartitions(*(order.within or (place,)))
+
+
+def task_key(own: Column, place: Column, order: Order, keys: Sequence[int], first: Sequence[int]) -> Column:
+    """The key of the part of its bin that a row belongs to.
+
+    The cases stand beside each other: of as many within each other as there are bins Spark's analysis would overflow
+    its stack.
+
+    Args:
+        own: The key of the first part of a row's bin.
+        place: Where the row stands along the order.
+        order: Where the other parts of bins begin.
+        keys: Of all parts (`task_keys`).
+        first: Of each bin the number of its first part.
+    """
+    case = sf.when(sf.lit(False), own)
     for number, cuts in order.cuts.items():
         begin = first[number]
+        part = sf.when(sf.lit(False), own)
         # The last part begins furthest along.
-        later = list(zip(cuts, keys[begin + 1 :], strict=False))[::-1]
-        part = reduce(lambda case, cut: case.when(place >= cut[0], cut[1]), later, sf.when(sf.lit(False), keys[begin]))
-        key = sf.when(own == keys[begin], part.otherwise(keys[begin])).otherwise(key)
-    return place_rows(rows, key.cast("bigint"), tasks).sortWithinPartitions(*(order.within or (place,)))
+        for cut, key in list(zip(cuts, keys[begin + 1 :], strict=False))[::-1]:
+            part = part.when(place >= cut, key)
+        case = case.when(own == keys[begin], part.otherwise(own))
+    return case.otherwise(own).cast("bigint")
 
 
 def _first_tasks(counts: Sequence[int]) -> list[int]:

@@ -72,10 +72,12 @@ def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str
     others = sorted(column for column in named if config.schema.find(column) not in partitions)
     if others:
         raise InvalidRequest(
-            f"the condition of {verb} names {others[0]!r}, which is not a partition column",
+            # In the words by which callers of the reference know it.
+            f"Predicate references non-partition column {others[0]!r}. "
+            f"Only the partition columns may be referenced: [{', '.join(config.partition_columns)}]",
             code="predicate-on-data",
             column=others[0],
-            hint=f"partition columns: {', '.join(config.partition_columns) or 'none'}",
+            hint=f"{verb} takes or leaves whole partitions",
         )
 
 

@@ -41,6 +41,7 @@ from alluvium.delta.upkeep.optimize import (
     Bins,
     FileSizes,
     compaction_bins,
+    ensure_all_rows,
     joined_bins,
     of_partitions,
     order_bins,
@@ -234,6 +235,7 @@ class _Run:
             order = self._order(snapshot, bins)
             written = write_bins(self.spark, target, bins, order)
             try:
+                ensure_all_rows(snapshot, bins, written.bins, written.table["num_rows"].combine_chunks())
                 part, lost, newest = self._commit(target, bins, written)
             except NOTHING_STANDS:
                 clear(target.store, written.directory)

@@ -81,7 +81,9 @@ def _order_column(config: TableConfig, given: tuple[str, ...]) -> OrderColumn:
         exact.append(found.name)
     assert found is not None, "a name has a part"
     if exact[0] in config.partition_columns:
-        raise _invalid(f"{name!r} is a partition column: its files are apart already", name, "name data columns")
+        # In the words by which callers of the reference know it.
+        problem = f"{name} is a partition column. Z-Ordering can only be performed on data columns"
+        raise _invalid(problem, name, "its files are apart already: name data columns")
     key = rank_key(exact, found.type)
     if key is None:
         raise _invalid(f"values of {name!r} have no order", name, "name columns of other types")
@@ -135,6 +137,6 @@ def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Se
     live = live_counts(snapshot, bins.files)
     known = int(pc.sum(live).as_py() or 0)
     rows = known if live.null_count == 0 else max(known, total(bins.files["size"]) // _ROW_BYTES)
-    keys = [c.key.column.alias(f"key{n}") for n, c in enumerate(columns)]
+    keys = [c.key.sampled.alias(f"key{n}") for n, c in enumerate(columns)]
     found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
     return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()

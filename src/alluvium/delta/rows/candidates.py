@@ -104,6 +104,7 @@ class Candidates:
                 OutputColumn(names.file, LONG, False, FileConstant(names.file, LONG)),
                 OutputColumn(names.row, LONG, False, RowPosition()),
             ),
+            is_exact=True,
         )
 
 

@@ -18,6 +18,7 @@ from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.partitions import partition_keys
 from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import CorruptTable
 from alluvium.plan.changes import EditFigures
 
 #: Of the session's settings, where nobody says other ones: bytes, and a share of rows.
@@ -125,6 +126,45 @@ def _file_keys(files: pa.Table) -> pa.Array:
     """A file and its vector, as one text each."""
     batches = files.select(["path", "deletionVector"]).to_batches()
     return pa.chunked_array([logical_file_keys(batch) for batch in batches], pa.string()).combine_chunks()
+
+
+def ensure_all_rows(snapshot: Snapshot, bins: Bins, written: pa.Array, rows: pa.Array) -> None:
+    """Refuses new files that do not hold as many rows as those in whose place they are to be, as far as these tell.
+
+    Args:
+        snapshot: The version that the bins are of.
+        bins: What was written anew.
+        written: The bin of each new file; null where nobody knows.
+        rows: How many rows it has.
+
+    Raises:
+        CorruptTable: A bin has more or fewer (`num-records-differ`).
+    """
+    live, numbers = live_counts(snapshot, bins.files), bins.numbers
+    if written.null_count:
+        # They are compared as a whole.
+        numbers, written = (pa.array([0] * len(some), pa.int64()) for some in (live, rows))
+    before = _row_sums(numbers, live)
+    found = pc.fill_null(_sum_of(_row_sums(written, rows), before["bin"]), 0)
+    differs = pc.fill_null(pc.not_equal(before["rows"], found), False)
+    for one in before.append_column("found", found).filter(differs).slice(0, 1).to_pylist():
+        raise CorruptTable(
+            f"files that are to be written anew say that they hold {one['rows']} rows, and {one['found']} were read",
+            code="num-records-differ",
+            path=bins.files["path"].filter(pc.equal(numbers, one["bin"]))[0].as_py(),
+            hint="one of its files is shorter than the log says, or its statistics are wrong; nothing was changed",
+        )
+
+
+def _row_sums(bins: pa.Array, rows: pa.Array) -> pa.Table:
+    """Rows of each bin; null where a file does not say."""
+    known = pc.ScalarAggregateOptions(skip_nulls=False)
+    groups = pa.table({"bin": bins, "rows": rows}).group_by("bin", use_threads=False)
+    return groups.aggregate([("rows", "sum", known)]).rename_columns({"rows_sum": "rows"}).select(["bin", "rows"])
+
+
+def _sum_of(sums: pa.Table, bins: pa.ChunkedArray) -> pa.ChunkedArray:
+    return sums["rows"].take(pc.index_in(bins, value_set=sums["bin"].combine_chunks()))
 
 
 def rewrite_metrics(figures: EditFigures, sizes: pa.ChunkedArray) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-T = TypeVar("T", int, float, str)
+T = TypeVar("T", int, float, bytes)
 
 #: Ranges that a column is divided into at most: what the reference takes.
 MAX_RANGES = 1024

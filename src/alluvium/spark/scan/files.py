@@ -27,6 +27,8 @@ _BLOCKS = b"\x50\x01\x58\x80\x80\x80\x40"
 _VARINT_BYTES = 8
 #: More than any store holds in one file. Spark plans a task for every 128 MiB of what a log says.
 _MAX_SIZE = 1 << 46
+#: The magic bytes at both ends of a file with rows. Spark reads as far as a log says, and so would see no row of it.
+_MIN_SIZE = 8
 #: All of a record but its path: three varints and the tags.
 _FIXED_BYTES = len(_FILE_TYPE + _PATH + _LENGTH + _PERMISSION + _MODIFIED + _BLOCKS) + 3 * _VARINT_BYTES
 
@@ -97,7 +99,7 @@ def address(root: str, file_paths: pa.ChunkedArray) -> pa.Array:
 
 
 def _ensure_possible(files: pa.Table) -> None:
-    odd = pc.or_(pc.less(files["size"], 0), pc.greater(files["size"], _MAX_SIZE))
+    odd = pc.or_(pc.less(files["size"], _MIN_SIZE), pc.greater(files["size"], _MAX_SIZE))
     for file in files.select(["path", "size"]).filter(odd).slice(0, 1).to_pylist():
         raise CorruptTable(
             f"the table says that a file has {file['size']} bytes",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from alluvium.errors import CorruptTable, UnsupportedFeature
@@ -14,6 +14,8 @@ from alluvium.spark.scan.orc import misread
 
 #: `FileFormat.ROW_INDEX_TEMPORARY_COLUMN_NAME`.
 _NUMBERS = "_tmp_metadata_row_index"
+#: Of a relation or a reader: they stand above the session's settings `spark.sql.files.ignore...`.
+EXACT: Mapping[str, str] = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 
 
 def read_alike(parts: Iterable[ScanPart]) -> list[tuple[ScanPart, ...]]:
@@ -34,6 +36,11 @@ def _is_read_alike(one: ScanPart, other: ScanPart) -> bool:
     other = replace(other, held=one.held, earliest_date=one.earliest_date)
     same = replace(other, key=one.key, files=one.files, masks=one.masks) == one
     return same and next(constants) == next(constants)
+
+
+def exact_options(part: ScanPart) -> Mapping[str, str]:
+    """What makes Spark's readers fail over files of a part that they might otherwise leave out."""
+    return EXACT if part.is_exact else {}
 
 
 def ensure_readable(part: ScanPart) -> None:

@@ -19,17 +19,26 @@ from alluvium.spark.naming.names import quote
 _BULK = {int: ("q", "asLongBuffer", "long"), float: ("d", "asDoubleBuffer", "double")}
 
 
+#: So much of a text counts: the driver holds a sample of some 50,000 of them.
+_TEXT_BYTES = 256
+
+
 @dataclass(frozen=True, slots=True)
 class RankKey:
     """What stands for a column's values when they are ordered.
 
     Attributes:
         column: A bigint, a double or a text for each value; null stays null.
-        kind: Which of them.
+        kind: Which of them; a text is bytes, for what Spark holds as text need not be UTF-8.
     """
 
     column: Column
-    kind: type[int] | type[float] | type[str]
+    kind: type[int] | type[float] | type[bytes]
+
+    @property
+    def sampled(self) -> Column:
+        """The key as Arrow can carry it."""
+        return self.column.cast("binary") if self.kind is bytes else self.column
 
 
 def rank_key(path: Sequence[str], data_type: DataType) -> RankKey | None:
@@ -44,13 +53,20 @@ def rank_key(path: Sequence[str], data_type: DataType) -> RankKey | None:
     if data_type in (t.FLOAT, t.DOUBLE) or isinstance(data_type, t.Decimal):
         return RankKey(column.cast("double"), float)
     if data_type == t.BINARY:
-        return RankKey(sf.hex(column), str)
+        return RankKey(sf.hex(sf.substring(column, 1, _TEXT_BYTES)), bytes)
     if isinstance(data_type, t.Map) or data_type in (t.VOID, t.VARIANT):
         return None
-    return RankKey(column.cast("string"), str)
+    return RankKey(_beginning(column.cast("string")), bytes)
 
 
-def rank_among(spark: SparkSession, key: RankKey, bounds: Sequence[int | float | str], starts: Sequence[int]) -> Column:
+def _beginning(text: Column) -> Column:
+    # Bytes are cut without counting characters.
+    return sf.substring(text.cast("binary"), 1, _TEXT_BYTES).cast("string")
+
+
+def rank_among(
+    spark: SparkSession, key: RankKey, bounds: Sequence[int | float | bytes], starts: Sequence[int]
+) -> Column:
     """The rank of a value by the first bound that it is not greater than; 0 for null.
 
     Args:
@@ -98,13 +114,13 @@ def interleave(ranks: Sequence[Column], bits: int) -> Column:
     return reduce(lambda left, right: left.bitwiseOR(right), parts)
 
 
-def _java_array(java: Java, kind: type, bounds: Sequence[int | float | str]) -> tuple[JavaObject, JavaObject]:
+def _java_array(java: Java, kind: type, bounds: Sequence[int | float | bytes]) -> tuple[JavaObject, JavaObject]:
     """The bounds as a Java array, and its class."""
-    if kind is str:
+    if kind is bytes:
         text_class = java.jvm.org.apache.spark.unsafe.types.UTF8String
         texts = java.gateway.new_array(text_class, len(bounds))
         for n, bound in enumerate(bounds):
-            texts[n] = text_class.fromString(bound)
+            texts[n] = text_class.fromBytes(bound)
         return texts, texts.getClass()
     code, view, name = _BULK[kind]
     numbers = java.gateway.new_array(getattr(java.jvm, name), len(bounds))

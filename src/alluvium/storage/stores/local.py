@@ -220,6 +220,9 @@ class LocalStore:
     def _list_entry(
         self, entry: os.DirEntry[str], prefix: str, skips: Callable[[str], bool], rows: Rows, pending: list[str]
     ) -> None:
+        # What has no UTF-8 name is no file that anything here could name.
+        if not entry.name.isascii() and not _is_text(entry.name):
+            return
         path = f"{prefix}/{entry.name}" if prefix else entry.name
         # A link to a directory is not followed: what lies there belongs to whoever made the link.
         if entry.is_dir(follow_symlinks=False):
@@ -301,6 +304,14 @@ def _describe(entry: os.DirEntry[str], prefix: str) -> ObjectInfo | None:
             return None
         raise
     return _info(join(prefix, entry.name), found)
+
+
+def _is_text(name: str) -> bool:
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _modified_ms(entry: os.DirEntry[str]) -> int:

@@ -17,6 +17,8 @@ from alluvium.delta.upkeep.vacuum.files import (
     newest_of_each,
     stored_paths,
     vector_paths,
+    with_unseen,
+    without_inner_tables,
 )
 from alluvium.errors import CorruptTable
 from alluvium.schema.types import LONG, STRING, Field, Struct
@@ -164,3 +166,24 @@ def test_a_million_files_are_a_few_seconds_work() -> None:
     needed = needed_files([live], ROOT)
     assert choose_files(listed, needed, 1, lambda name: False).num_rows == count // 2
     assert empty_directories(listed, needed) == ()
+
+
+def test_names_with_line_breaks_are_names_too() -> None:
+    assert chosen(listing("a\nb/_x", "a\nb/y\nz"), NOTHING) == {"a\nb/y\nz"}
+    needed = needed_files([actions(("file:/mnt/a\nb/x", None))], ROOT)
+    assert chosen(listing("a\nb/x", "a\nb/y"), needed) == {"a\nb/y"}
+
+
+def test_a_needed_file_that_is_not_listed_is_kept_by_its_name() -> None:
+    """`link` leads to `real`."""
+    listed = listing("real/x", "real/y", "x")
+    needed = needed_files([actions(("link/y", None), ("x", None))], ROOT)
+    assert chosen(listed, needed) == {"real/x", "real/y"}
+    assert chosen(listed, with_unseen(needed, listed)) == {"real/x"}
+
+
+def test_tables_within_the_table_are_not_its_files() -> None:
+    inner = ["a/", "a/b/", "a/b/x", "a/b/_delta_log/", "a/b/_delta_log/0.json", "c/_delta_log/_sidecars/1", "c/d/x"]
+    own = ["_delta_log/", "_delta_log/0.json", "a/y", "a/bb/x", "empty/", "empty/_delta_log/"]
+    found = without_inner_tables(listing(*inner, *own))["path"].to_pylist()
+    assert found == ["a/y", "a/bb/x", "empty", "empty/_delta_log"]

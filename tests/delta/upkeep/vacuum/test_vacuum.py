@@ -32,6 +32,7 @@ from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.upkeep.restore import restore
+from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.upkeep.vacuum.vacuum import (
     HOUR_MS,
     Vacuumed,
@@ -235,6 +236,45 @@ def test_a_table_behind_a_link_that_names_its_files_absolutely_keeps_them(tmp_pa
     age(tmp_path / "t", 30)
     run(store, NOW)
     assert (tmp_path / "t" / path).exists()
+
+
+def test_a_folder_that_is_a_link_within_the_table_keeps_its_files(tmp_path: Path) -> None:
+    store = overwritten(tmp_path, 1)
+    (needed,) = live(store)
+    folder = needed.rpartition("/")[0]
+    (tmp_path / folder).rename(tmp_path / "real")
+    (tmp_path / folder).symlink_to("real", target_is_directory=True)
+    litter(tmp_path, "real/other")
+    age(tmp_path, 30)
+    gone = files_of(tmp_path) - {"real/" + needed.rpartition("/")[2], folder}
+    assert goes(store, NOW) == gone
+    run(store, NOW)
+    assert live(store) == {needed} and (tmp_path / needed).exists()
+
+
+def test_a_table_within_the_table_keeps_its_files(tmp_path: Path) -> None:
+    outer, inner = overwritten(tmp_path), overwritten(tmp_path / "a" / "b")
+    before = {"a/b/" + path for path in files_of(tmp_path / "a" / "b")}
+    litter(tmp_path, "a/orphan")
+    age(tmp_path, 30)
+    found = preview(outer, NOW)
+    assert "a/orphan" in found.files["path"].to_pylist()
+    assert not {d for d in found.directories if d.startswith("a")}
+    run(outer, NOW)
+    # Of this test's files those of the inner log are none.
+    assert {path for path in files_of(tmp_path) if "/_delta_log/" not in path} == live(outer) | before
+    assert run(inner, NOW).files == 3
+
+
+def test_names_that_are_no_text_are_passed_over(tmp_path: Path) -> None:
+    store = overwritten(tmp_path)
+    odd = os.fsencode(tmp_path) + b"/\xff.parquet"
+    os.mkdir(os.fsencode(tmp_path) + b"/\xfe")
+    os.close(os.open(odd, os.O_CREAT | os.O_WRONLY))
+    age(tmp_path, 30)
+    assert run(store, NOW).files == 3
+    assert os.path.exists(odd)
+    assert len(readable_versions(newest(store))) == 6
 
 
 def test_a_longer_retention_is_obeyed_where_tombstones_are_forgotten(tmp_path: Path) -> None:

@@ -6,13 +6,14 @@ Files stay columns from end to end; what Python loops over are names of folders.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.partition_path import escape_path_name
 from alluvium.delta.features.rows.deletion_vectors import INLINE, has_vector, vector_address
+from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import DeletionVector
 from alluvium.storage.paths import decode_uri_paths, relative_to
@@ -24,7 +25,9 @@ _ICEBERG_METADATA = "metadata"
 _ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 #: Spellings that a listing does not have: `./a`, `a//b`, `a/../b`, `a/`.
 _ODD = r"(^|/)\.{0,2}(/|$)"
-_DIRECTORY, _NAME = r"[^/]*$", r"^.*/"
+_DIRECTORY, _NAME = r"[^/]*$", r"(?s)^.*/"
+#: A file in the log of a table that lies within the one that is listed.
+_INNER_LOG = rf"(?s)^(?P<root>.+?)/{LOG_DIRECTORY}/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,34 @@ def needed_files(actions: Iterable[pa.RecordBatch], root: str) -> Needed:
     is_elsewhere = pc.or_(pc.match_substring_regex(everything, _ABSOLUTE), pc.match_substring_regex(everything, _ODD))
     names = pc.unique(pc.replace_substring_regex(everything.filter(is_elsewhere).cast(pa.string()), _NAME, ""))
     return Needed(everything, names)
+
+
+def with_unseen(needed: Needed, listed: pa.Table) -> Needed:
+    """What has to stay, where files that are not listed by the path that the log has for them go by their names: a
+    folder may be a link to where they are listed, and not every disk tells upper case from lower.
+    """
+    there = pc.is_in(needed.paths, value_set=listed.column("path").combine_chunks())
+    unseen = pc.replace_substring_regex(needed.paths.filter(pc.invert(there)).cast(pa.string()), _NAME, "")
+    return replace(needed, names=pc.unique(pa.chunked_array([needed.names, unseen])))
+
+
+def without_inner_tables(listed: pa.Table) -> pa.Table:
+    """What is listed, without the logs, without the files of tables that lie within the table, and without the
+    directories that these are in.
+
+    Args:
+        listed: Schema `LISTED`, the logs, too.
+    """
+    paths = listed.column("path")
+    kept = pc.invert(pc.match_substring_regex(paths, f"^{LOG_DIRECTORY}(/|$)"))
+    if pc.any(pc.match_substring(paths, f"/{LOG_DIRECTORY}/")).as_py():
+        inner = pc.struct_field(pc.extract_regex(paths.filter(kept), _INNER_LOG), "root")
+        for root in pc.unique(inner).drop_null().to_pylist():
+            parts = root.split("/")
+            above = pa.array(["/".join(parts[: n + 1]) for n in range(len(parts))], pa.string())
+            is_of_it = pc.or_(pc.starts_with(paths, f"{root}/"), pc.is_in(paths, value_set=above))
+            kept = pc.and_(kept, pc.invert(is_of_it))
+    return listed.filter(kept)
 
 
 def choose_files(listed: pa.Table, needed: Needed, cutoff_ms: int, is_hidden: Callable[[str], bool]) -> pa.Table:

@@ -16,7 +16,14 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.segment import Listing, list_log
 from alluvium.delta.log.timeline import file_times, read_commit_infos, version_at
 from alluvium.delta.terms.lines import DECODE_ERRORS
-from alluvium.delta.upkeep.vacuum.files import Needed, needed_files, newest_of_each, stored_paths, vector_paths
+from alluvium.delta.upkeep.vacuum.files import (
+    Needed,
+    needed_files,
+    newest_of_each,
+    stored_paths,
+    vector_paths,
+    without_inner_tables,
+)
 from alluvium.delta.upkeep.vacuum.versions import ADDED, as_batch, read_events
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
@@ -27,7 +34,7 @@ LAST_VACUUM_PATH = f"{LOG_DIRECTORY}/_last_vacuum_info"
 
 
 #: Paths that lead elsewhere, or that no listing has; and those into the log.
-_NO_FILE_OF_THE_TABLE = rf"^([A-Za-z][A-Za-z0-9+.\-]*:)?/|(^|/)\.{{0,2}}(/|$)|\x00|(?i:^{LOG_DIRECTORY}(/|$))"
+_NO_FILE_OF_THE_TABLE = rf"^([A-Za-z][A-Za-z0-9+.\-]*:)?/|(^|/)\.{{0,2}}(/|$)|\x00|(?i:(^|/){LOG_DIRECTORY}(/|$))"
 
 
 class _LastVacuum(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -190,7 +197,7 @@ def from_inventory(inventory: pa.Table, root: str, is_hidden: Callable[[str], bo
     whole = pa.table(columns).drop_null()
     paths = _below(whole.column("path"), root)
     inside = whole.set_column(0, "path", paths).filter(pc.is_valid(paths)).select(LISTED.names).cast(LISTED)
-    seen = [without_folders(batch, 0, is_hidden) for batch in inside.to_batches()]
+    seen = [without_folders(batch, 0, is_hidden) for batch in without_inner_tables(inside).to_batches()]
     return newest_of_each(pa.Table.from_batches(seen, LISTED))
 
 

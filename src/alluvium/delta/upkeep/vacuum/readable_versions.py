@@ -7,10 +7,9 @@ import time
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.timeline import file_times
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.vacuum.files import choose_files, hides
+from alluvium.delta.upkeep.vacuum.files import choose_files, hides, with_unseen, without_inner_tables
 from alluvium.delta.upkeep.vacuum.past import read_needed, read_retention
 from alluvium.delta.upkeep.vacuum.versions import RECORDED, named_by, read_file_history
 from alluvium.delta.view.snapshot import Snapshot, refresh
@@ -50,7 +49,7 @@ def readable_versions(snapshot: Snapshot, retention_ms: int | None = None) -> pa
 
 def _readable_versions(snapshot: Snapshot, retention_ms: int | None) -> pa.Table:
     store = snapshot.store
-    listed = pa.Table.from_batches(store.list_columns("", lambda name: name == LOG_DIRECTORY), LISTED)
+    listed = pa.Table.from_batches(store.list_columns("", lambda name: False), LISTED)
     newest = refresh(snapshot)
     if retention_ms is None:
         retention_ms = parse_properties(newest.config.metadata.configuration).deleted_file_retention_ms
@@ -63,8 +62,10 @@ def _readable_versions(snapshot: Snapshot, retention_ms: int | None) -> pa.Table
     missing = named.filter(pc.invert(pc.or_(there, outside)))
     readable = history.known & ~history.without(missing)
     is_hidden = hides(newest.config)
-    seen = pa.Table.from_batches([without_folders(batch, 0, is_hidden) for batch in listed.to_batches()], LISTED)
-    gone = choose_files(seen, read_needed(newest, retention), cutoff_ms, is_hidden).column("path").combine_chunks()
+    inside = without_inner_tables(listed)
+    seen = pa.Table.from_batches([without_folders(batch, 0, is_hidden) for batch in inside.to_batches()], LISTED)
+    needed = with_unseen(read_needed(newest, retention), seen)
+    gone = choose_files(seen, needed, cutoff_ms, is_hidden).column("path").combine_chunks()
     times = {time.version: time.timestamp_ms for time in file_times(retention.listing.commits)}
     versions = range(history.first, newest.version + 1)
     columns = [

@@ -24,7 +24,13 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.terms.actions import Actions, total
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.vacuum.files import choose_files, empty_directories, hides
+from alluvium.delta.upkeep.vacuum.files import (
+    choose_files,
+    empty_directories,
+    hides,
+    with_unseen,
+    without_inner_tables,
+)
 from alluvium.delta.upkeep.vacuum.past import (
     from_inventory,
     list_past,
@@ -215,7 +221,9 @@ def _list(snapshot: Snapshot, inventory: pa.Table | None) -> pa.Table:
     is_hidden = hides(snapshot.config)
     if inventory is not None:
         return from_inventory(inventory, snapshot.store.url, is_hidden)
-    return pa.Table.from_batches(snapshot.store.list_columns("", is_hidden), LISTED)
+    # The logs are listed, too: they tell of tables that lie within this one.
+    found = snapshot.store.list_columns("", lambda name: name != LOG_DIRECTORY and is_hidden(name))
+    return without_inner_tables(pa.Table.from_batches(found, LISTED))
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:
@@ -233,7 +241,10 @@ def _newest(snapshot: Snapshot) -> Snapshot:
 def _plan(snapshot: Snapshot, listed: pa.Table | None, cutoff_ms: int) -> _Plan:
     retention = read_retention(snapshot, cutoff_ms)
     needed = read_needed(snapshot, retention)
-    found = list_past(snapshot, retention) if listed is None else listed
+    if listed is None:
+        found = list_past(snapshot, retention)
+    else:
+        found, needed = listed, with_unseen(needed, listed)
     directories = empty_directories(found, needed)
     listed_directories = total(found.column("is_directory").cast(pa.int64())) + 1
     # What the log says was removed is no hidden file of somebody else's, whatever its name.

@@ -35,7 +35,7 @@ from alluvium.spark.scan.connect_lane.connect_constants import (
 from alluvium.spark.scan.deleted_rows import add_deleted_rows, deleted_rows_field
 from alluvium.spark.scan.files import address, directories_elsewhere
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts
-from alluvium.spark.scan.readable import ensure_constants, ensure_readable
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable, exact_options
 from alluvium.spark.scan.rows import group_files
 from alluvium.spark.scan.select import select_columns
 from alluvium.storage.paths import split_url
@@ -145,6 +145,7 @@ def _read_part(spark: SparkSession, plan: ScanPlan, part: ScanPart) -> list[Data
 def _relation(spark: SparkSession, plan: ScanPlan, part: ScanPart, data: Struct, files: pa.Table) -> DataFrame:
     # Spark reads a file as often as it is named; one that a plan names twice, the join with its constants repeats.
     paths, reader = list(dict.fromkeys(_paths(plan.root, files))), spark.read.schema(to_spark(data))
+    reader = reader.options(**exact_options(part))
     if part.file_format != "orc":
         return reader.parquet(*paths)
     rows = reader.format(orc.READER).options(**orc.OPTIONS).load(paths)

@@ -26,7 +26,7 @@ from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_pa
 from alluvium.spark.scan.native_lane.index import PlannedFiles
 from alluvium.spark.scan.native_lane.masks import apply_masks
 from alluvium.spark.scan.numbering import asks_for_numbers, number_rows, one_file_a_task, record_number
-from alluvium.spark.scan.readable import ensure_constants, ensure_readable, read_alike
+from alluvium.spark.scan.readable import ensure_constants, ensure_readable, exact_options, read_alike
 from alluvium.spark.scan.select import select_columns
 from alluvium.spark.sessions.clone import PrivateSession
 from alluvium.spark.sessions.session import ensure_native, java_schema
@@ -154,7 +154,8 @@ def _read_parts(
     session = PrivateSession(spark, settings).java if settings else spark._jsparkSession
     deleted_rows = deleted_rows_field((*data.names, *constants.names)) if any(p.is_masked for p in parts) else None
     all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
-    options = orc.OPTIONS if is_orc else _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
+    own = orc.OPTIONS if is_orc else _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
+    options = {**own, **exact_options(part)}
     relation = java.hadoop_relation(
         PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows).for_spark(),
         java_schema(spark, to_spark(all_constants)),

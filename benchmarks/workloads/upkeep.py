@@ -1,0 +1,63 @@
+"""OPTIMIZE, Z-order and VACUUM of tables of many small files.
+
+Each round has a fresh copy of the table, whose data files are hard links: no engine changes a file in place.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+
+import data
+from workloads.bench import SPARK_ENGINES, Bench, Request, Workload
+
+_FILES = 400
+
+
+def _request(verb: str) -> Callable[[Bench, str, int], Request]:
+    def request(bench: Bench, engine: str, turn: int) -> Request:
+        copy = bench.output(engine, f"{verb}-{turn}")
+        shutil.rmtree(copy.parent, ignore_errors=True)
+        table = bench.past_table(_FILES) if verb == "vacuum" else bench.many_table(_FILES)
+        data.link_table(copy, table)
+        asked = {"do": verb, "path": str(copy), "to": str(copy.with_name("written"))}
+        if engine == "raw":
+            return asked
+        return {**asked, "before": {"do": "count", "path": str(copy)}, "after": {"do": "digest", "path": str(copy)}}
+
+    return request
+
+
+WORKLOADS = (
+    Workload(
+        "optimize",
+        f"OPTIMIZE of {_FILES} files of 2 M rows / Spark reads and writes them",
+        SPARK_ENGINES,
+        "alluvium",
+        1.3,
+        _request("optimize"),
+        rounds=5,
+        quick_rounds=1,
+        checks=False,
+    ),
+    Workload(
+        "zorder",
+        f"OPTIMIZE ZORDER BY (amount, customer) of {_FILES} files of 2 M rows",
+        ("delta-spark", "alluvium"),
+        "alluvium",
+        0.8,
+        _request("zorder"),
+        rounds=3,
+        quick_rounds=1,
+    ),
+    Workload(
+        "vacuum",
+        f"VACUUM of {_FILES} removed files",
+        ("delta-spark", "alluvium"),
+        "alluvium",
+        0.2,
+        _request("vacuum"),
+        rounds=3,
+        quick_rounds=1,
+    ),
+)
