@@ -16,12 +16,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError,
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error, store_unreachable
 from alluvium.storage.listing import as_columns, without_folders
 from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
 from alluvium.storage.paths import ensure_relative, join, relative_to
 from alluvium.storage.range_file import open_ranges
-from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 from alluvium.storage.waiting import ask_store
 
 ResultT = TypeVar("ResultT")
@@ -145,6 +146,24 @@ class ObjectStore:
             self._ask(lambda: obstore.rename(self._bucket, self._key(source), self._key(target)))
         except _FAILURES as error:
             raise self._failure("move", source, error) from error
+
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        key = self._key(target)
+        if isinstance(source, ObjectStore) and source._bucket == self._bucket:
+            # The store copies; what it says of the object before is what it copies, for data files never change.
+            size, origin = source.head(path).size, source._key(path)
+            try:
+                self._ask(lambda: obstore.copy(self._bucket, origin, key))
+            except _FAILURES as error:
+                raise self._failure("copy", target, error) from error
+            return size
+        count = Count()
+        source.head(path)
+        try:
+            self._ask(lambda: obstore.put(self._bucket, key, read_parts(source, path, count)))
+        except _FAILURES as error:
+            raise self._failure("write", target, error) from error
+        return count.total
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         key = self._key(directory)
