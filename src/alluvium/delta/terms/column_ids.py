@@ -45,7 +45,9 @@ def map_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
     if mode not in _MODES[1:]:
         return metadata
     schema = parse_schema(metadata.schema_string)
-    numbers = _Numbers(_highest_id(schema, metadata, before), is_upgrade=kept is not None and kept.mapping_mode == "none")
+    numbers = _Numbers(
+        _highest_id(schema, metadata, before), is_upgrade=kept is not None and kept.mapping_mode == "none"
+    )
     mapped = numbers.struct(schema, None if kept is None else kept.schema)
     return msgspec.structs.replace(
         metadata,

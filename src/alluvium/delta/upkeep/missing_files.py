@@ -17,7 +17,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import NotFound
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import relative_to, split_file
+from alluvium.storage.paths import relative_to
 from alluvium.storage.store import LISTED, Store
 
 #: Missing files named in an error.
@@ -50,7 +50,8 @@ def refuse_missing(snapshot: Snapshot, missing: tuple[str, ...]) -> None:
     """
     if missing:
         raise NotFound(
-            f"{len(missing)} files of version {snapshot.version} are gone: {', '.join(missing[:_SHOWN])}",
+            f"{len(missing)} data files, or files of deletion vectors, of version {snapshot.version} are gone: "
+            f"{', '.join(missing[:_SHOWN])}",
             code="missing-file",
             url=snapshot.store.url,
             path=missing[0],
@@ -110,8 +111,7 @@ def _missing_in_folder(snapshot: Snapshot, folder: str, paths: pa.ChunkedArray) 
     first = paths[0].as_py()
     # By way of a file in it: where it may not be looked for at all is said there.
     holder, name = locate(snapshot.store, snapshot.open_store, first)
-    below = name[: -len(split_file(f"/{name}")[1])].strip("/")
-    listed = pa.Table.from_batches(holder.list_columns(below, _everything), LISTED).column("path")
+    listed = pa.Table.from_batches(holder.list_columns(name.rpartition("/")[0], _everything), LISTED).column("path")
     names = pc.replace_substring_regex(paths, r"^.*/", "")
     there = pc.replace_substring_regex(listed, r"^.*/", "")
     return list(paths.filter(pc.invert(pc.is_in(names, value_set=there))).to_pylist())

@@ -343,9 +343,7 @@ def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_di
     return _fill_temporary(directory, (data,), durable, makes_directory)
 
 
-def _fill_temporary(
-    directory: str, parts: Iterable[bytes], durable: bool = True, makes_directory: bool = True
-) -> str:
+def _fill_temporary(directory: str, parts: Iterable[bytes], durable: bool = True, makes_directory: bool = True) -> str:
     # The name is independent of the final one, whose length may already be what the file system allows.
     temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC

@@ -16,7 +16,7 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError,
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from alluvium.errors import AlluviumError, InvalidRequest
-from alluvium.storage.copying import Count, read_parts
+from alluvium.storage.copying import PART_BYTES, Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error, store_unreachable
 from alluvium.storage.listing import as_columns, without_folders
 from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
@@ -157,8 +157,11 @@ class ObjectStore:
             except _FAILURES as error:
                 raise self._failure("copy", target, error) from error
             return size
+        if source.head(path).size <= PART_BYTES:
+            data = source.get(path)
+            self.put(target, data)
+            return len(data)
         count = Count()
-        source.head(path)
         try:
             self._ask(lambda: obstore.put(self._bucket, key, read_parts(source, path, count)))
         except _FAILURES as error:

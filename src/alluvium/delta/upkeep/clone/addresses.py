@@ -12,6 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import string_column
 from alluvium.delta.features.rows.deletion_vectors import INLINE, has_vector, vector_address, vectors_of
 from alluvium.delta.terms.spec import DELETION_VECTOR, DeletionVector
 from alluvium.storage.paths import Url, encode_uri_path, split_url
@@ -32,8 +33,10 @@ def absolute_paths(paths: pa.ChunkedArray, root: str, seen_from: str) -> pa.Chun
     """
     parts = split_url(root)
     authority = encode_uri_path(str(Url(parts.scheme, parts.authority, ""))).rstrip("/")
-    from_top = pc.binary_join_element_wise(pa.scalar(authority), paths, "")
-    below = pc.binary_join_element_wise(pa.scalar(directory_uri(root)), paths, "")
+    # Scalars made of columns, for to make one of Python's texts pyarrow loads pandas.
+    top, here = string_column([authority, directory_uri(root)])
+    from_top = pc.binary_join_element_wise(top, paths, "")
+    below = pc.binary_join_element_wise(here, paths, "")
     placed = pc.if_else(pc.starts_with(paths, "/"), from_top, below)
     addresses = pc.if_else(pc.match_substring_regex(paths, _WITH_SCHEME), paths, placed)
     own = directory_uri(seen_from)
@@ -75,7 +78,7 @@ def moved_vectors(files: pa.Table, root: str, place: Placed) -> pa.StructArray:
     placed = [place(vector_file(name, root)) for name in names.dictionary.to_pylist()]
     in_log = names.indices.is_null()
     for column, values in (("storageType", [p[0] for p in placed]), ("pathOrInlineDv", [p[1] for p in placed])):
-        elsewhere = pa.array(values, pa.string()).take(names.indices)
+        elsewhere = string_column(values).take(names.indices)
         members[column] = pc.if_else(in_log, members[column], elsewhere)
     return pa.StructArray.from_arrays(list(members.values()), fields=list(DELETION_VECTOR), mask=pc.invert(is_there))
 

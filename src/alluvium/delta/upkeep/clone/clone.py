@@ -33,6 +33,7 @@ from alluvium.delta.write.target import publish
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.types import JsonValue
 from alluvium.storage.elsewhere import ensure_all_same_side
 from alluvium.storage.locating import locating
 from alluvium.storage.paths import decode_uri_paths, is_near, relative_to
@@ -118,7 +119,7 @@ def clone(
     with locating(store, None if existing is None else existing.version):
         plan = _plan(source, store, existing, request)
     missing = missing_of(source, _doubtful(source)) if request.shallow else ()
-    parameters = {"source": request.name, "sourceVersion": source.version}
+    parameters: dict[str, JsonValue] = {"source": request.name, "sourceVersion": source.version}
     operation = Operation("CLONE", parameters, plan.metrics, request.engine, request.user_metadata)
     version = -1 if existing is None else existing.version
     if dry_run:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.columns import string_column
 from alluvium.codecs.z85 import format_z85
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.terms.spec import FILES
@@ -72,7 +73,7 @@ def plan_copies(source: Snapshot, files: pa.Table, existing: Snapshot | None) ->
     places = _places(origins)
     known = pc.replace_substring_regex(there.column("path"), _FOLDER, "")
     found = pc.index_in(_identities(places, files), value_set=_identities(known, there))
-    fresh = pc.binary_join_element_wise(pa.scalar(folder), places, "/")
+    fresh = pc.binary_join_element_wise(string_column([folder])[0], places, "/")
     data = pa.table([decode_uri_paths(origins), decode_uri_paths(fresh), files.column("size")], schema=COPIED)
     vectors = _Vectors(root, folder, _known_vectors(there))
     moved = {
@@ -98,7 +99,7 @@ def _places(origins: pa.ChunkedArray) -> pa.ChunkedArray:
     directories = pc.replace_substring_regex(origins, r"[^/]*$", "").combine_chunks().dictionary_encode()
     names = pc.replace_substring_regex(origins, r"^.*/", "")
     made = [f"from-{uuid.uuid5(uuid.NAMESPACE_URL, one).hex}/" for one in directories.dictionary.to_pylist()]
-    placed = pc.binary_join_element_wise(pa.array(made, pa.string()).take(directories.indices), names, "")
+    placed = pc.binary_join_element_wise(string_column(made).take(directories.indices), names, "")
     return pc.if_else(outside, placed, origins)
 
 

@@ -14,7 +14,6 @@ from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTEC
 from alluvium.delta.features.rows.clustering import DOMAIN as CLUSTERING
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
-from alluvium.delta.terms.column_ids import MAX_COLUMN_ID
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
 from alluvium.delta.terms.spec import DomainMetadata
@@ -52,7 +51,7 @@ def cloned_config(source: TableConfig, existing: TableConfig | None, properties:
     configuration = {
         **{k: v for k, v in source.metadata.configuration.items() if k not in (*_OF_ROWS, *_OF_VERSIONS)},
         **settable_properties(given),
-        **_kept(source, existing),
+        **_kept(existing),
     }
     ensure_consistent(configuration)
     for name in parse_properties(configuration).stats_columns or ():
@@ -65,7 +64,6 @@ def cloned_config(source: TableConfig, existing: TableConfig | None, properties:
         description=attributes.get("comment", None if before is None else before.description),
         configuration=configuration,
     )
-    # Where columns are mapped already, and no other mapping is asked for.
     config = configure(metadata, existing, replace(request, bare=True), copied=source)
     for other in (source, existing):
         if other is not None and other.mapping_mode != config.mapping_mode:
@@ -73,17 +71,12 @@ def cloned_config(source: TableConfig, existing: TableConfig | None, properties:
     return config
 
 
-def _kept(source: TableConfig, existing: TableConfig | None) -> dict[str, str]:
-    """What a table keeps whatever is put in its place."""
+def _kept(existing: TableConfig | None) -> dict[str, str]:
+    """What a table keeps whatever is put in its place. Ids of columns go on by themselves, where they are given."""
     if existing is None:
         return {}
     mine = existing.metadata.configuration
-    kept = {name: mine[name] for name in (*_OF_ROWS, PROTECTED_BEFORE) if name in mine}
-    # "This value must increase monotonically".
-    theirs = source.metadata.configuration.get(MAX_COLUMN_ID)
-    if theirs is not None and MAX_COLUMN_ID in mine:
-        kept[MAX_COLUMN_ID] = str(max((int(text) for text in (theirs, mine[MAX_COLUMN_ID]) if text.isdecimal())))
-    return kept
+    return {name: mine[name] for name in (*_OF_ROWS, PROTECTED_BEFORE) if name in mine}
 
 
 def _mapped_otherwise(before: str, after: str, is_source: bool) -> InvalidRequest:
