@@ -72,11 +72,11 @@ def _has_point(spark: SparkSession, path: str) -> bool:
 def _no_source(spark: SparkSession, parts: tuple[str, ...]) -> InvalidRequest | UnsupportedFeature | NotATable:
     shown, found = ".".join(parts), find_relation(spark, quoted_name(parts))
     kind = parts[0].casefold() if len(parts) == 2 else None
-    if found is None and kind not in ("parquet", "iceberg"):
+    if found is None and kind not in ("parquet", "iceberg") and not spark.catalog.tableExists(quoted_name(parts)):
         return NotATable(
             f"the table to clone cannot be found: {shown}", code="not-a-table", hint="the name has no table behind it"
         )
-    kind = (found.provider or "view") if found is not None else kind
+    kind = (found.provider or "view") if found is not None else kind or "view"
     if kind in ("parquet", "iceberg"):
         return UnsupportedFeature(
             f"{shown} is a {kind} table, and only {PROVIDER} tables are cloned",
