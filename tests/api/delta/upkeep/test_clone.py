@@ -58,10 +58,13 @@ def ids(session, path: str) -> list[int]:
 LEFT = [0, 1, 2, 4, 5, 6, 7, 8, 9]
 
 
-@pytest.mark.parametrize("shallow", [True, False], ids=["shallow", "deep"])
-def test_every_verb_on_a_clone(session, source: str, tmp_path: Path, shallow: bool):
+@pytest.mark.parametrize(
+    ("shallow", "vectors"), [(True, "true"), (True, "false"), (False, "true")], ids=["shallow", "rewritten", "deep"]
+)
+def test_every_verb_on_a_clone(session, source: str, tmp_path: Path, shallow: bool, vectors: str):
     path = str(tmp_path / "c d%")
-    table = DeltaTable.forPath(session, source).clone(path, shallow)
+    properties = {"delta.enableDeletionVectors": vectors}
+    table = DeltaTable.forPath(session, source).clone(path, shallow, properties=properties)
     assert isinstance(table, DeltaTable) and ids(session, path) == LEFT
     assert session.read.format("delta").load(path).where("day = 'é:+' and id > 4").count() == 3
     table.delete("id = 5")
