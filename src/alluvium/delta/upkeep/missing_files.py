@@ -24,7 +24,7 @@ from alluvium.storage.store import LISTED, Store
 _SHOWN = 5
 #: Files that are looked up one by one; for more, one listing is cheaper.
 _FEW = 500
-_ELSEWHERE = r"^([A-Za-z][A-Za-z0-9+.-]*:|/)"
+_ELSEWHERE = r"^([A-Za-z][A-Za-z0-9+.-]*:)?/"
 
 
 def missing_of(snapshot: Snapshot, files: pa.Table) -> tuple[str, ...]:

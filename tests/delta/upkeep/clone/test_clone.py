@@ -7,17 +7,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from plain_writer import commit_rows, open_target
+from plain_writer import SCHEMA, commit_rows, open_target
 from vacuumed_tables import NOW, age, files_of, live, mask_first_file, newest, run
 
 import alluvium
+from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.restore import restore
 from alluvium.delta.view.scan import data_paths
-from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import RECENT, load_snapshot
+from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound
-from alluvium.plan.changes import Committed, Preview, Replace
+from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -196,14 +198,34 @@ def test_a_checkpoint_of_a_clone_is_read(root: Path, tmp_path: Path, shallow: bo
     assert ids(target) == ids(root)
 
 
+@KINDS
+def test_statistics_that_a_checkpoint_has_as_columns_only_go_along(tmp_path: Path, shallow: bool):
+    store = open_store(tmp_path / "s")
+    columns_only = {"delta.checkpoint.writeStatsAsJson": "false", "delta.checkpoint.writeStatsAsStruct": "true"}
+    config = table_config(NewTable(SCHEMA, properties=columns_only))
+    DeltaTarget(store, config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
+    commit_rows(open_target(store), [1, 2])
+    commit_rows(open_target(store), [3], replace=Replace())
+    write_checkpoint_at(load_snapshot(store, 1))
+    for version in (0, 1):
+        store.delete(f"_delta_log/{version:020d}.json")
+    RECENT.clear()
+    assert load_snapshot(store, 1).files.column("stats").null_count == 1
+    cloned(tmp_path / "s", tmp_path / "c", shallow, 1)
+    restore(newest(store), load_snapshot(store, 1), {"version": 1, "timestamp": None}, "tests")
+    for root in (tmp_path / "c", tmp_path / "s"):
+        (stats,) = newest(open_store(root)).files.column("stats").to_pylist()
+        assert json.loads(stats)["numRecords"] == 2 and json.loads(stats)["maxValues"]["id"] == 2
+
+
 def test_files_that_are_gone_are_named_before_anything_is_written(root: Path, tmp_path: Path):
     gone = next(iter(root.rglob("*.parquet")))
     commit_rows(open_target(open_store(root)), [9], "z", replace=Replace())
     gone.unlink()
-    found = ask(root, tmp_path / "c", True, 1, dry_run=True)
-    assert isinstance(found, Preview) and found.missing == (str(gone.relative_to(root)),)
-    assert "misses" in str(found)
     for shallow in (True, False):
+        found = ask(root, tmp_path / "c", shallow, 1, dry_run=True)
+        assert isinstance(found, Preview) and found.missing == (str(gone.relative_to(root)),)
+        assert "misses" in str(found)
         with pytest.raises(NotFound) as caught:
             cloned(root, tmp_path / "c", shallow, 1)
         assert (caught.value.code, caught.value.version) == ("missing-file", 1)
@@ -256,6 +278,22 @@ def test_what_is_there_stays(root: Path, tmp_path: Path, shallow: bool):
             cloned(root, target, shallow)
         assert caught.value.code == code and files_of(target) == before
     assert ids(table) == [7]
+
+
+def test_a_file_that_goes_while_it_is_copied(root: Path, tmp_path: Path):
+    """As if VACUUM of the source came meanwhile; and one that was cut short."""
+    source, target = newest(open_store(root)), tmp_path / "c"
+    whole = next(iter(root.rglob("*.parquet")))
+    content = whole.read_bytes()
+    whole.unlink()
+    with pytest.raises(NotFound) as gone:
+        clone(source, open_store(target), None, CloneRequest("s", False))
+    assert gone.value.code == "missing-file"
+    whole.write_bytes(content[:-1])
+    with pytest.raises(CorruptTable) as short:
+        clone(source, open_store(target), None, CloneRequest("s", False))
+    assert short.value.code == "wrong-file-size"
+    assert files_of(target) == set() and not (target / "_delta_log").exists()
 
 
 def test_what_a_killed_clone_left_is_nobodys(root: Path, tmp_path: Path):

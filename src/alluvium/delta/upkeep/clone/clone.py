@@ -118,7 +118,8 @@ def clone(
         data_paths(source.files)
     with locating(store, None if existing is None else existing.version):
         plan = _plan(source, store, existing, request)
-    missing = missing_of(source, _doubtful(source)) if request.shallow else ()
+    needed = source.files if plan.copies is None else source.files.filter(plan.copies.is_new)
+    missing = missing_of(source, _doubtful(source, needed))
     parameters: dict[str, JsonValue] = {"source": request.name, "sourceVersion": source.version}
     operation = Operation("CLONE", parameters, plan.metrics, request.engine, request.user_metadata)
     version = -1 if existing is None else existing.version
@@ -226,11 +227,10 @@ def _keys(files: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([logical_file_keys(batch) for batch in files.to_batches()], pa.string())
 
 
-def _doubtful(source: Snapshot) -> pa.Table:
-    """Files of the version that may be gone: those that have left the table since, and those that lie elsewhere, where
-    another table's VACUUM may take them.
+def _doubtful(source: Snapshot, files: pa.Table) -> pa.Table:
+    """Those of some files of a version that may be gone: what has left the table since, and what lies elsewhere, where
+    another table's VACUUM may take it.
     """
-    files = source.files
     elsewhere = pc.match_substring_regex(files.column("path"), r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
     newest = refresh(source)
     if newest.version == source.version:

@@ -45,12 +45,14 @@ class Copies:
 
     Attributes:
         files: The clone's files (`FILES`).
+        is_new: For each file whether it is to be copied.
         data: Data files to copy (`COPIED`).
         vectors: Files of vectors to copy (`COPIED`).
         folder: That of all copies, relative to the clone.
     """
 
     files: pa.Table
+    is_new: pa.ChunkedArray
     data: pa.Table
     vectors: pa.Table
     folder: str
@@ -83,7 +85,8 @@ def plan_copies(source: Snapshot, files: pa.Table, existing: Snapshot | None) ->
     for name, values in moved.items():
         place = FILES.get_field_index(name)
         files = files.set_column(place, FILES.field(place), values)
-    return Copies(files, data.filter(found.is_null()), vectors.copies(source), folder)
+    is_new = found.is_null()
+    return Copies(files, is_new, data.filter(is_new), vectors.copies(source), folder)
 
 
 def _identities(places: pa.ChunkedArray, files: pa.Table) -> pa.ChunkedArray:
