@@ -35,6 +35,8 @@ _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _PASSING = frozenset({408, 425, 429})
 #: "The request can contain a list of up to 1,000 keys" (S3, DeleteObjects).
 _DELETED_TOGETHER = 1_000
+#: "You can copy an object of up to 5 GB in size in a single atomic action" (S3, CopyObject).
+_COPIED_AT_ONCE = 5_000_000_000
 
 
 class ObjectStore:
@@ -148,16 +150,16 @@ class ObjectStore:
             raise self._failure("move", source, error) from error
 
     def copy_from(self, source: Store, path: str, target: str) -> int:
-        key = self._key(target)
-        if isinstance(source, ObjectStore) and source._bucket == self._bucket:
-            # The store copies; what it says of the object before is what it copies, for data files never change.
-            size, origin = source.head(path).size, source._key(path)
+        key, size = self._key(target), source.head(path).size
+        if isinstance(source, ObjectStore) and source._bucket == self._bucket and size <= _COPIED_AT_ONCE:
+            # What the store says of the object before is what it copies: data files never change.
+            origin = source._key(path)
             try:
                 self._ask(lambda: obstore.copy(self._bucket, origin, key))
             except _FAILURES as error:
                 raise self._failure("copy", target, error) from error
             return size
-        if source.head(path).size <= PART_BYTES:
+        if size <= PART_BYTES:
             data = source.get(path)
             self.put(target, data)
             return len(data)
