@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from mapped_table import MAPPED, mapped
 from plain_writer import SCHEMA, commit_rows, open_target
@@ -108,6 +109,15 @@ def test_properties_that_no_table_may_have(name: str, value: str, code: str):
     with pytest.raises((InvalidRequest, UnsupportedFeature)) as caught:
         cloned_config(config_of(), None, {name: value})
     assert caught.value.code == code
+
+
+def test_what_a_source_says_is_not_judged():
+    metadata = msgspec.structs.replace(
+        config_of().metadata,
+        configuration={"delta.logRetentionDuration": "interval 1 hour", "delta.dataSkippingStatsColumns": "gone"},
+    )
+    source = parse_config(config_of().protocol, metadata)
+    assert cloned_config(source, None, {}).metadata.configuration == metadata.configuration
 
 
 def test_what_names_versions_of_the_source_is_left_out():

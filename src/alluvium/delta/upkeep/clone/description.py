@@ -53,9 +53,11 @@ def cloned_config(source: TableConfig, existing: TableConfig | None, properties:
         **settable_properties(given),
         **_kept(existing),
     }
-    ensure_consistent(configuration)
-    for name in parse_properties(configuration).stats_columns or ():
-        find_column(source.schema, name)
+    if given:
+        # What the source says by itself is its own, as in delta-spark.
+        ensure_consistent(configuration)
+        for name in parse_properties(configuration).stats_columns or ():
+            find_column(source.schema, name)
     before = None if existing is None else existing.metadata
     metadata = msgspec.structs.replace(
         source.metadata,
