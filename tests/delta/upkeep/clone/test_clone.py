@@ -318,6 +318,18 @@ def test_who_writes_meanwhile_is_no_clones_loss(root: Path, tmp_path: Path):
     assert ids(target) == [7, 8]
 
 
+def test_who_rearranges_files_meanwhile_is_told_of(root: Path, tmp_path: Path):
+    """Rows in other files, written by the description that was there: they are no files of the clone's."""
+    target = tmp_path / "c"
+    cloned(root, target, shallow=False)
+    store = open_store(target)
+    behind = newest(store)
+    commit_rows(open_target(store), ids(target), "z", replace=Replace(), data_change=False)
+    with pytest.raises(CommitConflict):
+        clone(newest(open_store(root)), store, behind, CloneRequest("s", False, replace=True))
+    assert ids(target) == ids(root)
+
+
 def test_of_two_clones_to_one_place_the_loser_touches_no_file_of_the_other(root: Path, tmp_path: Path):
     store = open_store(tmp_path / "c")
 

@@ -129,7 +129,11 @@ def clone(
         changes = differences(before, plan.config)
         return Preview(version, operation, changes, added, removed, missing=missing)
     refuse_missing(source, missing)
-    draft = Draft(_actions(plan, source, existing), ReadScope.table(), operation, version, config=plan.config)
+    # Files that stay were chosen among those that are there: whatever another commit does to these, be it to compact
+    # them under the old description, belongs before the clone or after it.
+    draft = Draft(
+        _actions(plan, source, existing), ReadScope.table(), operation, version, config=plan.config, is_alone=True
+    )
     with _ready(source, plan.copies, store):
         published = publish(store, draft, existing, retry)
     return Committed(published.entry.version, plan.added.select(["path", "size"]), plan.metrics, published.attempts)
