@@ -34,9 +34,9 @@ def absolute_paths(paths: pa.ChunkedArray, root: str, seen_from: str) -> pa.Chun
     parts = split_url(root)
     authority = encode_uri_path(str(Url(parts.scheme, parts.authority, ""))).rstrip("/")
     # Scalars made of columns, for to make one of Python's texts pyarrow loads pandas.
-    top, here = string_column([authority, directory_uri(root)])
-    from_top = pc.binary_join_element_wise(top, paths, "")
-    below = pc.binary_join_element_wise(here, paths, "")
+    top, here, nothing = string_column([authority, directory_uri(root), ""])
+    from_top = pc.binary_join_element_wise(top, paths, nothing)
+    below = pc.binary_join_element_wise(here, paths, nothing)
     placed = pc.if_else(pc.starts_with(paths, "/"), from_top, below)
     addresses = pc.if_else(pc.match_substring_regex(paths, _WITH_SCHEME), paths, placed)
     own = directory_uri(seen_from)
