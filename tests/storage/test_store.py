@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
+from alluvium.storage.open import open_store
 from alluvium.storage.store import LISTED, PutOutcome, Store
 from alluvium.storage.stores.hadoop import HadoopStore
 from alluvium.storage.stores.local import LocalStore
@@ -47,6 +49,24 @@ def test_every_character_of_a_path_is_kept(store: Store, name: str) -> None:
     assert store.uri(path) == f"{store.url}/{path}"
     store.delete(path)
     assert list(store.list_tree("")) == []
+
+
+@pytest.mark.parametrize("size", [0, 5, (8 << 20) + 3], ids=["nothing", "little", "parts"])
+def test_copies(store: Store, tmp_path: Path, size: int) -> None:
+    """Within a store, and from a store of another kind."""
+    if size > (8 << 20) and store.url.startswith("s3a:"):
+        pytest.skip("the server of the tests takes no object in parts")
+    content = bytes(range(256)) * (size // 256) + b"x" * (size % 256)
+    other = open_store(tmp_path / "other")
+    other.put("a b", content)
+    assert store.copy_from(other, "a b", "k=ü/y%") == size
+    assert store.copy_from(store, "k=ü/y%", "z/again") == size
+    assert store.get("z/again") == store.get("k=ü/y%") == content
+    assert sorted(info.path for info in store.list_tree("")) == ["k=ü/y%", "z/again"]
+    for origin in (store, other):
+        with pytest.raises(NotFound):
+            store.copy_from(origin, "missing", "never")
+    assert len(list(store.list_tree(""))) == 2
 
 
 def test_move(store: Store) -> None:

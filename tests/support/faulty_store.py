@@ -103,6 +103,9 @@ class FaultyStore:
     def move(self, source: str, target: str) -> None:
         self._request("move", source, lambda: self._inner.move(source, target))
 
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        return self._request("copy_from", target, lambda: self._inner.copy_from(source, path, target))
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         return self._request("list_from", directory, lambda: self._inner.list_from(directory, start))
 

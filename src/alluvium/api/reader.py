@@ -25,7 +25,7 @@ from alluvium.spark.sessions.session import choose_lane, time_zone
 from alluvium.storage.store import Store
 
 #: Whether `path@v2` is version 2 of the table at `path`.
-_AT_IN_PATH = "spark.databricks.delta.timeTravel.resolveOnIdentifier.enabled"
+AT_IN_PATH = "spark.databricks.delta.timeTravel.resolveOnIdentifier.enabled"
 
 
 def read(
@@ -119,7 +119,7 @@ def _travelled(
         InvalidRequest: The path names a point in time, and so does something else.
     """
     store = open_any(url)
-    if not has_point(str(url)) or str(spark.conf.get(_AT_IN_PATH, "true")).casefold() != "true":
+    if not has_point(str(url)) or str(spark.conf.get(AT_IN_PATH, "true")).casefold() != "true":
         return store, at_version, at_ms
     if has_table(store):
         return store, at_version, at_ms

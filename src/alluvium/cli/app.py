@@ -54,6 +54,11 @@ _LITE = click.Option(["--lite"], is_flag=True, help="Go by the log alone: the fo
 _NO_CHECK = click.Option(["--no-check"], is_flag=True, help="Allow a retention shorter than the table's.")
 _PARTITIONS = click.Option(["--where", "-w"], help="Partitions: a predicate in Spark SQL over their columns.")
 _ZORDER_BY = click.Option(["--zorder-by"], metavar="COLUMNS", help="Order rows by these, separated by commas.")
+_TARGET = click.Argument(["target"], metavar="TARGET")
+_SHALLOW = click.Option(["--shallow"], is_flag=True, help="Name the files where they are instead of copying them.")
+_REPLACE = click.Option(["--replace"], is_flag=True, help="Put the clone in the place of a table that is there.")
+_PROPERTY = click.Option(["--property", "pairs"], multiple=True, metavar="KEY=VALUE", help="Of the clone; repeatable.")
+_COPY_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would come of it.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
     _command("schema", looks.schema, a.URL, *_STATE, *_PRINTED),
@@ -68,6 +73,7 @@ _COMMANDS = (
     _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
     _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),
     _command("optimize", maintain.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
+    _command("clone", maintain.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
     _command("vacuum", maintain.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
 )
 _VERSION = click.Option(

@@ -25,6 +25,7 @@ ABOUT = {
     "V2": "Another version.",
     "FIRST": "First version.",
     "LAST": "Last version.",
+    "TARGET": "Where the clone goes: a local path or URL.",
 }
 
 
@@ -60,17 +61,28 @@ def open_table(
 
 
 def parse_storage(pairs: Sequence[str] | None) -> dict[str, str]:
-    """`KEY=VALUE` texts as a mapping.
+    """Options of the object store from `KEY=VALUE` texts.
 
     Raises:
         InvalidRequest: A text without `=`.
     """
-    options: dict[str, str] = {}
+    return parse_pairs(pairs, "--storage-option region=eu-central-1")
+
+
+def parse_pairs(pairs: Sequence[str] | None, example: str) -> dict[str, str]:
+    """`KEY=VALUE` texts as a mapping.
+
+    Args:
+        pairs: The texts.
+        example: One as it should be, for the hint.
+
+    Raises:
+        InvalidRequest: A text without `=`.
+    """
+    found: dict[str, str] = {}
     for pair in pairs or ():
         key, equals, value = pair.partition("=")
         if not (key and equals):
-            raise InvalidRequest(
-                f"{pair!r} is not KEY=VALUE", code="invalid-option", hint="--storage-option region=eu-central-1"
-            )
-        options[key] = value
-    return options
+            raise InvalidRequest(f"{pair!r} is not KEY=VALUE", code="invalid-option", hint=example)
+        found[key] = value
+    return found

@@ -10,11 +10,19 @@ from typing import Any
 
 import click
 
-from alluvium.api.delta.maintenance import check_table, clean_log, compact_commits, vacuum_table, write_checkpoint
-from alluvium.cli.arguments import parse_storage
+from alluvium.api.delta.maintenance import (
+    check_table,
+    clean_log,
+    clone_table,
+    compact_commits,
+    vacuum_table,
+    write_checkpoint,
+)
+from alluvium.cli.arguments import parse_pairs, parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
 from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 from alluvium.errors import InvalidRequest
+from alluvium.plan.changes import Preview
 
 _FINDING = (Shown("level"), Shown("check"), Shown("message"), Shown("path", "file"))
 
@@ -127,6 +135,40 @@ def _print_optimized(metrics: Mapping[str, Any], how: Format) -> None:
             for side in ("removed", "added")
         )
         open_console().print(f"{before} became {after}")
+
+
+def clone(
+    url: str,
+    target: str,
+    version: int | None = None,
+    timestamp: str | None = None,
+    shallow: bool = False,
+    replace: bool = False,
+    pairs: Sequence[str] = (),
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Makes a table that begins as another one, with copies of its files or, with --shallow, by naming them.
+
+    A clone that is made again with --replace copies only the files that it has not yet.
+    """
+    properties, storage = parse_pairs(pairs, "--property delta.appendOnly=true"), parse_storage(storage_option)
+    done = clone_table(url, target, shallow, replace, properties, version, timestamp, storage, dry_run)
+    metrics = done.operation.metrics if isinstance(done, Preview) else done.metrics
+    if how is not Format.TABLE:
+        missing = {"missing": list(done.missing)} if isinstance(done, Preview) else {}
+        print_record({"version": done.version, **{k: int(v) for k, v in metrics.items()}, **missing}, how)
+        return
+    files = f"{counted(int(metrics['sourceNumOfFiles']), 'file')} of {size_text(int(metrics['sourceTableSize']))}"
+    copied = f"{counted(int(metrics['numCopiedFiles']), 'file')} of {size_text(int(metrics['copiedFilesSize']))}"
+    console = open_console()
+    if not isinstance(done, Preview):
+        console.print(f"version {done.version} of the clone: {files}, copied {copied}")
+        return
+    console.print(f"the clone would have {files}, and copy {copied}")
+    if done.missing:
+        console.print(f"it would be refused: {counted(len(done.missing), 'file')} gone, {done.missing[0]} first")
 
 
 def vacuum(

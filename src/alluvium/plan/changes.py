@@ -365,6 +365,7 @@ class Preview:
         read: Files that may hold rows that change, and whose rows were looked at.
         masked: Files that would get a mask over some of their rows, or another one: they are among `added`.
         rewritten: Files of which some rows would be written anew, into other files: they are among `removed`.
+        missing: Files that the verb needs and that are gone, without which it would be refused.
     """
 
     version: int
@@ -375,6 +376,7 @@ class Preview:
     read: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         whole = len(self.removed) - len(self.rewritten)
@@ -383,6 +385,7 @@ class Preview:
             "masks": len(self.masked),
             "rewrites": len(self.rewritten),
             "removes as a whole": whole,
+            "misses": len(self.missing),
         }
         lines = [f"{self.operation.name} at version {self.version}; nothing was written"]
         lines += [f"  {name:<20}{count} files" for name, count in files.items() if count]

@@ -89,6 +89,12 @@ class Store(Protocol):
         Where it fails, the object is under its old name, under the new one, or under both.
         """
 
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        """Copies an object of another store, or of this one; its size. A reader sees the whole object or none.
+
+        Within one bucket the store does it by itself; else the bytes pass through here, a part at a time.
+        """
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         """The objects directly in `directory` whose file name is >= `start`, sorted by name; [] if it is missing."""
 

@@ -83,9 +83,11 @@ def test_a_dry_run(store: MemoryStore):
 @pytest.mark.parametrize("many", [False, True])
 def test_files_that_are_gone_cannot_come_back(store: MemoryStore, many: bool, monkeypatch: pytest.MonkeyPatch):
     if many:
-        monkeypatch.setattr("alluvium.delta.upkeep.restore._FEW", 0)
+        monkeypatch.setattr("alluvium.delta.upkeep.missing_files._FEW", 0)
     path = load_snapshot(store, 0).files.column("path")[0].as_py()
     store.delete(path)
+    found = back_to(store, 0, dry_run=True)
+    assert isinstance(found, Preview) and found.missing == (path,)
     with pytest.raises(NotFound) as caught:
         back_to(store, 0)
     assert (caught.value.code, caught.value.path) == ("missing-file", path)

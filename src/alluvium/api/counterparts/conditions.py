@@ -103,6 +103,12 @@ ROWS: tuple[Row, ...] = (
     _row("not-a-table", "DELTA_SCHEMA_NOT_SET", "KD008", at="readStream"),
     _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="version", userVersion="version"),
     _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", at="stream"),
+    # --- clones
+    _row("table-exists", "DELTA_TABLE_ALREADY_EXISTS", "42P07", at="clone", says="already exists"),
+    _row("table-exists", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "42601", at="clone", tableLocation="url"),
+    _row("not-a-table", "DELTA_CANNOT_REPLACE_MISSING_TABLE", "42P01", at="clone", says="to replace"),
+    _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="clone", says="to clone"),
+    _row("unsupported-clone-source", "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC"),
     # --- what is not there
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo"),
@@ -114,7 +120,7 @@ ROWS: tuple[Row, ...] = (
     _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", says="after the newest version"),
     _row("missing-version", "DELTA_CDC_START_VERSION_AFTER_LATEST", "22003", ARGUMENT, says="the start version"),
     _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", says="lies after the latest version"),
-    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="load table", userVersion="version"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="load table clone", userVersion="version"),
     _row("missing-file", None, None, ARGUMENT, at="restoreToVersion restoreToTimestamp"),
     _row("missing-file", "FAILED_READ_FILE.FILE_NOT_EXIST", "KD001", RUNTIME, path="path"),
     # --- points in time, and changes

@@ -21,6 +21,7 @@ from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
+from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
@@ -56,7 +57,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
 
 
 @raises_counterparts()
-class DeltaTable(VacuumVerbs):
+class DeltaTable(VacuumVerbs, CloneVerbs):
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
     Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
@@ -425,22 +426,6 @@ class DeltaTable(VacuumVerbs):
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
     # --- of delta.tables, but not implemented yet ---
-
-    def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: object = None) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("clone")
-
-    def cloneAtVersion(
-        self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
-    ) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("cloneAtVersion")
-
-    def cloneAtTimestamp(
-        self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: object = None
-    ) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("cloneAtTimestamp")
 
     @classmethod
     def convertToDelta(

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import time
 from collections.abc import Mapping
 
 import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.options import parse_timestamp_ms
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import CorruptTable
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound
+from alluvium.plan.changes import Committed, Preview
 from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
 
 
 def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> tuple[Finding, ...]:
@@ -133,6 +138,57 @@ def vacuum_table(
     retention_ms = None if retention_hours is None else in_ms(retention_hours)
     engine = f"Alluvium/{alluvium.__version__}"
     return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine), dry_run)
+
+
+def clone_table(
+    url: str,
+    target: str,
+    shallow: bool = False,
+    replace: bool = False,
+    properties: Mapping[str, str] | None = None,
+    version: int | None = None,
+    timestamp: dt.datetime | dt.date | str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> Committed | Preview:
+    """Makes a table that begins as another one at a version.
+
+    Args:
+        url: The table to clone.
+        target: Where the clone goes.
+        shallow: Whether it names the files where they are; otherwise it has copies of all, and where it is made again
+            copies only what it has not yet.
+        replace: Whether a table that is there is replaced; its history stays.
+        properties: Table properties in place of the source's, or beside them.
+        version: The version to clone; the newest by default.
+        timestamp: Or the newest at that time; naive ones are UTC.
+        storage_options: Credentials and settings of the object store, for both.
+        dry_run: Only tell what would come of it.
+
+    Raises:
+        NotFound: There is no table to clone, or not that version, or files of it are gone.
+        InvalidRequest: Something is where the clone is to be, or it cannot be what is asked for.
+        UnsupportedFeature: Source or clone need a writer that we are not.
+        CommitConflict: Another writer won.
+    """
+    if version is not None and timestamp is not None:
+        raise InvalidRequest("a version or a time, not both", code="version-and-timestamp")
+
+    def opened(other: str) -> Store:
+        return storage_for(other, storage_options, None)
+
+    at_ms = None if timestamp is None else parse_timestamp_ms(timestamp)
+    source = open_snapshot(opened(url), version, at_ms, open_elsewhere=opened)
+    store = opened(target)
+    try:
+        existing: Snapshot | None = open_snapshot(store, open_elsewhere=opened)
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        existing = None
+    name, engine = f"delta.`{source.store.uri('')}`", f"Alluvium/{alluvium.__version__}"
+    request = CloneRequest(name, shallow, replace, dict(properties or {}), engine)
+    return clone(source, store, existing, request, dry_run)
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

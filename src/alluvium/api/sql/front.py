@@ -81,6 +81,7 @@ _BY_NODE: Mapping[str, str] = {
 _BY_STATEMENT: Mapping[str, str] = {
     "AddConstraint": "upkeep.alter",
     "AddFeature": "upkeep.alter",
+    "Clone": "upkeep.clone",
     "ClusterBy": "upkeep.alter",
     "DescribeDetail": "upkeep.history",
     "DescribeHistory": "upkeep.history",

@@ -155,7 +155,10 @@ def protocol_of(features: Iterable[str]) -> Protocol:
 
 
 def required_protocol(
-    metadata: Metadata, current: Protocol | None = None, request: ProtocolRequest | None = None
+    metadata: Metadata,
+    current: Protocol | None = None,
+    request: ProtocolRequest | None = None,
+    copied: Protocol | None = None,
 ) -> Protocol:
     """The protocol of a table with this metadata.
 
@@ -163,6 +166,7 @@ def required_protocol(
         metadata: As it is to be committed.
         current: The table's protocol until now; None for a new table.
         request: What the caller said of the protocol.
+        copied: That of a table of which this one is a copy: all that it supports is supported.
 
     Returns:
         `current` itself where it supports everything already.
@@ -174,10 +178,15 @@ def required_protocol(
     request = request or ProtocolRequest()
     asked = with_required(request.features)
     needed = with_required(f.name for f in _requested_by(metadata))
+    if copied is not None:
+        asked |= supported_features(copied)
+        if current is None:
+            # A copy begins as what it copies, and not with what new tables have.
+            current = copied
     if current is None:
         return protocol_of(_starting_features(request) | asked | needed)
     supported = supported_features(current)
-    missing = {name for name in needed - asked if not _supports(supported, name)}
+    missing = set() if copied else {name for name in needed - asked if not _supports(supported, name)}
     _ensure_automatic(missing)
     wanted = asked | needed | _legacy_request(request)
     missing = {name for name in wanted if not _supports(supported, name)}
@@ -185,7 +194,10 @@ def required_protocol(
 
 
 def configure(
-    metadata: Metadata, current: TableConfig | None = None, request: ProtocolRequest | None = None
+    metadata: Metadata,
+    current: TableConfig | None = None,
+    request: ProtocolRequest | None = None,
+    copied: TableConfig | None = None,
 ) -> TableConfig:
     """The configuration of a table with this metadata, and the protocol that it needs.
 
@@ -193,6 +205,7 @@ def configure(
         metadata: As the caller wants it; features complete it (ids of new columns, ...).
         current: The table's configuration until now; None for a new table.
         request: What the caller said of the protocol.
+        copied: A table of which this one is a copy: what it supports is supported, and its expressions are not new.
 
     Raises:
         UnsupportedFeature: The table would use a feature that we do not write.
@@ -207,14 +220,15 @@ def configure(
             features=missing,
             hint="leave out the property or type that asks for it",
         )
-    protocol = required_protocol(metadata, current.protocol if current else None, request)
+    before = current.protocol if current else None
+    protocol = required_protocol(metadata, before, request, copied.protocol if copied else None)
     for feature in FEATURES:
         if feature.on_support is not None and feature.name in supported_features(protocol):
             metadata = feature.on_support(metadata, current)
     config = parse_config(protocol, metadata)
-    _ensure_defaults_supported(config, current)
+    _ensure_defaults_supported(config, copied or current)
     ensure_writable(config)
-    ensure_computable(config, current)
+    ensure_computable(config, copied or current)
     return config
 
 

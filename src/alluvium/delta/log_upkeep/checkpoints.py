@@ -18,7 +18,7 @@ from alluvium.delta.log_upkeep.file_columns import checkpoint_files
 from alluvium.delta.log_upkeep.log_cleanup import clean_up_log
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.terms.spec import LastCheckpoint, parse_actions
+from alluvium.delta.terms.spec import LastCheckpoint, parse_own_actions
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.storage.store import Store
 
@@ -48,7 +48,7 @@ def write_checksum(store: Store, entry: Entry, base: Snapshot | None) -> None:
     Checksum files".
     """
     state = None if base is None else base.state
-    checksum = checksum_after(state, parse_actions(entry.data, path=entry.path, version=entry.version))
+    checksum = checksum_after(state, parse_own_actions(entry.data))
     if checksum is not None:
         data = msgspec.json.encode(checksum)
         store.put_if_absent(checksum_path(entry.version), data, makes_directory=False)

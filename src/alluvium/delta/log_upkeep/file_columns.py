@@ -17,6 +17,7 @@ from alluvium.delta.statistics.stats_json import Path, decode_stats
 from alluvium.delta.statistics.stats_values import bound_column, count_column
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import TableProperties
+from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.partitions import partition_constants
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType
@@ -56,6 +57,15 @@ def checkpoint_files(
         # `delta.checkpoint.writeStatsAsStruct` is set to `true`."
         made = _append(made, "partitionValues_parsed", _partition_values(files, config, time_zone))
     return made
+
+
+def with_stats_text(files: pa.Table) -> pa.Table:
+    """Live files as commits have them (`FILES`): statistics that a checkpoint has as columns only become text."""
+    if "stats_parsed" not in files.column_names:
+        return files.select(FILES.names)
+    parsed = files.column("stats_parsed").combine_chunks()
+    texts = pc.coalesce(files.column("stats").combine_chunks(), format_parsed_stats(parsed))
+    return files.select(FILES.names).set_column(FILES.get_field_index("stats"), FILES.field("stats"), texts)
 
 
 def parse_stats(

@@ -45,7 +45,9 @@ def map_columns(metadata: Metadata, before: TableConfig | None) -> Metadata:
     if mode not in _MODES[1:]:
         return metadata
     schema = parse_schema(metadata.schema_string)
-    numbers = _Numbers(_highest_id(schema, before), is_upgrade=kept is not None and kept.mapping_mode == "none")
+    numbers = _Numbers(
+        _highest_id(schema, metadata, before), is_upgrade=kept is not None and kept.mapping_mode == "none"
+    )
     mapped = numbers.struct(schema, None if kept is None else kept.schema)
     return msgspec.structs.replace(
         metadata,
@@ -90,10 +92,11 @@ def _ensure_mode_change(before: TableConfig, mode: str) -> None:
     )
 
 
-def _highest_id(schema: Struct, before: TableConfig | None) -> int:
+def _highest_id(schema: Struct, metadata: Metadata, before: TableConfig | None) -> int:
+    """Ids of columns that were dropped stand in the files still, in those of a copy, too."""
     numbers = [f.metadata.get(COLUMN_ID) for _, f in fields_within(schema)]
-    known = "0" if before is None else before.metadata.configuration.get(MAX_COLUMN_ID, "0")
-    return max([int(known) if known.isdecimal() else 0, *(n for n in numbers if isinstance(n, int))])
+    said = [m.configuration.get(MAX_COLUMN_ID, "") for m in (metadata, *([before.metadata] if before else []))]
+    return max([0, *(int(text) for text in said if text.isdecimal()), *(n for n in numbers if isinstance(n, int))])
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ Whatever has a row per file stays out of these structs on hot paths: see the Arr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, TypeAlias
 
 import msgspec
@@ -340,6 +340,15 @@ def parse_actions(data: bytes, *, path: str | None = None, version: int | None =
         except DECODE_ERRORS as error:
             raise damaged_line(number, error, path, version) from None
     return actions
+
+
+def parse_own_actions(data: bytes) -> Iterator[Action]:
+    """Reads a log entry that we have made ourselves, and that is well-formed by that: many lines, quickly."""
+    for line in _LINES.decode_lines(data):
+        if line.add is not None:
+            yield line.add
+        else:
+            yield from _actions_of(line)
 
 
 def parse_metadata(raw: bytes | msgspec.Raw) -> Metadata | None:

@@ -15,39 +15,25 @@ from alluvium.delta.commit.draft import Draft
 from alluvium.delta.description.upgrade import protocol_of, supported_features
 from alluvium.delta.features.columns.identity_columns import with_furthest_marks
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.deletion_vectors import (
-    INLINE,
-    has_vector,
-    parse_descriptors,
-    vector_address,
-    vectors_of,
-)
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.log.replay import logical_file_keys
+from alluvium.delta.log_upkeep.file_columns import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
-from alluvium.delta.view.scan import data_paths
+from alluvium.delta.upkeep.missing_files import missing_of, refuse_missing
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import publish
-from alluvium.errors import NotFound
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import JsonValue
 from alluvium.storage.locating import locating
-from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import relative_to, split_file
-from alluvium.storage.store import Store
 
 _MATERIALIZED = (MATERIALIZED_ROW_ID, MATERIALIZED_ROW_COMMIT_VERSION)
 _MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
 #: Its high-water mark never falls: ids that were given stay given.
 _ROW_TRACKING = "delta.rowTracking"
-#: Missing files named in an error.
-_SHOWN = 5
-#: Files that are looked up one by one; for more, one listing is cheaper.
-_FEW = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +61,7 @@ def plan_restore(current: Snapshot, old: Snapshot) -> Restoration:
     A file with another deletion vector is another file.
     """
     now, then = _keys(current.files), _keys(old.files)
-    added = _only_files(old.files.filter(pc.invert(pc.is_in(then, value_set=now))))
+    added = _only_files(with_stats_text(old.files.filter(pc.invert(pc.is_in(then, value_set=now)))))
     removed = _only_files(current.files.filter(pc.invert(pc.is_in(now, value_set=then))))
     metrics = {
         "tableSizeAfterRestore": str(total(old.files.column("size"))),
@@ -103,7 +89,7 @@ def restore(
         old: The version to come back to.
         parameters: How it was asked for, for the history.
         engine: For the history.
-        dry_run: Only tell what would change.
+        dry_run: Only tell what would change, and which files are gone.
         retry: How often to try.
 
     Raises:
@@ -115,11 +101,13 @@ def restore(
         ensure_writable(current.config)
         plan = plan_restore(current, old)
         ensure_writable(plan.config)
-        _ensure_there(old, plan.added)
+        missing = missing_of(old, plan.added)
     operation = Operation("RESTORE", parameters, plan.metrics, engine)
     if dry_run:
         added, removed = (tuple(t.column("path").to_pylist()) for t in (plan.added, plan.removed))
-        return Preview(current.version, operation, differences(current.config, plan.config), added, removed)
+        changes = differences(current.config, plan.config)
+        return Preview(current.version, operation, changes, added, removed, missing=missing)
+    refuse_missing(old, missing)
     nothing = WRITTEN_FILES.empty_table()
     if old.version == current.version:
         return Committed(current.version, nothing, {}, 0)
@@ -184,58 +172,3 @@ def _domains(current: Snapshot, old: Snapshot) -> tuple[DomainMetadata, ...]:
         if name != _ROW_TRACKING and name not in then
     ]
     return (*back, *gone)
-
-
-def _ensure_there(old: Snapshot, added: pa.Table) -> None:
-    """A version without its data files, or without a vector of one, could not be read."""
-    vectors = pa.chunked_array([pa.array(_vector_files(old, added), pa.string())])
-    for what, paths in (("data files", data_paths(added)), ("files of deletion vectors", vectors)):
-        outside = pc.match_substring_regex(paths, r"^([A-Za-z][A-Za-z0-9+.-]*:|/)")
-        missing = _missing_inside(old.store, paths.filter(pc.invert(outside)))
-        missing += _missing_outside(old, paths.filter(outside).to_pylist())
-        if missing:
-            raise NotFound(
-                f"{len(missing)} {what} of version {old.version} are gone: {', '.join(missing[:_SHOWN])}",
-                code="missing-file",
-                path=missing[0],
-                version=old.version,
-                hint="restore a younger version: these files were removed from storage after they had left the table",
-            )
-
-
-def _vector_files(old: Snapshot, added: pa.Table) -> list[str]:
-    """The files that the vectors of some files lie in, as `data_paths` names files; each once."""
-    vectors = vectors_of(added)
-    descriptors = parse_descriptors(vectors.filter(has_vector(vectors)))
-    addresses = [
-        vector_address(vector, old.store.url)
-        for vector in descriptors
-        if vector.storage_type != INLINE and vector.cardinality != 0
-    ]
-    below = ((address, relative_to(old.store.url, address)) for address in addresses)
-    return list(dict.fromkeys(address if inside is None else inside for address, inside in below))
-
-
-def _missing_inside(store: Store, paths: pa.ChunkedArray) -> list[str]:
-    if len(paths) > _FEW:
-        there = pa.array([o.path for o in store.list_tree("")], pa.string())
-        return list(paths.filter(pc.invert(pc.is_in(paths, value_set=there))).to_pylist())
-    names = paths.to_pylist()
-    found = map_parallel(lambda path: _is_there(store, path), names)
-    return [path for path, there in zip(names, found, strict=True) if not there]
-
-
-def _missing_outside(old: Snapshot, urls: list[str]) -> list[str]:
-    def is_there(url: str) -> bool:
-        directory, name = split_file(url)
-        return _is_there(old.open_store(directory), name)
-
-    return [url for url, there in zip(urls, map_parallel(is_there, urls), strict=True) if not there]
-
-
-def _is_there(store: Store, path: str) -> bool:
-    try:
-        store.head(path)
-    except NotFound:
-        return False
-    return True

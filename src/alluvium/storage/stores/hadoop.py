@@ -7,7 +7,7 @@ One call costs 0.1-0.5 ms, so a listing crosses as one byte array (`FileStatus` 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,12 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
 from alluvium.storage.listing import Rows
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import ensure_relative, join, split_url
 from alluvium.storage.range_file import open_ranges
-from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 from alluvium.storage.stores.file_status import FileStatus, parse_file_statuses
 
 #: Whose rename without overwriting is one atomic step of the name node.
@@ -221,6 +222,36 @@ class HadoopStore:
         except _JavaFailure as failure:
             raise self._failure("move", source, failure) from failure
 
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        size, count = source.head(path).size, Count()
+        directory = ensure_relative(target).rpartition("/")[0]
+        temporary = self._java_path(join(directory, f".alluvium-{uuid.uuid4().hex}.tmp"))
+        try:
+            with _java_failures():
+                try:
+                    if isinstance(source, HadoopStore):
+                        # In the JVM, which reads both.
+                        count(size)
+                        copy, origin = self._jvm.org.apache.hadoop.fs.FileUtil.copy, source._java_path(path)
+                        copy(source._fs, origin, self._fs, temporary, False, self._conf)
+                    else:
+                        self._write_all(temporary, read_parts(source, path, count))
+                    self._rename_over(temporary, self._java_path(target))
+                finally:
+                    self._discard(temporary)
+        except _JavaFailure as failure:
+            raise self._failure("write", target, failure) from failure
+        return count.total
+
+    def _rename_over(self, source: Any, target: Any) -> None:
+        try:
+            self._rename(source, target, overwrite=True)
+        except _JavaFailure as failure:
+            if failure.java_class != _NO_FILE_SYSTEM:
+                raise
+            # Connectors of object stores without a FileContext rename by a copy, which is whole or not there.
+            self._fs.rename(source, target)
+
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)
         return sorted(
@@ -322,10 +353,14 @@ class HadoopStore:
 
     def _write(self, target: Any, data: bytes, makes_directory: bool = True) -> None:
         # The former makes the parents, too; the latter fails without them.
+        self._write_all(target, (data,), makes_directory)
+
+    def _write_all(self, target: Any, parts: Iterable[bytes], makes_directory: bool = True) -> None:
         fs = self._fs
         stream = fs.create(target, True) if makes_directory else fs.createFile(target).create().overwrite(True).build()
         try:
-            stream.write(data)
+            for part in parts:
+                stream.write(part)
         finally:
             stream.close()
 

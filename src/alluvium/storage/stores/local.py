@@ -14,17 +14,18 @@ import errno
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 import pyarrow as pa
 
 from alluvium.errors import AlluviumError
+from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
 from alluvium.storage.listing import Rows
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
-from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
 #: `link` answers so where the file system has no hard links (FAT, some FUSE and network mounts).
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -167,6 +168,23 @@ class LocalStore:
             _remove_checksum(self._full(source))
         except OSError as error:
             raise self._failure("move", source, error) from error
+
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        full, count = self._full(target), Count()
+        # Told of what is wrong with the source in its own words, before anything is made here.
+        source.head(path)
+        try:
+            temporary = _fill_temporary(os.path.dirname(full), read_parts(source, path, count))
+            try:
+                _remove_checksum(full)
+                os.replace(temporary, full)
+            except OSError:
+                _remove(temporary)
+                raise
+            _sync_directory(os.path.dirname(full))
+        except OSError as error:
+            raise self._failure("write", target, error) from error
+        return count.total
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)
@@ -333,6 +351,10 @@ def _info(path: str, found: os.stat_result) -> ObjectInfo:
 
 def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_directory: bool = True) -> str:
     """Writes a file under a hidden name of its own, and gives the name."""
+    return _fill_temporary(directory, (data,), durable, makes_directory)
+
+
+def _fill_temporary(directory: str, parts: Iterable[bytes], durable: bool = True, makes_directory: bool = True) -> str:
     # The name is independent of the final one, whose length may already be what the file system allows.
     temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -345,9 +367,10 @@ def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_di
         descriptor = os.open(temporary, flags, 0o666)
     try:
         try:
-            view = memoryview(data)
-            while view:
-                view = view[os.write(descriptor, view) :]
+            for part in parts:
+                view = memoryview(part)
+                while view:
+                    view = view[os.write(descriptor, view) :]
             if durable:
                 os.fsync(descriptor)
         finally:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from alluvium.storage.failures import not_found
 from alluvium.storage.listing import as_columns, without_folders
 from alluvium.storage.paths import Url, ensure_relative, join
-from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,11 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.directories.setdefault(directory, {})[name] = entry
         self.delete(source)
+
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        data = source.get(path)
+        self.put(target, data)
+        return len(data)
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         prefix = ensure_relative(directory)

@@ -16,12 +16,13 @@ from obstore.exceptions import AlreadyExistsError, BaseError, NotSupportedError,
 from obstore.store import AzureStore, GCSStore, MemoryStore, S3Store
 
 from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.storage.copying import PART_BYTES, Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error, store_unreachable
 from alluvium.storage.listing import as_columns, without_folders
 from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
 from alluvium.storage.paths import ensure_relative, join, relative_to
 from alluvium.storage.range_file import open_ranges
-from alluvium.storage.store import ObjectInfo, PutOutcome
+from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 from alluvium.storage.waiting import ask_store
 
 ResultT = TypeVar("ResultT")
@@ -34,6 +35,8 @@ _STATUS = re.compile(r"non-2xx status code: (\d{3})")
 _PASSING = frozenset({408, 425, 429})
 #: "The request can contain a list of up to 1,000 keys" (S3, DeleteObjects).
 _DELETED_TOGETHER = 1_000
+#: "You can copy an object of up to 5 GB in size in a single atomic action" (S3, CopyObject).
+_COPIED_AT_ONCE = 5_000_000_000
 
 
 class ObjectStore:
@@ -145,6 +148,27 @@ class ObjectStore:
             self._ask(lambda: obstore.rename(self._bucket, self._key(source), self._key(target)))
         except _FAILURES as error:
             raise self._failure("move", source, error) from error
+
+    def copy_from(self, source: Store, path: str, target: str) -> int:
+        key, size = self._key(target), source.head(path).size
+        if isinstance(source, ObjectStore) and source._bucket == self._bucket and size <= _COPIED_AT_ONCE:
+            # What the store says of the object before is what it copies: data files never change.
+            origin = source._key(path)
+            try:
+                self._ask(lambda: obstore.copy(self._bucket, origin, key))
+            except _FAILURES as error:
+                raise self._failure("copy", target, error) from error
+            return size
+        if size <= PART_BYTES:
+            data = source.get(path)
+            self.put(target, data)
+            return len(data)
+        count = Count()
+        try:
+            self._ask(lambda: obstore.put(self._bucket, key, read_parts(source, path, count)))
+        except _FAILURES as error:
+            raise self._failure("write", target, error) from error
+        return count.total
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         key = self._key(directory)

@@ -50,28 +50,29 @@ def create(spark: SparkSession, wanted: Wanted) -> tuple[TableAccess, Committed]
         UnsupportedFeature: A column or property needs what we do not write yet.
         CommitConflict: Another writer won.
     """
-    access = _place(spark, wanted)
+    access = place_of(spark, wanted)
     existing = access.newest()
-    _ensure_asked_well(wanted, access, existing)
+    ensure_replaceable(wanted, access, existing)
+    _ensure_asked_well(wanted)
     if existing is not None:
-        access = _owned(existing, wanted, access)
+        access = owned(existing, wanted, access)
     left = None if existing is None else _left_alone(existing, wanted, access)
     committed = left if left is not None else _write(access, existing, wanted)
-    if wanted.name is None or not _is_registrable(spark, wanted.name):
+    if wanted.name is None or not is_registrable(spark, wanted.name):
         return access, committed
     if access.entry is None:
-        return _named(spark, access, wanted, committed), committed
+        return named(spark, access, wanted, committed), committed
     if left is None:
         set_comment(spark, access.entry.parts, wanted.comment)
     return access, committed
 
 
-def _is_registrable(spark: SparkSession, name: str) -> bool:
+def is_registrable(spark: SparkSession, name: str) -> bool:
     """Whether the catalog can keep that name: it is no path."""
     return path_in_name(spark, name) is None
 
 
-def _place(spark: SparkSession, wanted: Wanted) -> TableAccess:
+def place_of(spark: SparkSession, wanted: Wanted) -> TableAccess:
     """Where the table is, or is to be."""
     if wanted.name is None:
         if wanted.location is None:
@@ -114,7 +115,12 @@ def _ensure_same_place(spark: SparkSession, known: TableAccess, wanted: Wanted) 
         )
 
 
-def _ensure_asked_well(wanted: Wanted, access: TableAccess, existing: Snapshot | None) -> None:
+def ensure_replaceable(wanted: Wanted, access: TableAccess, existing: Snapshot | None) -> None:
+    """Refuses to replace what is not there.
+
+    Raises:
+        NotFound: `"not-a-table"`.
+    """
     if existing is None and wanted.mode is Mode.REPLACE:
         raise NotATable(
             f"there is no table to replace{f' behind the name {wanted.name!r}' if access.entry else ''}",
@@ -122,6 +128,9 @@ def _ensure_asked_well(wanted: Wanted, access: TableAccess, existing: Snapshot |
             url=access.url,
             hint="CREATE OR REPLACE TABLE, or createOrReplace, makes one",
         )
+
+
+def _ensure_asked_well(wanted: Wanted) -> None:
     if wanted.mode.replaces and not wanted.columns and wanted.rows is None:
         raise InvalidRequest(
             "a table that takes the place of another needs columns", code="no-columns", hint="addColumn(name, type)"
@@ -134,7 +143,7 @@ def _ensure_asked_well(wanted: Wanted, access: TableAccess, existing: Snapshot |
         )
 
 
-def _owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAccess:
+def owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAccess:
     """A table that lies where a managed one would be, if it has that name.
 
     Without one it is somebody else's: to drop what would be made of it would delete its files.
@@ -143,7 +152,7 @@ def _owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAcce
         InvalidRequest: `"location-not-empty"`.
     """
     name = wanted.name if access.entry is None and wanted.location is None else None
-    if name is None or not _is_registrable(access.spark, name):
+    if name is None or not is_registrable(access.spark, name):
         return access
     # Whoever makes it at the same time has named it by now.
     known = table_access(access.spark, name)
@@ -167,7 +176,7 @@ def _left_alone(existing: Snapshot, wanted: Wanted, access: TableAccess) -> Comm
     """
     # A name may be given to a table that lies there already, if nothing else is said of it.
     takes_over = access.entry is None and wanted.name is not None
-    is_path = takes_over and not _is_registrable(access.spark, wanted.name or "")
+    is_path = takes_over and not is_registrable(access.spark, wanted.name or "")
     if wanted.mode.replaces:
         # As the reference: where the catalog has no such table, none is there to be replaced by columns alone.
         if not (takes_over and wanted.compares and wanted.rows is None):
@@ -192,7 +201,7 @@ def _write(access: TableAccess, existing: Snapshot | None, wanted: Wanted) -> Co
     if existing is None:
         ensure_empty(store)
     properties = {**default_properties(spark), **wanted.properties}
-    managed = wanted.location is None and wanted.name is not None and _is_registrable(spark, wanted.name)
+    managed = wanted.location is None and wanted.name is not None and is_registrable(spark, wanted.name)
     is_managed = managed if access.entry is None else access.entry.is_managed
 
     def operation_of(config: TableConfig) -> Operation:
@@ -238,7 +247,7 @@ def _operation(access: TableAccess, wanted: Wanted, config: TableConfig, is_mana
     return Operation(name, parameters, metrics, access.engine, wanted.user_metadata)
 
 
-def _named(spark: SparkSession, access: TableAccess, wanted: Wanted, committed: Committed) -> TableAccess:
+def named(spark: SparkSession, access: TableAccess, wanted: Wanted, committed: Committed) -> TableAccess:
     """The table under its new name.
 
     Raises:
