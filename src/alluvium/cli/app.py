@@ -52,6 +52,9 @@ _DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would 
 _HOURS = click.Option(["--retention-hours"], type=click.FloatRange(min=0), help="For how long removed files stay.")
 _LITE = click.Option(["--lite"], is_flag=True, help="Go by the log alone: the folder is not listed.")
 _NO_CHECK = click.Option(["--no-check"], is_flag=True, help="Allow a retention shorter than the table's.")
+_PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
+_NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
+_TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
     _command("schema", looks.schema, a.URL, *_STATE, *_PRINTED),
@@ -65,6 +68,7 @@ _COMMANDS = (
     _command("checkpoint", maintain.checkpoint, a.URL, *_PRINTED),
     _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
     _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),
+    _command("convert", maintain.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
     _command("vacuum", maintain.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
 )
 _VERSION = click.Option(

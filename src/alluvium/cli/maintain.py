@@ -7,10 +7,18 @@ from dataclasses import asdict
 
 import click
 
-from alluvium.api.delta.maintenance import check_table, clean_log, compact_commits, vacuum_table, write_checkpoint
+from alluvium.api.delta.maintenance import (
+    check_table,
+    clean_log,
+    compact_commits,
+    convert_table,
+    vacuum_table,
+    write_checkpoint,
+)
 from alluvium.cli.arguments import parse_storage
 from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
 from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
+from alluvium.plan.changes import Preview
 
 _FINDING = (Shown("level"), Shown("check"), Shown("message"), Shown("path", "file"))
 
@@ -67,6 +75,31 @@ def compact(
         open_console().print(f"{path} stands for versions {start} to {end}")
     else:
         print_record({"path": path}, how)
+
+
+def convert(
+    url: str,
+    partitioned_by: str | None = None,
+    no_statistics: bool = False,
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
+
+    Partition columns and their types are found by the folders' names, unless they are given.
+    """
+    done = convert_table(url, partitioned_by, parse_storage(storage_option), dry_run, not no_statistics)
+    if how is not Format.TABLE:
+        files = len(done.added) if isinstance(done, Preview) else done.files.num_rows
+        print_record({"version": None if isinstance(done, Preview) else done.version, "files": files}, how)
+    elif isinstance(done, Preview):
+        open_console().print(str(done), markup=False)
+        open_console().print(counted(len(done.added), "file"))
+    elif done.attempts:
+        open_console().print(f"{counted(done.files.num_rows, 'file')} are version {done.version} of a table")
+    else:
+        open_console().print(f"it is a table already, at version {done.version}")
 
 
 def vacuum(

@@ -20,6 +20,8 @@ from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
+from alluvium.api.delta.upkeep.convert import ConvertVerbs
+from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
@@ -55,7 +57,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
 
 
 @raises_counterparts()
-class DeltaTable(VacuumVerbs):
+class DeltaTable(VacuumVerbs, ConvertVerbs, RepairVerbs):
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
     Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
@@ -440,13 +442,6 @@ class DeltaTable(VacuumVerbs):
     ) -> NoReturn:
         """Not implemented yet."""
         raise _later("cloneAtTimestamp")
-
-    @classmethod
-    def convertToDelta(
-        cls, sparkSession: SparkSession, identifier: str, partitionSchema: str | StructType | None = None
-    ) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("convertToDelta")
 
     @property
     def _name(self) -> Qualifier:

@@ -9,14 +9,18 @@ import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.convert.convert import ConvertRequest, convert
 from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
+from alluvium.plan.changes import Committed, Preview
+from alluvium.schema.ddl import parse_fields
 from alluvium.storage.open import open_store
 
 
@@ -133,6 +137,40 @@ def vacuum_table(
     retention_ms = None if retention_hours is None else in_ms(retention_hours)
     engine = f"Alluvium/{alluvium.__version__}"
     return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine), dry_run)
+
+
+def convert_table(
+    url: str,
+    partition_schema: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    statistics: bool = True,
+) -> Committed | Preview:
+    """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
+
+    Args:
+        url: The folder.
+        partition_schema: The partition columns in the order of the folders (`"day date, shop int"`); None: as the
+            folders name them, with types inferred as Spark infers them.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what the table would be.
+        statistics: Whether statistics are taken from the footers.
+
+    Returns:
+        What was committed; for what is a Delta table already its version, and nothing is done.
+
+    Raises:
+        NotFound: There are no files.
+        InvalidRequest: Files or folders do not fit; nothing is written.
+        UnsupportedFeature: The files have a type that no table has.
+        CommitConflict: Somebody else made a table of it meanwhile.
+    """
+    store = storage_for(url, storage_options, None)
+    if (version := list_log(store).latest) >= 0:
+        return Committed.nothing(version)
+    partitions = None if partition_schema is None else parse_fields(partition_schema)
+    request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
+    return convert(store, request, dry_run)
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

@@ -97,6 +97,12 @@ def plan_conversion(store: Store, request: ConvertRequest) -> Conversion:
         _tight_bounds(request.properties),
     )
     config = _config(footers.schema, partitions, request.properties)
+    if not request.statistics and "rowTracking" in (config.protocol.writer_features or ()):
+        raise InvalidRequest(
+            "row tracking gives each row a number, and needs the statistics to know how many a file has",
+            code="row-ids-without-statistics",
+            hint="convert without NO STATISTICS, or without row tracking",
+        )
     return Conversion(config, _files(folders, columns, config, footers, request.statistics))
 
 
@@ -134,9 +140,7 @@ def convert(
 def _partitions(folders: Folders, given: Sequence[Field] | None) -> tuple[Field, ...]:
     if given is not None:
         return tuple(replace(f, nullable=True) for f in given)
-    return tuple(
-        Field(name, infer_type(values)) for name, values in zip(folders.names, folders.values, strict=True)
-    )
+    return tuple(Field(name, infer_type(values)) for name, values in zip(folders.names, folders.values, strict=True))
 
 
 def _config(stored: Struct, partitions: Sequence[Field], properties: Mapping[str, str]) -> TableConfig:

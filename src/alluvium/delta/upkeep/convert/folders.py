@@ -1,4 +1,7 @@
-"""The files of a folder, and the partitions that their folders name. Files stay columns: what Python loops over are folders."""
+"""The files of a folder, and the partitions that their folders name.
+
+Files stay columns: what Python loops over are folders.
+"""
 
 from __future__ import annotations
 

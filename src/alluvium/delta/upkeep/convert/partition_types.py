@@ -34,7 +34,8 @@ def infer_type(values: Iterable[str]) -> DataType:
     Args:
         values: As the names of folders have them, escaped.
     """
-    found = reduce(_wider, dict.fromkeys(_type_of(value) for value in values), t.VOID)
+    nothing: DataType = t.VOID
+    found = reduce(_wider, dict.fromkeys(_type_of(value) for value in values), nothing)
     return t.STRING if found == t.VOID else found
 
 
