@@ -54,6 +54,7 @@ _LITE = click.Option(["--lite"], is_flag=True, help="Go by the log alone: the fo
 _NO_CHECK = click.Option(["--no-check"], is_flag=True, help="Allow a retention shorter than the table's.")
 _PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
 _NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
+_REPAIR = click.Option(["--repair"], is_flag=True, help="Mend what can be mended.")
 _TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
@@ -64,7 +65,7 @@ _COMMANDS = (
     _command("changes", looks.changes, a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED),
     _command("diff", looks.diff, a.URL, _V1, _V2, *_PRINTED),
     _command("system", looks.system, a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED),
-    _command("doctor", maintain.doctor, a.URL, *_PRINTED),
+    _command("doctor", maintain.doctor, a.URL, _REPAIR, _TELL, *_PRINTED),
     _command("checkpoint", maintain.checkpoint, a.URL, *_PRINTED),
     _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
     _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),

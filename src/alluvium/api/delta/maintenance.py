@@ -16,6 +16,7 @@ from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.convert.convert import ConvertRequest, convert
 from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
@@ -47,6 +48,34 @@ def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> t
         return (*findings, *check_snapshot(snapshot))
     except CorruptTable as error:
         return (*findings, Finding("error", "log", error.message, error.path))
+
+
+def repair_table(
+    url: str, storage_options: Mapping[str, str] | None = None, dry_run: bool = False, statistics: bool = True
+) -> Repaired:
+    """Mends a table as far as it can be mended; what cannot be is told, and left.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what would be done.
+        statistics: Whether statistics that are missing are computed.
+
+    Returns:
+        Files that left the log since they, or their deletion vectors, are gone; what was mended beside; what is left.
+
+    Raises:
+        NotFound: There is no table.
+        InvalidRequest: Files are gone from a table that is append-only.
+        UnsupportedFeature: The table needs a reader or writer that we are not.
+    """
+    store = storage_for(url, storage_options, None)
+
+    def open_newest() -> Snapshot:
+        return open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+
+    request = RepairRequest(statistics=statistics, engine=f"Alluvium/{alluvium.__version__}")
+    return repair(store, open_newest, request, dry_run)
 
 
 def write_checkpoint(url: str, storage_options: Mapping[str, str] | None = None) -> int:

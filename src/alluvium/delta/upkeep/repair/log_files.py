@@ -52,13 +52,14 @@ class Mended:
 
 def mend_log(store: Store, dry_run: bool) -> Mended:
     """Mends checkpoints, the hint at the last, compactions and Hadoop's checksums."""
-    found = check_log(store)
-    checkpoints = [f for f in found if f.check == "checkpoint" and f.path != LAST_CHECKPOINT_PATH]
-    mended = _mend_checkpoints(store, checkpoints, dry_run)
-    for finding in found:
-        if finding.check != "checkpoint" or finding.path == LAST_CHECKPOINT_PATH:
+    checkpoints, mended = list[Finding](), Mended()
+    for finding in check_log(store):
+        if finding.check == "checkpoint" and finding.path != LAST_CHECKPOINT_PATH:
+            checkpoints.append(finding)
+        else:
             mended += _mend(store, finding, dry_run)
-    return mended
+    # The hint has gone by now, if it was damaged: a new checkpoint leaves a new one.
+    return mended + _mend_checkpoints(store, checkpoints, dry_run)
 
 
 def _mend(store: Store, finding: Finding, dry_run: bool) -> Mended:

@@ -57,7 +57,7 @@ def files_without(snapshot: Snapshot) -> pa.Table:
     if "stats_parsed" in snapshot.files.column_names:
         unsaid = pc.and_(unsaid, snapshot.files.column("stats_parsed").is_null())
     damaged = pa.array([bool(t) and statistics_problem(t) is not None for t in texts.to_pylist()], pa.bool_())
-    return snapshot.files.filter(pc.or_(pc.or_(unsaid, pc.equal(texts, "")), damaged))
+    return snapshot.files.filter(pc.or_(pc.or_(unsaid, pc.fill_null(pc.equal(texts, ""), False)), damaged))
 
 
 def compute_statistics(
