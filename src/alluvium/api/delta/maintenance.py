@@ -66,7 +66,6 @@ def repair_table(
 
     Raises:
         NotFound: There is no table.
-        InvalidRequest: Files are gone from a table that is append-only.
         UnsupportedFeature: The table needs a reader or writer that we are not.
     """
     store = storage_for(url, storage_options, None)

@@ -135,7 +135,7 @@ def test_what_cannot_be_converted(session, tmp_path: Path) -> None:
         assert isinstance(nothing.value, NotFound)
         partitioned(tmp_path / "part")
         (tmp_path / "part" / "p=1" / "q=a%2F1" / "notes.txt").write_text("no Parquet")
-        with pytest.raises(InvalidRequest, match="notes.txt"):
+        with pytest.raises(InvalidRequest, match=r"notes\.txt"):
             session.sql(f"CONVERT TO DELTA parquet.`{tmp_path}/part`")
         assert not (tmp_path / "part" / "_delta_log").exists()
     finally:

@@ -36,8 +36,7 @@ class RepairVerbs:
             statistics: Whether statistics that are missing are computed.
 
         Raises:
-            InvalidRequest: Files are gone from a table that is append-only.
-            UnsupportedFeature: The table needs a writer that we are not.
+                UnsupportedFeature: The table needs a writer that we are not.
         """
         return repair_in_session(self._access, RepairRequest(log, statistics), dry_run, retry)
 

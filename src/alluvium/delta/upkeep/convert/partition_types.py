@@ -14,7 +14,7 @@ from alluvium.codecs.temporal_text import BLANKS, parse_date, parse_timestamp_nt
 from alluvium.delta.terms.partition_values import format_partition_values, parse_partition_values
 from alluvium.errors import CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.schema import types as t
-from alluvium.schema.types import DataType
+from alluvium.schema.types import DataType, Primitive
 from alluvium.schema.types import Decimal as DecimalType
 
 #: What Java's `Integer.parseInt` takes, digits of other scripts aside.
@@ -104,6 +104,13 @@ def log_texts(values: Iterable[str], data_type: DataType, zone: str, column: str
         InvalidRequest: A value is none of the type (`partition-value`).
         UnsupportedFeature: No partition column has such a type.
     """
+    if data_type == t.VOID or not isinstance(data_type, (Primitive, DecimalType)) or data_type == t.VARIANT:
+        raise UnsupportedFeature(
+            f"a column of type {data_type} cannot be a partition column",
+            code="partition-type",
+            column=column,
+            hint="names of folders can be numbers, dates, times, text and booleans",
+        )
     texts = pa.array([None if v == DEFAULT_PARTITION else unescape_path_name(v) for v in values], pa.string())
     try:
         typed = parse_partition_values(texts, data_type, zone, column)
@@ -114,7 +121,5 @@ def log_texts(values: Iterable[str], data_type: DataType, zone: str, column: str
             column=column,
             hint="give the partition column the type of all of its folders, string takes any",
         ) from None
-    if data_type in (t.VOID, t.VARIANT):
-        raise UnsupportedFeature(f"a column of type {data_type} cannot be a partition column", code="partition-type")
     # Of a timestamp the log has the instant, whatever zone its folder was named in.
     return format_partition_values(typed, data_type) if data_type == t.TIMESTAMP else texts

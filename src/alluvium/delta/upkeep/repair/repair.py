@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from alluvium.delta.commit.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
-from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.features.rows import append_only
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.finding import Finding, summed_up
 from alluvium.delta.upkeep.repair.log_files import Mended, mend_checksum, mend_log
 from alluvium.delta.upkeep.repair.missing import REPORT, Missing, find_missing
 from alluvium.delta.upkeep.repair.statistics import compute_statistics, files_without
@@ -111,7 +111,6 @@ def repair(
 
     Raises:
         NotFound: There is no table.
-        InvalidRequest: Files are gone from a table that is append-only.
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Others were faster each time.
     """
@@ -138,8 +137,8 @@ def _remove_missing(snapshot: Snapshot, engine: str, dry_run: bool, retry: Retry
     for attempt in range(_ROUNDS):
         with locating(snapshot.store, snapshot.version):
             missing = find_missing(snapshot)
-            if missing.files.num_rows:
-                ensure_removable(snapshot.config)
+        if append_only.is_used(snapshot.config):
+            return snapshot, _kept(missing)
         if dry_run or not missing.files.num_rows:
             return snapshot, missing
         try:
@@ -150,6 +149,14 @@ def _remove_missing(snapshot: Snapshot, engine: str, dry_run: bool, retry: Retry
                 raise
             snapshot = refresh(snapshot)
     raise AssertionError("the last round returns or raises")
+
+
+def _kept(missing: Missing) -> Missing:
+    """Of an append-only table no file may leave the log, be it gone."""
+    why = "it, or its deletion vector, is gone; it stays in the log, since the table is append-only"
+    found = [Finding("error", "files", why, path) for path in missing.report.column("dataFilePath").to_pylist()]
+    unknown = (*missing.unknown, *summed_up("files", found))
+    return Missing(missing.files.slice(0, 0), missing.report.slice(0, 0), unknown)
 
 
 def _commit(snapshot: Snapshot, missing: Missing, engine: str, retry: RetryPolicy) -> None:
