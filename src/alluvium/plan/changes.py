@@ -363,6 +363,7 @@ class Preview:
         read: Files that may hold rows that change, and whose rows were looked at.
         masked: Files that would get a mask over some of their rows, or another one: they are among `added`.
         rewritten: Files of which some rows would be written anew, into other files: they are among `removed`.
+        notes: What else should be known before, as who could still read the table.
     """
 
     version: int
@@ -373,6 +374,7 @@ class Preview:
     read: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         whole = len(self.removed) - len(self.rewritten)
@@ -385,5 +387,6 @@ class Preview:
         lines = [f"{self.operation.name} at version {self.version}; nothing was written"]
         lines += [f"  {name:<20}{count} files" for name, count in files.items() if count]
         lines += [f"  {name:<20}{before} -> {after}" for name, (before, after) in self.differences.items()]
+        lines += [f"  {note}" for note in self.notes]
         rows = {k: v for k, v in self.operation.metrics.items() if "Rows" in k and v != "0"}
         return "\n".join([*lines, *(f"  {name:<40}{count}" for name, count in rows.items())])

@@ -72,7 +72,7 @@ def test_from_python(session, tmp_path: Path) -> None:
     assert row["operationParameters"] == {
         "numFiles": "2", "partitionedBy": '["p","q"]', "collectStats": "true", "sourceFormat": "parquet",
     }  # fmt: skip
-    again = DeltaTable.convertToDelta(session, name, "something else")
+    again = DeltaTable.convertToDelta(session, name, "something int")
     assert type(again) is DeltaTable and again.history().count() == 1
     assert DeltaTable.convertToDelta(session, f"delta.`{tmp_path}`").history().count() == 1
 
