@@ -327,7 +327,7 @@ def test_where_there_is_no_table(spark, tmp_path: Path):
     "call",
     [
         lambda t: t.clone("x"), lambda t: t.cloneAtVersion(0, "x"),
-        lambda t: t.cloneAtTimestamp("x", "y"), lambda t: DeltaTable.convertToDelta(t, "x"),
+        lambda t: t.cloneAtTimestamp("x", "y"),
     ],
 )  # fmt: skip
 def test_what_is_not_there_yet_says_so(table: DeltaTable, call):

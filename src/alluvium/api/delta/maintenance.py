@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log.segment import list_log
@@ -14,7 +15,8 @@ from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
-from alluvium.delta.upkeep.convert.convert import ConvertRequest, convert
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest
+from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
@@ -177,7 +179,7 @@ def convert_table(
     """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
 
     Args:
-        url: The folder.
+        url: The folder, or a Paimon append table.
         partition_schema: The partition columns in the order of the folders (`"day date, shop int"`); None: as the
             folders name them, with types inferred as Spark infers them.
         storage_options: Credentials and settings of the object store.
@@ -198,7 +200,8 @@ def convert_table(
         return Committed.nothing(version)
     partitions = None if partition_schema is None else parse_fields(partition_schema)
     request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
-    return convert(store, request, dry_run)
+    source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})))
+    return convert(store, request, dry_run, source=source)
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import alluvium
-from alluvium.delta.upkeep.convert.convert import ConvertRequest, convert, plan_conversion
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest
+from alluvium.delta.upkeep.convert.convert import convert, plan_conversion
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound
 from alluvium.plan.changes import Preview

@@ -13,8 +13,11 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, path_access
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.delta.delta_errors import UnknownType, WrongType
+from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.delta.write_options import default_properties
-from alluvium.delta.upkeep.convert.convert import ConvertRequest, convert
+from alluvium.api.doors import PAIMON
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
+from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -70,8 +73,8 @@ class ConvertVerbs:
 
         Args:
             sparkSession: A classic session.
-            identifier: ``"parquet.`/path`"``, or the name of a Parquet table in the catalog, which then is a Delta
-                table. What is one already stays what it is.
+            identifier: ``"parquet.`/path`"``, ``"paimon.`/path`"`` (an append table), or the name of a Parquet table in
+                the catalog, which then is a Delta table. What is one already stays what it is.
             partitionSchema: The partition columns in the order of the folders; None: as the folders, or the catalog,
                 name them, with types inferred as Spark infers them.
             dry_run: Only tell what the table would be.
@@ -97,7 +100,8 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
         said: What the caller says.
     """
     if (folder := _folder(spark, parts)) is not None:
-        return _convert(path_access(spark, folder), said, said.partitions, {}, None)
+        access = path_access(spark, folder)
+        return _convert(access, said, said.partitions, {}, None, parts[0].casefold() == PAIMON.name)
     entry = _entry(spark, parts)
     access = TableAccess(spark, entry.location, entry=entry)
     if entry.provider == PROVIDER:
@@ -111,7 +115,7 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
             hint="move it into the folder, or write the rows into a table of their own",
         )
     partitions = parse_schema(described.partition_schema).fields
-    _ensure_same(said.partitions, partitions)
+    ensure_same_partitions(said.partitions, partitions, "the catalog")
     shown = ".".join(f"`{part}`" for part in entry.parts)
     done = _convert(access, said, partitions, described.properties, shown)
     if isinstance(done, Preview):
@@ -126,6 +130,7 @@ def _convert(
     partitions: tuple[Field, ...] | None,
     properties: Mapping[str, str],
     name: str | None,
+    is_paimon: bool = False,
 ) -> TableAccess | Preview:
     if access.newest() is not None:
         return access
@@ -141,7 +146,11 @@ def _convert(
         name,
         told,
     )
-    done = convert(access.store(), request, said.dry_run, said.retry)
+    store = access.store()
+    source = other_source(store, time_zone(spark), access.store) if is_paimon else None
+    if is_paimon and source is None:
+        raise NotFound("there is no Paimon table", code="not-a-table", url=access.url, hint=_hint(access.url))
+    done = convert(store, request, said.dry_run, said.retry, source)
     return done if isinstance(done, Preview) else access
 
 
@@ -150,14 +159,14 @@ def _folder(spark: SparkSession, parts: tuple[str, ...]) -> str | None:
     kind = parts[0].casefold()
     if len(parts) != 2 or kind not in _OF_FOLDERS or not (is_path(parts[1]) or not has_database(spark, parts[0])):
         return None
-    if kind == _PARQUET:
+    if kind in (_PARQUET, PAIMON.name):
         return parts[1]
     if kind == PROVIDER:
         if path_access(spark, parts[1]).newest() is not None:
             return parts[1]
         raise NotFound(f"there is no Delta table at {parts[1]!r}", code="not-a-table", hint=_hint(parts[1]))
     raise InvalidRequest(
-        f"only Parquet can be converted, not a folder of {kind}", code="not-convertible", path=parts[1],
+        f"only Parquet and Paimon can be converted, not a folder of {kind}", code="not-convertible", path=parts[1],
         hint=_hint(parts[1]),
     )  # fmt: skip
 
@@ -186,20 +195,6 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
             hint=f"CREATE TABLE ... USING delta AS SELECT * FROM {shown}",
         )
     return found
-
-
-def _ensure_same(said: tuple[Field, ...] | None, known: tuple[Field, ...]) -> None:
-    if said is None or [(f.name.lower(), f.type) for f in said] == [(f.name.lower(), f.type) for f in known]:
-        return
-    raise InvalidRequest(
-        f"the catalog has other partition columns ({_shown(known)}) than these: {_shown(said)}",
-        code="partition-schema",
-        hint="leave them out: the catalog knows them",
-    )
-
-
-def _shown(fields: tuple[Field, ...]) -> str:
-    return ", ".join(f"{f.name} {f.type}" for f in fields) or "none"
 
 
 def _fields(schema: str | StructType | None) -> tuple[Field, ...] | None:

@@ -59,7 +59,8 @@ def _type_of(raw: str) -> DataType:
 
 def _whole_digits(raw: str) -> int | None:
     """Digits of a decimal number without a fraction; None for other texts."""
-    if not raw.isascii() or "_" in raw:
+    # Java's takes no blanks, Python's does.
+    if not raw.isascii() or "_" in raw or raw != raw.strip():
         return None
     try:
         number = Decimal(raw)
