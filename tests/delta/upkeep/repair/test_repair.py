@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from delta_values import make_metadata
-from faulty_store import Fault, FaultyStore
+from faulty_store import Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
@@ -22,8 +23,8 @@ from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, format_acti
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
-from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.errors import NotFound, StorageError
+from alluvium.delta.view.snapshot import RECENT, load_snapshot
+from alluvium.errors import AlluviumError, NotFound, StorageError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import ObjectInfo, Store
 
@@ -320,3 +321,32 @@ def test_many_files_are_listed_first(table: Path, monkeypatch: pytest.MonkeyPatc
     done = repaired(failing, RepairRequest(log=False, statistics=False), dry_run=True)
     assert done.missing["dataFilePath"].to_pylist() == [gone]
     assert isinstance(done.missing, pa.Table)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("when", list(When), ids=lambda when: when.value)
+def test_each_request_fails_once(table: Path, when: When) -> None:
+    """Whatever fails, no file that is there leaves the log, and the next repair makes up for it."""
+    gone = files_of(table)[1]
+    os.remove(table / gone)
+    _damaged_checkpoint(table)
+    _wrong_checksum(table)
+    counted = FaultyStore(open_store(str(copied(table, "counted"))))
+    repaired(counted)
+    for at in range(1, len(counted.requests) + 1):
+        path = copied(table, f"{when.value}{at}")
+        RECENT.clear()
+        try:
+            done = repaired(FaultyStore(open_store(str(path)), Fault(at, when)))
+            assert set(done.missing["dataFilePath"].to_pylist()) <= {gone}
+        except AlluviumError:
+            assert alluvium.open(str(path)).version in (3, 4)
+        last = repaired(path)
+        assert (last.version, last.left) == (4, ()), counted.requests[at - 1]
+        assert set(files_of(path)) == set(files_of(table)) - {gone}
+        assert len(ids_of(path)) == 3
+
+
+def copied(table: Path, name: str) -> Path:
+    return Path(shutil.copytree(table, table.parent / f"{table.name} {name}"))
