@@ -178,6 +178,19 @@ def test_an_append_only_table_keeps_its_entries(tmp_path: Path) -> None:
     assert [f.path for f in done.left] == ["gone"] and "append-only" in done.left[0].message
 
 
+def grow_old(table: Path) -> None:
+    """Nobody is writing these files any more."""
+    for file in (table / "_delta_log").glob("*.checkpoint.*"):
+        os.utime(file, (1_600_000_000, 1_600_000_000))
+
+
+def test_a_young_checkpoint_may_be_in_the_making(table: Path) -> None:
+    _part_of_a_checkpoint(table)
+    done = repaired(table)
+    assert not done.mended and "younger than an hour" in done.left[0].message
+    assert list((table / "_delta_log").glob("*.checkpoint.*"))
+
+
 def _checkpoint(table: Path) -> None:
     write_checkpoint_at(load_snapshot(open_store(str(table)), 2))
 
@@ -229,6 +242,7 @@ def _stale_crc(table: Path) -> None:
 )  # fmt: skip
 def test_what_stands_for_others_is_mended(table: Path, damage: Callable[[Path], None]) -> None:
     damage(table)
+    grow_old(table)
     before = sorted(p.name for p in (table / "_delta_log").iterdir())
     told = repaired(table, dry_run=True)
     assert told.mended and not told.left
@@ -244,6 +258,7 @@ def test_what_stands_for_others_is_mended(table: Path, damage: Callable[[Path], 
 
 def test_what_cannot_be_mended_is_said(table: Path) -> None:
     _damaged_checkpoint(table)
+    grow_old(table)
     os.remove(table / commit_path(0))
     (table / files_of_commit(table, 3)).write_bytes(b"cut")
     os.remove(table / commit_path(1))
@@ -331,6 +346,7 @@ def test_each_request_fails_once(table: Path, when: When) -> None:
     gone = files_of(table)[1]
     os.remove(table / gone)
     _damaged_checkpoint(table)
+    grow_old(table)
     _wrong_checksum(table)
     counted = FaultyStore(open_store(str(copied(table, "counted"))))
     repaired(counted)

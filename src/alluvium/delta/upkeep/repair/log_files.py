@@ -5,6 +5,7 @@ Commits are never touched: what is wrong with them nobody can know better.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -30,8 +31,11 @@ from alluvium.delta.upkeep.check_shortcuts import load_without
 from alluvium.delta.upkeep.checkup import check_checksum_file, check_log
 from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import AlluviumError, NotFound
-from alluvium.storage.store import Store
+from alluvium.errors import AlluviumError, CorruptTable, NotFound
+from alluvium.storage.store import ObjectInfo, Store
+
+#: A checkpoint of several parts is whole only when the last of them is there.
+_HOUR_MS = 3_600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,24 +100,33 @@ def _mend_checkpoints(store: Store, found: Sequence[Finding], dry_run: bool) -> 
         else:
             mended += Mended(left=(finding,))
     for version, findings in sorted(by_version.items()):
-        files = list(_checkpoint_files(store, version))
-        try:
-            snapshot = _snapshot(store, load_without(store, version, set(files)))
-        except AlluviumError:
-            why = "the log before it is gone, so that nothing else says what it said"
-            mended += Mended(left=tuple(Finding(f.level, f.check, f"{f.message}; {why}", f.path) for f in findings))
-            continue
-        if not dry_run:
-            _rewrite(store, snapshot, files)
-        mended += Mended(tuple(_done(f, "written anew") for f in findings))
+        mended += _mend_checkpoint(store, version, findings, dry_run)
     return mended
 
 
-def _checkpoint_files(store: Store, version: int) -> Iterator[str]:
+def _mend_checkpoint(store: Store, version: int, findings: Sequence[Finding], dry_run: bool) -> Mended:
+    files = list(_checkpoint_files(store, version))
+    if any(info.modified_ms > time.time() * 1000 - _HOUR_MS for info in files):
+        return _left(findings, "it is younger than an hour: perhaps somebody is writing it")
+    paths = [info.path for info in files]
+    try:
+        snapshot = _snapshot(store, load_without(store, version, set(paths)))
+    except (CorruptTable, NotFound):
+        return _left(findings, "the log before it is gone, so that nothing else says what it said")
+    if not dry_run:
+        _rewrite(store, snapshot, paths)
+    return Mended(tuple(_done(f, "written anew") for f in findings))
+
+
+def _left(findings: Sequence[Finding], why: str) -> Mended:
+    return Mended(left=tuple(Finding(f.level, f.check, f"{f.message}; {why}", f.path) for f in findings))
+
+
+def _checkpoint_files(store: Store, version: int) -> Iterator[ObjectInfo]:
     for info in store.list_from(LOG_DIRECTORY, f"{version:020d}"):
         name = parse_name(info.path.rpartition("/")[2])
         if isinstance(name, CheckpointName) and name.version == version:
-            yield info.path
+            yield info
         elif not info.path.rpartition("/")[2].startswith(f"{version:020d}"):
             return
 

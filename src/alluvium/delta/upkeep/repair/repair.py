@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -114,6 +115,9 @@ def repair(
         UnsupportedFeature: The table needs a writer that we are not.
         CommitConflict: Others were faster each time.
     """
+    with suppress(CorruptTable):
+        # Before anything is mended. A log that cannot be read yet may be readable then.
+        _ensure_writable(open_newest())
     log = mend_log(store, dry_run) if request.log else Mended()
     try:
         snapshot = open_newest()
@@ -121,15 +125,19 @@ def repair(
         fatal = Finding("error", "log", error.message, error.path)
         known = any(f.message == fatal.message for f in log.left)
         return Repaired(-1, mended=log.done, left=log.left if known else (*log.left, fatal), dry_run=dry_run)
-    with locating(store, snapshot.version):
-        ensure_writable(snapshot.config)
+    _ensure_writable(snapshot)
     if request.log:
         log += mend_checksum(snapshot, dry_run)
     snapshot, missing = _remove_missing(snapshot, request.engine, dry_run, retry)
     count, unread = _statistics(snapshot, missing, request, dry_run, retry)
-    version = refresh(snapshot).version
-    left = (*log.left, *missing.unknown, *unread, *_left(refresh(snapshot), missing), *find_temporary(store))
-    return Repaired(version, missing.report, log.done, left, count, dry_run)
+    newest = refresh(snapshot)
+    left = (*log.left, *missing.unknown, *unread, *_left(newest, missing), *find_temporary(store))
+    return Repaired(newest.version, missing.report, log.done, left, count, dry_run)
+
+
+def _ensure_writable(snapshot: Snapshot) -> None:
+    with locating(snapshot.store, snapshot.version):
+        ensure_writable(snapshot.config)
 
 
 def _remove_missing(snapshot: Snapshot, engine: str, dry_run: bool, retry: RetryPolicy) -> tuple[Snapshot, Missing]:
