@@ -16,6 +16,7 @@ from alluvium.api.delta.delta_errors import UnknownType, WrongType
 from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.delta.write_options import default_properties
 from alluvium.api.doors import PAIMON
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
 from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.errors import InvalidRequest, NotFound
@@ -132,7 +133,8 @@ def _convert(
     name: str | None,
     is_paimon: bool = False,
 ) -> TableAccess | Preview:
-    if access.newest() is not None:
+    store = access.store()
+    if list_log(store).latest >= 0:
         return access
     spark = access.spark
     # As the reference: the history has what was said, not what the catalog knows.
@@ -146,7 +148,6 @@ def _convert(
         name,
         told,
     )
-    store = access.store()
     source = other_source(store, time_zone(spark), access.store) if is_paimon else None
     if is_paimon and source is None:
         raise NotFound("there is no Paimon table", code="not-a-table", url=access.url, hint=_hint(access.url))
