@@ -57,7 +57,9 @@ class ConvertSaid:
 class ConvertVerbs:
     """How what is no table yet becomes one."""
 
-    def __init__(self, spark: SparkSession, access: TableAccess) -> None: ...
+    def __init__(self, spark: SparkSession, access: TableAccess) -> None:
+        self._spark = spark
+        self._access = access
 
     @classmethod
     def convertToDelta(
