@@ -167,6 +167,25 @@ def test_another_writer_was_faster(table: Path) -> None:
     assert [line["remove"]["path"] for line in commit_of(table, 5) if "remove" in line] == [second]
 
 
+def test_a_file_that_another_writer_brings_back_stays(table: Path) -> None:
+    first, second = files_of(table)[:2]
+    kept = (table / first).read_bytes()
+    added = next(
+        line["add"] for n in range(4) for line in commit_of(table, n) if line.get("add", {}).get("path") == first
+    )
+    for path in (first, second):
+        os.remove(table / path)
+
+    def meanwhile() -> None:
+        (table / first).write_bytes(kept)
+        (table / commit_path(4)).write_text(json.dumps({"add": added}) + "\n")
+
+    fault = Fault(1, verb="put_if_absent", path=".json", meanwhile=meanwhile)
+    done = repaired(FaultyStore(open_store(str(table)), fault))
+    assert [row["dataFilePath"] for row in done.missing.to_pylist()] == [second]
+    assert first in files_of(table) and len(ids_of(table)) == 3
+
+
 def test_an_append_only_table_keeps_its_entries(tmp_path: Path) -> None:
     metadata = make_metadata(SCHEMA, properties={"delta.appendOnly": "true"})
     add = Add(path="gone", partition_values={}, size=5, modification_time=1, data_change=True)

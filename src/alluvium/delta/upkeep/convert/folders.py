@@ -17,7 +17,7 @@ from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.store import LISTED, Store
 
 _NAME, _DIRECTORY = r"^.*/", r"[^/]*$"
-_COMMIT = rf"(^|/){LOG_DIRECTORY}/[0-9]{{20}}\.json$"
+_COMMIT = rf"(^|/){LOG_DIRECTORY}/[0-9]{{20}}\.(json|checkpoint\..*)$"
 _IN_LOG = rf"(^|/){LOG_DIRECTORY}(/|$)"
 
 

@@ -59,13 +59,19 @@ class Missing:
     unknown: tuple[Finding, ...]
 
 
-def find_missing(snapshot: Snapshot) -> Missing:
-    """Looks for every live file and its vector.
+def find_missing(snapshot: Snapshot, among: pa.Array | None = None) -> Missing:
+    """Looks for live files and their vectors.
 
     A listing says only where to look: each file that it lacks is asked for twice, once among the others and once
     behind all of them. What fails otherwise, as for want of a permission, leaves the file where it is.
+
+    Args:
+        snapshot: The version.
+        among: Paths, as the log has them, of the files to look for; None: all.
     """
     files = snapshot.files
+    if among is not None:
+        files = files.filter(pc.is_in(files.column("path"), value_set=among))
     data = data_paths(files).combine_chunks()
     vectors = vector_paths(vectors_of(files), snapshot.store.url)
     wanted = pc.unique(pa.chunked_array([data, vectors.drop_null()], pa.string()))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
@@ -29,8 +29,9 @@ from alluvium.storage.store import Store
 
 #: As Databricks calls it; delta-spark has no such operation.
 OPERATION = "FSCK"
-#: Times that files are looked for again which others took away, or brought back, meanwhile.
-_ROUNDS = 5
+#: Times that missing files, which are few, are looked for again after somebody else committed.
+_ROUNDS = 20
+_OVERTAKEN = ("concurrent-commit", "concurrent-delete-delete")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,20 +143,24 @@ def _ensure_writable(snapshot: Snapshot) -> None:
 
 def _remove_missing(snapshot: Snapshot, engine: str, dry_run: bool, retry: RetryPolicy) -> tuple[Snapshot, Missing]:
     """Commits that missing files are removed; the version that was looked at, and what was missing."""
+    with locating(snapshot.store, snapshot.version):
+        missing = find_missing(snapshot)
+    if append_only.is_used(snapshot.config):
+        return snapshot, _kept(missing)
     for attempt in range(_ROUNDS):
-        with locating(snapshot.store, snapshot.version):
-            missing = find_missing(snapshot)
-        if append_only.is_used(snapshot.config):
-            return snapshot, _kept(missing)
         if dry_run or not missing.files.num_rows:
             return snapshot, missing
         try:
             _commit(snapshot, missing, engine, retry)
             return refresh(snapshot), missing
         except CommitConflict as error:
-            if error.code != "concurrent-delete-delete" or attempt == _ROUNDS - 1:
+            if error.code not in _OVERTAKEN or attempt == _ROUNDS - 1:
                 raise
+            # Whoever was faster may have removed one of the files, or have brought it back.
             snapshot = refresh(snapshot)
+            _ensure_writable(snapshot)
+            again = find_missing(snapshot, missing.files.column("path").combine_chunks())
+            missing = replace(again, unknown=(*missing.unknown, *again.unknown))
     raise AssertionError("the last round returns or raises")
 
 
@@ -172,9 +177,10 @@ def _commit(snapshot: Snapshot, missing: Missing, engine: str, retry: RetryPolic
         "numRemovedFiles": str(missing.files.num_rows),
         "numRemovedBytes": str(total(missing.files.column("size"))),
     }
-    # What anybody reads of other files is as it was.
     actions = Actions(removed=tombstones_of(missing.files, int(time.time() * 1000)))
-    draft = Draft(actions, ReadScope.nothing(), Operation(OPERATION, {}, metrics, engine), snapshot.version)
+    operation = Operation(OPERATION, {}, metrics, engine)
+    # Alone: a file that another commit adds again under its name must not be removed with what was gone.
+    draft = Draft(actions, ReadScope.nothing(), operation, snapshot.version, is_alone=True)
     publish(snapshot.store, draft, snapshot, retry)
 
 
