@@ -31,7 +31,7 @@ from alluvium.storage.store import Store
 OPERATION = "FSCK"
 #: Times that missing files, which are few, are looked for again after somebody else committed.
 _ROUNDS = 20
-_OVERTAKEN = ("concurrent-commit", "concurrent-delete-delete")
+_OVERTAKEN = ("concurrent-commit", "concurrent-delete-delete", "metadata-changed", "protocol-changed")
 
 
 @dataclass(frozen=True, slots=True)
