@@ -14,6 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
@@ -24,12 +26,14 @@ from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.description.evolve import Change, set_properties
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest
+from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.delta.upkeep.restore import restore
 from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitUnknown, NotFound
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.plan.changes import Describe, Operation, ReadScope, Replace
+from alluvium.plan.changes import Committed, Describe, Operation, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -118,6 +122,20 @@ def restore_first(store: Store) -> int:
     return restore(load_snapshot(store), load_snapshot(store, 0), {"version": 0, "timestamp": None}, "test").version
 
 
+def parquet(url: str) -> None:
+    """Files that are no table yet."""
+    for name, ids in (("a", [1, 2]), ("b", [3])):
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.table({"id": ids, "p": ["a"] * len(ids)}), sink)
+        open_store(url).put(f"{name}.parquet", sink.getvalue().to_pybytes())
+
+
+def convert_files(store: Store) -> int:
+    done = convert(store, ConvertRequest())
+    assert isinstance(done, Committed)
+    return done.version
+
+
 EVERYTHING = tuple(range(1, 8))
 KINDS = {
     "create": Kind(nothing, create, (), property=True),
@@ -126,6 +144,7 @@ KINDS = {
     "replace where": Kind(partitioned, replace_partition, (2, 100)),
     "replace dynamically": Kind(partitioned, replace_written_partitions, (1, 100)),
     "change a property": Kind(partitioned, change_property, (1, 2), property=True),
+    "convert": Kind(parquet, convert_files, (1, 2, 3)),
     "restore": Kind(partitioned, restore_first, (1,)),
     "append with checkpoint and clean-up": Kind(with_everything, append, (*EVERYTHING, 100)),
     "property with checkpoint and clean-up": Kind(with_everything, change_property, EVERYTHING, property=True),

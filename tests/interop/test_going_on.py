@@ -4,6 +4,7 @@ optimises, writes a checkpoint and vacuums; then we go on again.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -72,11 +73,26 @@ def optimised(spark, table: DeltaTable, path: str) -> None:
     table.optimize().executeZOrderBy("id", "v")
 
 
+def converted(spark, table: DeltaTable, path: str) -> None:
+    """The rows as files that Spark wrote, and another file that is gone when the table is repaired."""
+    changed_rows(spark, table, path)
+    table.toDF().write.partitionBy("p").parquet(f"{path}.files")
+    shutil.rmtree(path)
+    shutil.move(f"{path}.files", path)
+    lost = Path(path, "p=1", "lost.parquet")
+    shutil.copy(next(Path(path, "p=1").glob("*.parquet")), lost)
+    found = DeltaTable.convertToDelta(spark, f"parquet.`{path}`", "p int")
+    lost.unlink()
+    assert found.repair().missing.num_rows == 1
+    found.compute_statistics(every=True)
+
+
 #: What each table is made with, and by what.
 TABLES: dict[str, tuple[dict[str, str], Callable[..., None]]] = {
     "rewritten": (FEED, with_logs),
     "masked": ({**MASKS, **TRACKED, **FEED}, restored),
     "altered": ({**MASKS, **MAPPED, **V2}, altered),
+    "converted": ({}, converted),
     "optimised": ({**MASKS, **MAPPED, **TRACKED}, optimised),
 }
 LEFT = {str(n): f"v{n}" for n in range(20) if n not in (7, 8, 9, 12)} | {"10": "u", "11": "m", "50": "new"}

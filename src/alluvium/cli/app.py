@@ -59,6 +59,10 @@ _SHALLOW = click.Option(["--shallow"], is_flag=True, help="Name the files where 
 _REPLACE = click.Option(["--replace"], is_flag=True, help="Put the clone in the place of a table that is there.")
 _PROPERTY = click.Option(["--property", "pairs"], multiple=True, metavar="KEY=VALUE", help="Of the clone; repeatable.")
 _COPY_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would come of it.")
+_PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
+_NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
+_REPAIR = click.Option(["--repair"], is_flag=True, help="Mend what can be mended.")
+_TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
     _command("schema", looks.schema, a.URL, *_STATE, *_PRINTED),
@@ -68,12 +72,13 @@ _COMMANDS = (
     _command("changes", looks.changes, a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED),
     _command("diff", looks.diff, a.URL, _V1, _V2, *_PRINTED),
     _command("system", looks.system, a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED),
-    _command("doctor", maintain.doctor, a.URL, *_PRINTED),
+    _command("doctor", maintain.doctor, a.URL, _REPAIR, _TELL, *_PRINTED),
     _command("checkpoint", maintain.checkpoint, a.URL, *_PRINTED),
     _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
     _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),
     _command("optimize", maintain.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
     _command("clone", maintain.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
+    _command("convert", maintain.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
     _command("vacuum", maintain.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
 )
 _VERSION = click.Option(

@@ -15,6 +15,8 @@ from alluvium.api.delta.maintenance import (
     clean_log,
     clone_table,
     compact_commits,
+    convert_table,
+    repair_table,
     vacuum_table,
     write_checkpoint,
 )
@@ -24,14 +26,24 @@ from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Preview
 
+_DATA = "dataFilePath"
 _FINDING = (Shown("level"), Shown("check"), Shown("message"), Shown("path", "file"))
 
 
-def doctor(url: str, how: Format = Format.TABLE, storage_option: Sequence[str] = ()) -> None:
-    """Looks for damage; exit code 1 if there is any.
+def doctor(
+    url: str,
+    repair: bool = False,
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Looks for damage; exit code 1 if there is any, with --repair if any is left.
 
     Checks that the log has no gap, checkpoints are whole, data files are there with their size, statistics parse.
     """
+    if repair:
+        _repair(url, dry_run, how, storage_option)
+        return
     findings = check_table(url, parse_storage(storage_option))
     if how is Format.TABLE and not findings:
         open_console().print("[green]sound[/]: the log, its checkpoints, all data files and their statistics")
@@ -39,6 +51,28 @@ def doctor(url: str, how: Format = Format.TABLE, storage_option: Sequence[str] =
     print_rows([asdict(f) for f in findings], _FINDING, how, note=counted(len(findings), "finding"))
     if findings:
         raise click.exceptions.Exit(1)
+
+
+def _repair(url: str, dry_run: bool, how: Format, storage_option: Sequence[str]) -> None:
+    done = repair_table(url, parse_storage(storage_option), dry_run)
+    rows = [{"outcome": "removed", "level": "error", "check": "files", "message": _lost(row), "path": row[_DATA]}
+            for row in done.missing.to_pylist()]  # fmt: skip
+    rows += [{"outcome": "mended", **asdict(f)} for f in done.mended]
+    rows += [{"outcome": "left", **asdict(f)} for f in done.left]
+    note = f"statistics of {counted(done.statistics, 'file')} computed; " if done.statistics else ""
+    note += "nothing was written" if done.dry_run else f"version {done.version}"
+    if how is Format.TABLE and not rows:
+        open_console().print(note)
+    else:
+        print_rows(rows, (Shown("outcome", "would be" if dry_run else None), *_FINDING), how, note=note)
+    if done.left:
+        raise click.exceptions.Exit(1)
+
+
+def _lost(row: Mapping[str, object]) -> str:
+    if row["dataFileMissing"]:
+        return "the data file is gone"
+    return f"its deletion vector is gone: {row['deletionVectorPath']}"
 
 
 def checkpoint(url: str, how: Format = Format.TABLE, storage_option: Sequence[str] = ()) -> None:
@@ -169,6 +203,31 @@ def clone(
     console.print(f"the clone would have {files}, and copy {copied}")
     if done.missing:
         console.print(f"it would be refused: {counted(len(done.missing), 'file')} gone, {done.missing[0]} first")
+
+
+def convert(
+    url: str,
+    partitioned_by: str | None = None,
+    no_statistics: bool = False,
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
+
+    Partition columns and their types are found by the folders' names, unless they are given.
+    """
+    done = convert_table(url, partitioned_by, parse_storage(storage_option), dry_run, not no_statistics)
+    if how is not Format.TABLE:
+        files = len(done.added) if isinstance(done, Preview) else done.files.num_rows
+        print_record({"version": None if isinstance(done, Preview) else done.version, "files": files}, how)
+    elif isinstance(done, Preview):
+        open_console().print(str(done), markup=False)
+        open_console().print(counted(len(done.added), "file"))
+    elif done.attempts:
+        open_console().print(f"{counted(done.files.num_rows, 'file')} are version {done.version} of a table")
+    else:
+        open_console().print(f"it is a table already, at version {done.version}")
 
 
 def vacuum(

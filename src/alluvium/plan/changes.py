@@ -366,6 +366,7 @@ class Preview:
         masked: Files that would get a mask over some of their rows, or another one: they are among `added`.
         rewritten: Files of which some rows would be written anew, into other files: they are among `removed`.
         missing: Files that the verb needs and that are gone, without which it would be refused.
+        notes: What else should be known before, as who could still read the table.
     """
 
     version: int
@@ -377,6 +378,7 @@ class Preview:
     masked: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         whole = len(self.removed) - len(self.rewritten)
@@ -390,5 +392,6 @@ class Preview:
         lines = [f"{self.operation.name} at version {self.version}; nothing was written"]
         lines += [f"  {name:<20}{count} files" for name, count in files.items() if count]
         lines += [f"  {name:<20}{before} -> {after}" for name, (before, after) in self.differences.items()]
+        lines += [f"  {note}" for note in self.notes]
         rows = {k: v for k, v in self.operation.metrics.items() if "Rows" in k and v != "0"}
         return "\n".join([*lines, *(f"  {name:<40}{count}" for name, count in rows.items())])

@@ -55,6 +55,19 @@ def parse_ddl_type(text: str) -> Declared:
     return Declared(data_type, {CHAR_VARCHAR: parser.normal()} if parser.has_length else {})
 
 
+def parse_fields(text: str) -> tuple[Field, ...]:
+    """Columns as SQL declares them: `day date, shop int not null comment 'of it'`.
+
+    Raises:
+        InvalidRequest: `"invalid-type"`.
+        UnsupportedFeature: `"unsupported-type"`.
+    """
+    parser = _Parser(text)
+    fields = parser.fields()
+    parser.end()
+    return fields
+
+
 def parse_column_path(text: str) -> tuple[str, ...]:
     """The parts of a dotted name; a part with dots or backticks of its own stands in backticks.
 
@@ -138,13 +151,16 @@ class _Parser:
             self._expect(",")
             found = Map(key, self.type(depth + 1))
         else:
-            fields = [] if self._peek() == ">" else [self._field(depth + 1)]
-            while self._peek() == ",":
-                self._expect(",")
-                fields.append(self._field(depth + 1))
-            found = Struct(tuple(fields))
+            found = Struct(() if self._peek() == ">" else self.fields(depth + 1))
         self._expect(">")
         return found
+
+    def fields(self, depth: int = 1) -> tuple[Field, ...]:
+        found = [self._field(depth)]
+        while self._peek() == ",":
+            self._expect(",")
+            found.append(self._field(depth))
+        return tuple(found)
 
     def _field(self, depth: int) -> Field:
         name = self._next()

@@ -323,17 +323,6 @@ def test_where_there_is_no_table(spark, tmp_path: Path):
         DeltaTable.forPath(spark, str(tmp_path), {"foo": "1"})
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda t: DeltaTable.convertToDelta(t, "x"),
-    ],
-)  # fmt: skip
-def test_what_is_not_there_yet_says_so(table: DeltaTable, call):
-    with pytest.raises(UnsupportedFeature):
-        call(table)
-
-
 def test_a_second_creator_loses_or_finds_the_table(spark, path: str, monkeypatch: pytest.MonkeyPatch):
     DeltaTable.create(spark).location(path).addColumn("a", "int").execute()
     monkeypatch.setattr("alluvium.api.delta.delta_access.TableAccess.newest", lambda self: None)

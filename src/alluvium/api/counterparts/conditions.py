@@ -111,7 +111,7 @@ ROWS: tuple[Row, ...] = (
     _row("unsupported-clone-source", "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC"),
     # --- what is not there
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
-    _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo"),
+    _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo convertToDelta"),
     _row("not-a-table", "DELTA_MISSING_DELTA_TABLE", "42P01", tableName="url"),
     _row("missing-version", "DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", at="restoreToVersion", version="version"),
     _row("missing-version", "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER", "22003", at="restoreToTimestamp", says="before the first"),
@@ -280,6 +280,17 @@ ROWS: tuple[Row, ...] = (
     _row("retention-too-short", "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", ARGUMENT),
     _row("cannot-vacuum-lite", "DELTA_CANNOT_VACUUM_LITE", "55000", RUNTIME),
     _row("invalid-inventory", "DELTA_INVALID_INVENTORY_SCHEMA", "42000"),
+    # --- CONVERT TO DELTA
+    _row("no-parquet-files", "DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, directory="url"),
+    _row("partition-folders", "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", "KD009", says="partition columns (", path="path"),
+    _row("partition-folders", "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME", "KD009", path="path"),
+    _row("partition-value", "DELTA_FAILED_CAST_PARTITION_VALUE", "22018", RUNTIME, value="column"),
+    _row("partition-schema", "DELTA_UNEXPECTED_PARTITION_SCHEMA_FROM_USER", "KD009"),
+    _row("schemas-differ", "DELTA_FAILED_TO_MERGE_FIELDS", "22005", currentField="column", updateField="column"),
+    _row("not-parquet", "FAILED_READ_FILE.CANNOT_READ_FILE_FOOTER", "KD001", RUNTIME, path="path"),
+    _row("row-ids-without-statistics", "DELTA_CONVERT_TO_DELTA_ROW_TRACKING_WITHOUT_STATS", "22000"),
+    _row("not-convertible", "DELTA_OPERATION_NOT_ALLOWED_DETAIL", "0AKDC", says="is a view"),
+    _row("not-convertible", "DELTA_CONVERT_NON_PARQUET_TABLE", "0AKDC"),
     # --- what lost a race
     _row("protocol-changed", "DELTA_PROTOCOL_CHANGED", "2D521", "ProtocolChangedException"),
     _row("metadata-changed", "DELTA_METADATA_CHANGED", "2D521", "MetadataChangedException", tableName="url"),

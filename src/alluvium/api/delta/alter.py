@@ -194,7 +194,10 @@ class Alteration:
     def upgrade_protocol(
         self, reader: int, writer: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
-        """Supports what legacy protocol versions imply; lower ones than the table's change nothing."""
+        """Supports what legacy protocol versions imply; lower ones than the table's change nothing.
+
+        The `notes` of a dry run tell who could still read and write the table.
+        """
         return self.apply(lambda config: evolve.upgrade_protocol(config, reader, writer), dry_run, retry)
 
     def add_feature(self, name: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Committed | Preview:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NoReturn
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
@@ -22,6 +21,8 @@ from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.upkeep.clone import CloneVerbs
+from alluvium.api.delta.upkeep.convert import ConvertVerbs
+from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
@@ -33,7 +34,7 @@ from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.types import show_not_null
@@ -57,7 +58,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
 
 
 @raises_counterparts()
-class DeltaTable(VacuumVerbs, CloneVerbs):
+class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
     Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
@@ -425,15 +426,6 @@ class DeltaTable(VacuumVerbs, CloneVerbs):
             return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=False, retry=retry)
         return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
 
-    # --- of delta.tables, but not implemented yet ---
-
-    @classmethod
-    def convertToDelta(
-        cls, sparkSession: SparkSession, identifier: str, partitionSchema: str | StructType | None = None
-    ) -> NoReturn:
-        """Not implemented yet."""
-        raise _later("convertToDelta")
-
     @property
     def _name(self) -> Qualifier:
         """By which expressions know the table."""
@@ -479,7 +471,3 @@ def _not_a_table(shown: str, url: str | None = None) -> NotATable:
     return NotATable(
         f"{shown!r} is not a Delta table", code="not-a-table", url=url, hint="a table is what holds a folder _delta_log"
     )
-
-
-def _later(verb: str) -> UnsupportedFeature:
-    return UnsupportedFeature(f"DeltaTable.{verb} is not implemented yet", features=(verb,))

@@ -8,19 +8,25 @@ from collections.abc import Mapping
 
 import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.options import parse_timestamp_ms
 from alluvium.api.stores import storage_for
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.upkeep.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest
+from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Preview
+from alluvium.schema.ddl import parse_fields
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -48,6 +54,33 @@ def check_table(url: str, storage_options: Mapping[str, str] | None = None) -> t
         return (*findings, *check_snapshot(snapshot))
     except CorruptTable as error:
         return (*findings, Finding("error", "log", error.message, error.path))
+
+
+def repair_table(
+    url: str, storage_options: Mapping[str, str] | None = None, dry_run: bool = False, statistics: bool = True
+) -> Repaired:
+    """Mends a table as far as it can be mended; what cannot be is told, and left.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what would be done.
+        statistics: Whether statistics that are missing are computed.
+
+    Returns:
+        Files that left the log since they, or their deletion vectors, are gone; what was mended beside; what is left.
+
+    Raises:
+        NotFound: There is no table.
+        UnsupportedFeature: The table needs a reader or writer that we are not.
+    """
+    store = storage_for(url, storage_options, None)
+
+    def open_newest() -> Snapshot:
+        return open_snapshot(store, open_elsewhere=lambda other: open_store(other, dict(storage_options or {})))
+
+    request = RepairRequest(statistics=statistics, engine=f"Alluvium/{alluvium.__version__}")
+    return repair(store, open_newest, request, dry_run)
 
 
 def write_checkpoint(url: str, storage_options: Mapping[str, str] | None = None) -> int:
@@ -189,6 +222,41 @@ def clone_table(
     name, engine = f"delta.`{source.store.uri('')}`", f"Alluvium/{alluvium.__version__}"
     request = CloneRequest(name, shallow, replace, dict(properties or {}), engine)
     return clone(source, store, existing, request, dry_run)
+
+
+def convert_table(
+    url: str,
+    partition_schema: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+    statistics: bool = True,
+) -> Committed | Preview:
+    """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
+
+    Args:
+        url: The folder, or a Paimon append table.
+        partition_schema: The partition columns in the order of the folders (`"day date, shop int"`); None: as the
+            folders name them, with types inferred as Spark infers them.
+        storage_options: Credentials and settings of the object store.
+        dry_run: Only tell what the table would be.
+        statistics: Whether statistics are taken from the footers.
+
+    Returns:
+        What was committed; for what is a Delta table already its version, and nothing is done.
+
+    Raises:
+        NotFound: There are no files.
+        InvalidRequest: Files or folders do not fit; nothing is written.
+        UnsupportedFeature: The files have a type that no table has.
+        CommitConflict: Somebody else made a table of it meanwhile.
+    """
+    store = storage_for(url, storage_options, None)
+    if (version := list_log(store).latest) >= 0:
+        return Committed.nothing(version)
+    partitions = None if partition_schema is None else parse_fields(partition_schema)
+    request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
+    source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})))
+    return convert(store, request, dry_run, source=source)
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

@@ -232,6 +232,13 @@ def _show(words: _Words) -> Head:
     return _SPARK_PARSED if shown or words.take("CREATE", "TABLE") else _QUERY
 
 
+def _analyze(words: _Words) -> Head:
+    """`ANALYZE TABLE t COMPUTE DELTA STATISTICS`; other statistics are Spark's."""
+    if words.take("ANALYZE", "TABLE") and words.take_name() and words.take("COMPUTE", "DELTA"):
+        return Head(Kind.DELTA_ONLY, "ANALYZE")
+    return _SPARK_PARSED
+
+
 def _execute(words: _Words) -> Head:
     words.take("EXECUTE")
     return _SPARK_PARSED if words.take("IMMEDIATE") else _QUERY
@@ -243,12 +250,13 @@ _FIRST_WORDS: dict[str, Head | Callable[[_Words], Head]] = {
         for word in ("VACUUM", "OPTIMIZE", "RESTORE", "CONVERT", "GENERATE", "REORG", "FSCK")
     },
     **dict.fromkeys(
-        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "ANALYZE", "MSCK", "REPAIR", "LOAD", "CALL", "BEGIN"),
+        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "MSCK", "REPAIR", "LOAD", "CALL", "BEGIN"),
         _SPARK_PARSED,
     ),
     "WITH": _with,
     "FROM": _with,
     "EXECUTE": _execute,
+    "ANALYZE": _analyze,
     "EXPLAIN": _explain,
     "CREATE": _create,
     "REPLACE": _replace,

@@ -77,6 +77,13 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
     Raises:
         CorruptTable: The file is not a Parquet file.
     """
+    return read_described(file, columns, path)[1]
+
+
+def read_described(
+    file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None
+) -> tuple[pq.FileMetaData, FileFooter]:
+    """The same, and the footer itself; arguments and errors as for `read_footer`."""
     try:
         with file:
             metadata = pq.read_metadata(file)
@@ -90,8 +97,13 @@ def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str 
             path=path,
             hint="the file was cut or overwritten; restore it, or remove it from the table",
         ) from None
+    return metadata, _footer_of(metadata, columns, null_collections(raw, collections) if collections else {})
+
+
+def _footer_of(
+    metadata: pq.FileMetaData, columns: Sequence[FooterColumn], nulls: Mapping[tuple[str, ...], int]
+) -> FileFooter:
     leaves = leaf_indices(metadata)
-    nulls = null_collections(raw, collections) if collections else {}
     row_groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
     row_groups = [row_group for row_group in row_groups if row_group.num_rows > 0]
     # "If the min is a NaN, it should be ignored [...] NaN may be present": only parquet-mr leaves the bounds out when

@@ -15,6 +15,7 @@ from alluvium.schema.types import JsonValue
 _CHANGE_NOTHING = frozenset(
     (
         "Empty Commit",
+        "COMPUTE STATS",
         "REORG",
         "OPTIMIZE",
         "Deletion Vector Tombstones",
@@ -24,6 +25,9 @@ _CHANGE_NOTHING = frozenset(
         "VACUUM END",
     )
 )
+
+#: Operations that name the version that they were made on also where there is none, -1, as the reference has it.
+_SAY_WHAT_THEY_READ = frozenset(("CONVERT",))
 
 
 def assemble(draft: Draft, context: CommitContext) -> Entry:
@@ -52,7 +56,7 @@ def _commit_info(draft: Draft, isolation_level: str, now_ms: int) -> dict[str, J
         "operation": operation.name,
         "operationParameters": dict(operation.parameters),
     }
-    if draft.read_version >= 0:
+    if draft.read_version >= 0 or operation.name in _SAY_WHAT_THEY_READ:
         info["readVersion"] = draft.read_version
     info["isolationLevel"] = "SnapshotIsolation" if operation.name in _CHANGE_NOTHING else isolation_level
     info["isBlindAppend"] = draft.is_blind_append

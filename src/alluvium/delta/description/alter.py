@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from alluvium.delta.commit.who_reads import who_reads
 from alluvium.delta.description.cluster import ensure_clustering_stays
 from alluvium.delta.description.evolve import Change
 from alluvium.delta.features.registry import ensure_writable
@@ -68,7 +69,8 @@ def apply_to(
         read = ReadScope.table() if change.reads else ReadScope.nothing()
         changes = Describe(replace(change.operation, engine=engine), read)
         if dry_run:
-            return target.preview(changes)
+            notes = who_reads(snapshot.config.protocol, change.config.protocol)
+            return replace(target.preview(changes), notes=notes)
         try:
             return target.commit(changes)
         except CommitConflict as error:

@@ -32,9 +32,9 @@ def check_checkpoints_against_commits(store: Store) -> Iterator[Finding]:
     listing = list_log(store)
     for version in listing.checkpoints:
         try:
-            told = _load(store, version, ())
+            told = load_without(store, version, ())
             own = {info.path for info in told.segment.checkpoint}
-            replayed = _load(store, version, own)
+            replayed = load_without(store, version, own)
         except AlluviumError:
             # That it cannot be read is told elsewhere; and where commits before it are gone, nothing contradicts it.
             continue
@@ -43,7 +43,13 @@ def check_checkpoints_against_commits(store: Store) -> Iterator[Finding]:
             yield Finding("error", "checkpoint", f"the checkpoint of version {version} {problem}", path)
 
 
-def _load(store: Store, version: int, without: set[str] | tuple[()]) -> LogState:
+def load_without(store: Store, version: int, without: set[str] | tuple[()]) -> LogState:
+    """A version as some checkpoints' files do not say it.
+
+    Raises:
+        CorruptTable: Without them it cannot be read.
+        NotFound: Likewise.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return load_state(store, list_segment(store, version, without), _any_protocol)

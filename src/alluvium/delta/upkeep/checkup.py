@@ -66,7 +66,7 @@ def check_snapshot(snapshot: Snapshot) -> tuple[Finding, ...]:
     vectors are whole, their statistics parse, and the files of change data are there.
     """
     return (
-        *_check_checksum(snapshot),
+        *check_checksum_file(snapshot),
         *check_data_files(snapshot),
         *check_deletion_vectors(snapshot),
         *_check_statistics(snapshot.files),
@@ -125,7 +125,7 @@ def _check_empty_commits(store: Store) -> Iterator[Finding]:
     yield from summed_up("log", empty)
 
 
-def _check_checksum(snapshot: Snapshot) -> Iterator[Finding]:
+def check_checksum_file(snapshot: Snapshot) -> Iterator[Finding]:
     """ "If validation fails, readers SHOULD surface the discrepancy to users via error messaging. Readers MUST continue
     functioning if Version Checksum files are missing."
     """
@@ -153,12 +153,13 @@ def _check_statistics(files: pa.Table) -> Iterator[Finding]:
     found: list[Finding] = []
     pairs = zip(files.column("path").to_pylist(), files.column("stats").to_pylist(), strict=True)
     for path, text in pairs:
-        if text and (problem := _statistics_problem(text)):
+        if text and (problem := statistics_problem(text)):
             found.append(Finding("warning", "statistics", problem, path))
     yield from summed_up("statistics", found)
 
 
-def _statistics_problem(text: str) -> str | None:
+def statistics_problem(text: str) -> str | None:
+    """Why readers can do nothing with the statistics of a file; None: they can."""
     try:
         statistics = _STATISTICS.decode(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

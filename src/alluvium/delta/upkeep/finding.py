@@ -19,7 +19,7 @@ class Finding:
     Attributes:
         level: `"error"`: rows or versions are lost, or cannot be read; `"warning"`: it can be read all the same.
         check: Which check found it: `"log"`, `"checkpoint"`, `"compaction"`, `"checksum"`, `"files"`,
-            `"deletion-vectors"`, `"statistics"` or `"change-data"`.
+            `"deletion-vectors"`, `"statistics"`, `"change-data"` or `"temporary"`.
         message: What is wrong.
         path: The object concerned, if it is one.
     """

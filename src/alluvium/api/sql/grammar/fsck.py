@@ -1,4 +1,4 @@
-"""FSCK REPAIR TABLE: files that are missing leave the table."""
+"""FSCK REPAIR TABLE: files that are missing leave the table. ANALYZE TABLE ... COMPUTE DELTA STATISTICS."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from alluvium.api.sql.text.names import read_table_name
 from alluvium.api.sql.text.terms import Named, Statement
 
 SYNTAX = "FSCK REPAIR TABLE t [DRY RUN]"
+ANALYZE_SYNTAX = "ANALYZE TABLE t COMPUTE DELTA STATISTICS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,3 +36,27 @@ def parse_fsck(cursor: Cursor) -> FsckRepair:
     dry_run = cursor.take("DRY", "RUN")
     cursor.expect_end()
     return FsckRepair(target, dry_run)
+
+
+@dataclass(frozen=True, slots=True)
+class ComputeStatistics(Statement):
+    """`ANALYZE TABLE ... COMPUTE DELTA STATISTICS`, which delta-spark does not know either.
+
+    Attributes:
+        target: The table.
+    """
+
+    target: Named
+
+
+def parse_analyze(cursor: Cursor) -> ComputeStatistics:
+    """Parses the statement from its first word on.
+
+    Raises:
+        SqlSyntaxError: It is none.
+    """
+    cursor.expect("ANALYZE", "TABLE")
+    target = read_table_name(cursor)
+    cursor.expect("COMPUTE", "DELTA", "STATISTICS")
+    cursor.expect_end()
+    return ComputeStatistics(target)

@@ -38,6 +38,7 @@ _RULES = {
     "CONVERT": _Rule(convert.parse_convert, convert.SYNTAX),
     "GENERATE": _Rule(generate.parse_generate, generate.SYNTAX),
     "FSCK": _Rule(fsck.parse_fsck, fsck.SYNTAX),
+    "ANALYZE": _Rule(fsck.parse_analyze, fsck.ANALYZE_SYNTAX),
     # From 4.1 on Spark reads constraints, with more behind them than Delta knows: NOT ENFORCED, CASCADE.
     "ADD CONSTRAINT": _Rule(alter.parse_add_constraint, alter.ADD_CONSTRAINT_SYNTAX, shared=True),
     "DROP CONSTRAINT": _Rule(alter.parse_drop_constraint, alter.DROP_CONSTRAINT_SYNTAX, shared=True),

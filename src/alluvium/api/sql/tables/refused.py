@@ -15,7 +15,7 @@ _HINTS = {
     "RenamePartitions": "UPDATE t SET ... changes the partition of rows",
     "SetTableSerDeProperties": "ALTER TABLE ... SET TBLPROPERTIES",
     "LoadData": "INSERT INTO t SELECT * FROM parquet.`path` takes rows over",
-    "AnalyzeTable": "statistics are written with the rows",
+    "AnalyzeTable": "statistics are written with the rows; ANALYZE TABLE t COMPUTE DELTA STATISTICS takes them anew",
 }
 
 

@@ -1,0 +1,213 @@
+"""CONVERT TO DELTA of DeltaTable and of SQL: names, the settings of the session, the entry of the catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from alluvium.api.counterparts.raising import raises_counterparts
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, path_access
+from alluvium.api.delta.delta_columns import fields_of
+from alluvium.api.delta.delta_errors import UnknownType, WrongType
+from alluvium.api.delta.upkeep.other_formats import other_source
+from alluvium.api.delta.write_options import default_properties
+from alluvium.api.doors import PAIMON
+from alluvium.delta.log.segment import list_log
+from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
+from alluvium.delta.upkeep.convert.convert import convert
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.plan.changes import Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.ddl import parse_fields
+from alluvium.schema.spark_json import parse_schema
+from alluvium.schema.types import Field
+from alluvium.spark.jvm.gateway import java_of
+from alluvium.spark.sessions.catalog import CatalogTable, find_table, has_database, parse_name, quoted_name
+from alluvium.spark.sessions.entry_changes import describe_entry, set_provider
+from alluvium.spark.sessions.session import time_zone
+
+TableT = TypeVar("TableT", bound="ConvertVerbs")
+_PARQUET = "parquet"
+#: Formats of which SQL names a folder: ``parquet.`/x` ``.
+_OF_FOLDERS = frozenset((_PARQUET, PROVIDER, "iceberg", "orc", "csv", "json", "text", "avro", "paimon"))
+
+
+@dataclass(frozen=True, slots=True)
+class ConvertSaid:
+    """What a caller says.
+
+    Attributes:
+        partitions: The partition columns; None where nothing is said of them.
+        statistics: Whether there are to be any.
+        dry_run: Only tell what would be.
+        retry: How often to try.
+    """
+
+    partitions: tuple[Field, ...] | None = None
+    statistics: bool = True
+    dry_run: bool = False
+    retry: RetryPolicy = DEFAULT_RETRY
+
+
+@raises_counterparts()
+class ConvertVerbs:
+    """How what is no table yet becomes one."""
+
+    def __init__(self, spark: SparkSession, access: TableAccess) -> None:
+        self._spark = spark
+        self._access = access
+
+    @classmethod
+    def convertToDelta(
+        cls: type[TableT],
+        sparkSession: SparkSession,
+        identifier: str,
+        partitionSchema: str | StructType | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        *,
+        statistics: bool = True,
+    ) -> TableT | Preview:
+        """Makes a table of Parquet files, which stay where and as they are: their footers are read, no rows.
+
+        Args:
+            sparkSession: A classic session.
+            identifier: ``"parquet.`/path`"``, ``"paimon.`/path`"`` (an append table), or the name of a Parquet table in
+                the catalog, which then is a Delta table. What is one already stays what it is.
+            partitionSchema: The partition columns in the order of the folders; None: as the folders, or the catalog,
+                name them, with types inferred as Spark infers them.
+            dry_run: Only tell what the table would be.
+            retry: How often a commit is tried.
+            statistics: Whether statistics are taken from the footers.
+
+        Raises:
+            NotFound: There is no such table, or no file.
+            InvalidRequest: Files or folders do not fit; nothing is written then.
+            UnsupportedFeature: The files have a type that no table has.
+        """
+        said = ConvertSaid(_fields(partitionSchema), statistics, dry_run, retry)
+        done = convert_in_session(sparkSession, parse_name(sparkSession, identifier), said)
+        return done if isinstance(done, Preview) else cls(sparkSession, done)
+
+
+def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: ConvertSaid) -> TableAccess | Preview:
+    """CONVERT by a session's settings.
+
+    Args:
+        spark: A classic session.
+        parts: Of the name.
+        said: What the caller says.
+    """
+    if (folder := _folder(spark, parts)) is not None:
+        access = path_access(spark, folder)
+        return _convert(access, said, said.partitions, {}, None, parts[0].casefold() == PAIMON.name)
+    entry = _entry(spark, parts)
+    access = TableAccess(spark, entry.location, entry=entry)
+    if entry.provider == PROVIDER:
+        return access
+    described = describe_entry(spark, entry.parts)
+    if described.foreign_partition is not None:
+        raise InvalidRequest(
+            f"a partition of {entry.name!r} lies outside of the table's folder: {described.foreign_partition}",
+            code="not-convertible",
+            url=entry.location,
+            hint="move it into the folder, or write the rows into a table of their own",
+        )
+    partitions = parse_schema(described.partition_schema).fields
+    ensure_same_partitions(said.partitions, partitions, "the catalog")
+    shown = ".".join(f"`{part}`" for part in entry.parts)
+    done = _convert(access, said, partitions, described.properties, shown)
+    if isinstance(done, Preview):
+        return done
+    set_provider(spark, entry.parts, PROVIDER)
+    return TableAccess(spark, entry.location, entry=_entry(spark, parts))
+
+
+def _convert(
+    access: TableAccess,
+    said: ConvertSaid,
+    partitions: tuple[Field, ...] | None,
+    properties: Mapping[str, str],
+    name: str | None,
+    is_paimon: bool = False,
+) -> TableAccess | Preview:
+    store = access.store()
+    if list_log(store).latest >= 0:
+        return access
+    spark = access.spark
+    # As the reference: the history has what was said, not what the catalog knows.
+    told = None if name is None else tuple(f.name for f in said.partitions or ())
+    request = ConvertRequest(
+        partitions,
+        said.statistics,
+        {**default_properties(spark), **properties},
+        time_zone(spark),
+        access.engine,
+        name,
+        told,
+    )
+    source = other_source(store, time_zone(spark), access.store) if is_paimon else None
+    if is_paimon and source is None:
+        raise NotFound("there is no Paimon table", code="not-a-table", url=access.url, hint=_hint(access.url))
+    done = convert(store, request, said.dry_run, said.retry, source)
+    return done if isinstance(done, Preview) else access
+
+
+def _folder(spark: SparkSession, parts: tuple[str, ...]) -> str | None:
+    """The folder in ``parquet.`/x` ``; None: the name is one of the catalog."""
+    kind = parts[0].casefold()
+    if len(parts) != 2 or kind not in _OF_FOLDERS or not (is_path(parts[1]) or not has_database(spark, parts[0])):
+        return None
+    if kind in (_PARQUET, PAIMON.name):
+        return parts[1]
+    if kind == PROVIDER:
+        if path_access(spark, parts[1]).newest() is not None:
+            return parts[1]
+        raise NotFound(f"there is no Delta table at {parts[1]!r}", code="not-a-table", hint=_hint(parts[1]))
+    raise InvalidRequest(
+        f"only Parquet and Paimon can be converted, not a folder of {kind}", code="not-convertible", path=parts[1],
+        hint=_hint(parts[1]),
+    )  # fmt: skip
+
+
+def _hint(path: str) -> str:
+    return f"CONVERT TO DELTA parquet.`{path}`"
+
+
+def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
+    """The Parquet or Delta table of a name."""
+    shown = ".".join(parts)
+    name = quoted_name(parts)
+    is_view = spark._jsparkSession.sessionState().catalog().isTempView(java_of(spark).seq(list(parts)))
+    found = None if is_view else find_table(spark, name)
+    if is_view or (found is not None and not found.provider):
+        raise InvalidRequest(f"{shown!r} is a view, which has no files", code="not-convertible", hint="name a table")
+    if found is None:
+        raise NotFound(
+            f"the table {shown!r} cannot be found", code="not-a-table", hint="a folder is named parquet.`/path`"
+        )
+    if found.provider not in (_PARQUET, PROVIDER):
+        raise InvalidRequest(
+            f"only Parquet tables can be converted, {shown!r} is one of {found.provider}",
+            code="not-convertible",
+            url=found.location,
+            hint=f"CREATE TABLE ... USING delta AS SELECT * FROM {shown}",
+        )
+    return found
+
+
+def _fields(schema: str | StructType | None) -> tuple[Field, ...] | None:
+    if schema is None:
+        return None
+    if isinstance(schema, StructType):
+        return fields_of(schema)
+    if not isinstance(schema, str):
+        raise WrongType(f"partitionSchema needs to be text or a StructType but got {schema!r}", code="wrong-type")
+    try:
+        return parse_fields(schema)
+    except InvalidRequest as error:
+        raise UnknownType(error.message, code=error.code, hint=error.hint) from None

@@ -1,0 +1,102 @@
+"""What the footers of the files to convert say: one schema, and the statistics of each. Read side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+import pyarrow as pa
+
+from alluvium.codecs.footers.parquet_footer import ColumnStats, FileFooter, FooterColumn, read_described
+from alluvium.codecs.footers.spark_schema import stored_schema
+from alluvium.delta.statistics.stats import format_stats
+from alluvium.delta.upkeep.convert.schemas import merge_schemas
+from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.schema.types import Struct
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.store import Store
+
+#: Footers that are held at once.
+_TOGETHER = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class Footers:
+    """What the footers say.
+
+    Attributes:
+        schema: The columns of all files.
+        columns: Those that `stats` tells of.
+        stats: Of each file, as the log has them.
+    """
+
+    schema: Struct
+    columns: tuple[FooterColumn, ...]
+    stats: pa.ChunkedArray
+
+
+def read_footers(
+    store: Store,
+    paths: pa.ChunkedArray,
+    columns_of: Callable[[Struct], tuple[FooterColumn, ...]],
+    tight_bounds: bool | None,
+) -> Footers:
+    """Reads the footers of all files, once where the first tells what all are like, else twice.
+
+    Args:
+        store: The folder.
+        paths: Of the files; not none.
+        columns_of: From a schema to the columns to take statistics of.
+        tight_bounds: As of `format_stats`.
+
+    Raises:
+        InvalidRequest: A file is no Parquet file (`not-parquet`), or files do not go together (`schemas-differ`).
+        UnsupportedFeature: A type that Spark does not read.
+    """
+    first = _read(store, paths[0].as_py(), ())[0]
+    columns = columns_of(first)
+    schema, stats = _read_all(store, paths, columns, tight_bounds, first)
+    if (wanted := columns_of(schema)) != columns:
+        columns = wanted
+        schema, stats = _read_all(store, paths, columns, tight_bounds, schema)
+    return Footers(schema, columns, stats)
+
+
+def _read_all(
+    store: Store, paths: pa.ChunkedArray, columns: Sequence[FooterColumn], tight_bounds: bool | None, schema: Struct
+) -> tuple[Struct, pa.ChunkedArray]:
+    stats = []
+    for start in range(0, len(paths), _TOGETHER):
+        names = paths.slice(start, _TOGETHER).to_pylist()
+        found = map_parallel(lambda path: _read(store, path, columns), names)
+        schemas = zip((one for one, _ in found), names, strict=True)
+        schema = reduce(lambda merged, one: merge_schemas(merged, *one), schemas, schema)
+        stats.append(format_stats([footer for _, footer in found], tight_bounds))
+    return schema, pa.chunked_array(stats, pa.string())
+
+
+def _read(store: Store, path: str, columns: Sequence[FooterColumn]) -> tuple[Struct, FileFooter]:
+    try:
+        metadata, footer = read_described(store.open_input(path), columns, path)
+    except CorruptTable as error:
+        raise InvalidRequest(
+            f"a file in the folder is no Parquet file: {error.message}",
+            code="not-parquet",
+            url=store.url,
+            path=path,
+            hint="remove it, or give it a name that begins with _ or .: such files do not count",
+        ) from None
+    schema = stored_schema(metadata, path)
+    return schema, _with_missing(footer, schema, columns)
+
+
+def _with_missing(footer: FileFooter, schema: Struct, columns: Sequence[FooterColumn]) -> FileFooter:
+    """Of a column that a file does not have all values are null."""
+    has = {tuple(part.lower() for part in path) for path, _ in schema.leaves()}
+    missing = {
+        column.path: ColumnStats(column.type, None, None, footer.num_rows)
+        for column in columns
+        if column.path not in footer.columns and tuple(part.lower() for part in column.path) not in has
+    }
+    return replace(footer, columns={**footer.columns, **missing}) if missing else footer
