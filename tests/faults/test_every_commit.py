@@ -25,7 +25,7 @@ from alluvium.delta.description.alter import apply_change
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.description.evolve import Change, set_properties
 from alluvium.delta.log.names import LOG_DIRECTORY
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest
 from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.delta.upkeep.restore import restore

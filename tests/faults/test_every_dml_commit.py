@@ -28,7 +28,7 @@ from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.merge.merge_clauses import When as Matched
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
 from alluvium.commands.update import UpdateRequest, update_rows
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitUnknown

@@ -14,7 +14,7 @@ from plain_writer import commit_rows, open_target
 
 import alluvium
 from alluvium.api.delta.maintenance import check_table, write_checkpoint
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.checks.finding import Finding
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))

@@ -22,7 +22,7 @@ JARS = Path.home() / ".cache/alluvium-reference/jars"
 #: Words that Spark says, and our message tells on.
 SPARKS = {"GROUP BY", "is not a boolean", "cannot be resolved"}
 #: Doors beside the methods of DeltaTable.
-DOORS = {"merge", "create", "load", "table", "save", "saveAsTable", "insertInto", "writeTo"}
+DOORS = {"merge", "create", "load", "table", "save", "saveAsTable", "insertInto", "writeTo", "readStream", "stream"}
 
 
 def literals(tree: ast.AST) -> str:

@@ -19,7 +19,7 @@ import alluvium
 from alluvium import DeltaTable, RetryPolicy
 from alluvium.commands.merge.merge import MergeRequest, merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict

@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 import alluvium
 from alluvium import DeltaTable
-from alluvium.delta.upkeep.checkup import check_snapshot
+from alluvium.delta.upkeep.checks.checkup import check_snapshot
 from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.storage.open import open_store
 

@@ -16,11 +16,11 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_cleanup import LogCleanup, clean_up_log
 from alluvium.delta.log_upkeep.log_compaction import compact_log
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest
 from alluvium.delta.upkeep.convert.convert import convert
-from alluvium.delta.upkeep.finding import Finding
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot

@@ -20,8 +20,8 @@ from alluvium.delta.log.names import checksum_path, commit_path
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.terms.spec import Add, DeletionVector, Protocol, format_actions
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import AlluviumError, NotFound, StorageError

@@ -27,9 +27,9 @@ from alluvium.delta.log.state import LogState
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.config import parse_config
 from alluvium.delta.terms.spec import CommitInfo, parse_actions
-from alluvium.delta.upkeep.check_shortcuts import load_without
-from alluvium.delta.upkeep.checkup import check_checksum_file, check_log
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.checks.check_shortcuts import load_without
+from alluvium.delta.upkeep.checks.checkup import check_checksum_file, check_log
+from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store

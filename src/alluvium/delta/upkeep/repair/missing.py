@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.terms.spec import FILES
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.delta.upkeep.vacuum.files import vector_paths
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot

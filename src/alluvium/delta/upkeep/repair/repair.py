@@ -13,8 +13,8 @@ from alluvium.delta.commit.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows import append_only
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
-from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.check_files import check_change_data, check_data_files, check_deletion_vectors
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.delta.upkeep.repair.log_files import Mended, mend_checksum, mend_log
 from alluvium.delta.upkeep.repair.missing import REPORT, Missing, find_missing
 from alluvium.delta.upkeep.repair.statistics import compute_statistics, files_without

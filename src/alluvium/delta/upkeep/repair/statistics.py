@@ -17,8 +17,8 @@ from alluvium.delta.features.rows.deletion_vectors import has_vector, vectors_of
 from alluvium.delta.statistics.stats import format_stats
 from alluvium.delta.terms.actions import Actions
 from alluvium.delta.terms.spec import FILES
-from alluvium.delta.upkeep.checkup import statistics_problem
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.checkup import statistics_problem
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.errors import AlluviumError
 from alluvium.storage.store import LISTED, Store
 

@@ -15,7 +15,7 @@ from alluvium.delta.log.replay import logical_file_keys, reconcile
 from alluvium.delta.log.segment import list_log, list_segment
 from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.terms.spec import Protocol
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.errors import AlluviumError
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store

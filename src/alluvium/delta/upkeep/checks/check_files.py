@@ -14,7 +14,7 @@ from alluvium.delta.log.read import read_each
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.terms.lines import DECODE_ERRORS, split_lines
 from alluvium.delta.terms.spec import Cdc, Wire
-from alluvium.delta.upkeep.finding import Finding, Level, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, Level, summed_up
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from fuzz_tables import FuzzTable, vectors
 
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.view.snapshot import load_snapshot
 
 VECTORS = "ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"

@@ -19,13 +19,13 @@ from alluvium.delta.log.names import (
 )
 from alluvium.delta.log.read_checkpoint import file_sources, read_checkpoint_files, read_checkpoint_head
 from alluvium.delta.log.segment import list_log
-from alluvium.delta.upkeep.check_files import check_change_data, check_data_files, check_deletion_vectors
-from alluvium.delta.upkeep.check_shortcuts import (
+from alluvium.delta.upkeep.checks.check_files import check_change_data, check_data_files, check_deletion_vectors
+from alluvium.delta.upkeep.checks.check_shortcuts import (
     check_checkpoints_against_commits,
     check_compactions,
     check_hadoop_checksums,
 )
-from alluvium.delta.upkeep.finding import Finding, summed_up
+from alluvium.delta.upkeep.checks.finding import Finding, summed_up
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.storage.store import Store

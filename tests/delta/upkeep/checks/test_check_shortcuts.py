@@ -18,8 +18,8 @@ from alluvium.delta.log.segment import list_segment
 from alluvium.delta.log.state import LogState, load_state
 from alluvium.delta.log_upkeep.log_compaction import compact_log
 from alluvium.delta.terms.spec import Action, Add, DeletionVector, Protocol, Remove, Txn, format_actions
-from alluvium.delta.upkeep.check_files import check_deletion_vectors
-from alluvium.delta.upkeep.checkup import check_log
+from alluvium.delta.upkeep.checks.check_files import check_deletion_vectors
+from alluvium.delta.upkeep.checks.checkup import check_log
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.storage.store import Store
 from alluvium.storage.stores.local import LocalStore

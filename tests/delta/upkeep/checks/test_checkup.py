@@ -9,8 +9,8 @@ from delta_values import make_metadata
 
 from alluvium.delta.log.names import checksum_path, commit_path, compacted_path, uuid_checkpoint_path
 from alluvium.delta.terms.spec import Add, CheckpointMetadata, Protocol, Sidecar, format_actions
-from alluvium.delta.upkeep.checkup import check_log, check_snapshot
-from alluvium.delta.upkeep.finding import Finding
+from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
+from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.storage.stores.memory import MemoryStore
 
