@@ -158,8 +158,9 @@ def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
         while time.monotonic() < end or (time.monotonic() < end + PATIENCE_S and (kills < KILLS or not gone)):
             time.sleep(chance.uniform(0.2, 1))
             ever |= files_of(root)
-            first = leap(root, store)
+            # What was within the retention until now.
             ensure_whole(root, store, first)
+            first = leap(root, store)
             gone |= ever - files_of(root)
             # Who has just begun is left alone, or on a slow machine nobody would ever get to work.
             at_work = [role for role, process in enumerate(running) if mark_of(str(notes), process.pid).exists()]
