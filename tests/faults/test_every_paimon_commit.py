@@ -11,18 +11,20 @@ import itertools
 import multiprocessing
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
-from paimon_rows import append, new_target, open_target
+from paimon_rows import append, new_target, open_target, stage
 
 import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFound
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -74,12 +76,38 @@ def replace_written(store: Store) -> int:
     return append(open_target(store), [{"k": 100, "p": "b"}], Replace(dynamic=True)).version
 
 
+def keyed(url: str) -> None:
+    """Two buckets in a partition, one in the other, and a hash index of each."""
+    options = {"manifest.merge-min-count": "3", "dynamic-bucket.target-row-num": "2"}
+    PaimonTable.create(url, SCHEMA, ["p"], ["k", "p"], options)
+    store = open_store(url)
+    append(open_target(store), [{"k": 1, "p": "a"}, {"k": 2, "p": "b"}, {"k": 3, "p": "b"}, {"k": 4, "p": "b"}])
+    append(open_target(store), [{"k": 1, "p": "a"}])
+
+
+def upsert(store: Store) -> int:
+    return append(open_target(store), [{"k": 2, "p": "b"}, {"k": 100, "p": "b"}, {"k": 101, "p": "a"}]).version
+
+
+def compact(store: Store) -> int:
+    """The one bucket that has several files, its rows merged by our own reader."""
+    target, compaction = open_target(store), plan_full_compaction(load_snapshot(store), None)
+    rows = alluvium.open(store.url).to_arrow(where="p = 'a'").to_pylist()
+    entries = compaction.entries.filter(pa.compute.equal(compaction.entries["row_count"], 1))
+    of_a = entries.filter(pa.compute.equal(entries["partition"], entries["partition"][0]))
+    compaction = replace(compaction, entries=of_a)
+    new = stage(target, rows, Replace()).new
+    return target.compact(new, compaction.added(new.table, new.footers), compaction.entries).version
+
+
 KINDS = {
     "create with rows": Kind(nothing, create, (100,)),
     "append with merged manifests": Kind(make, add, (1, 2, 3, 100, 101)),
     "append to buckets": Kind(buckets, add, (1, 2, 3, 100, 101)),
     "replace where": Kind(make, replace_where, (2, 3, 100)),
     "replace dynamically": Kind(make, replace_written, (1, 100)),
+    "upsert with new keys": Kind(keyed, upsert, (1, 2, 3, 4, 100, 101)),
+    "full compaction": Kind(keyed, compact, (1, 2, 3, 4)),
 }
 
 
@@ -98,10 +126,17 @@ def copy(made: Path, url: Path) -> None:
         shutil.copytree(made, url)
 
 
+#: Of those with many requests a failure before is soft, and one after a crash.
+LONG = ("upsert with new keys", "full compaction")
+CASES = [
+    pytest.param(name, when, crash, id=f"{name}-{when.value}-{'crash' if crash else 'soft'}")
+    for name, when, crash in itertools.product(KINDS, When, (False, True))
+    if name not in LONG or crash is (when is When.AFTER)
+]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("crash", [False, True], ids=["soft", "crash"])
-@pytest.mark.parametrize("when", list(When), ids=lambda when: when.value)
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("name", "when", "crash"), CASES)
 def test_each_request_of_each_commit_fails_once(tmp_path: Path, name: str, when: When, crash: bool) -> None:
     kind, made = KINDS[name], tmp_path / "made"
     kind.make(str(made))

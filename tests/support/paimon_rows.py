@@ -27,9 +27,18 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, WrittenRows
-from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.plan.write import (
+    BUCKET_COLUMN,
+    FIRST_COLUMN,
+    HASH_COLUMN,
+    WRITTEN_FILES,
+    AssignedBuckets,
+    KeyedRows,
+    WritePlan,
+)
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
+from alluvium.spark.workers.run_bounds import RunBounds
 from alluvium.spark.workers.worker_files import stored_as
 from alluvium.spark.workers.worker_formats import FileForm
 from alluvium.storage.open import open_store
@@ -68,20 +77,55 @@ def stage(
     plan = target.plan_write(replace, ())
     schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in plan.schema.fields])
     table = pa.Table.from_pylist([dict(row) for row in rows], schema=schema)
+    assigned = None
+    if plan.assigned is not None:
+        table, assigned = _assigned(table, plan, plan.assigned)
     places = _places(table, plan)
+    table = table.drop_columns([name for name in (BUCKET_COLUMN,) if name in table.column_names])
     written, footers = [], []
     for place in sorted(set(places), key=repr):
         mask = pa.array([one == place for one in places])
         path = f"{plan.directory}/{uuid.uuid4()}.{plan.file_format}"
-        target.store.put(path, data := _file(table.filter(mask), plan))
+        kept = table.filter(mask) if plan.keyed is None else _merged(table.filter(mask), plan, plan.keyed, place)
+        target.store.put(path, data := _file(kept, plan))
         info = target.store.head(path)
-        footers.append(_footer(table.filter(mask), plan, data))
+        footers.append(_footer(kept, plan, data))
         written.append(
             {"path": path, "size": info.size, "modification_time_ms": info.modified_ms,
-             "num_rows": pc.sum(mask).as_py(), "partition": list(place[:-1]), "bucket": place[-1]}
+             "num_rows": kept.num_rows, "partition": list(place[:-1]), "bucket": place[-1]}
         )  # fmt: skip
     table = pa.Table.from_pylist(written, schema=WRITTEN_FILES)
-    return changes_of(NewFiles(table, tuple(footers)), Operation("WRITE"), replace, txn)
+    return changes_of(NewFiles(table, tuple(footers), assigned=assigned), Operation("WRITE"), replace, txn)
+
+
+def _assigned(rows: pa.Table, plan: WritePlan, assigned: AssignedBuckets) -> tuple[pa.Table, pa.Table]:
+    """The rows with their buckets, and which hash is in which."""
+    keys = [rows[c.name].combine_chunks() for c in assigned.columns]
+    hashes = hash_rows(encode_rows(keys, [(c.type, c.precision) for c in assigned.columns])) if rows.num_rows else []
+    hashed = rows.select(list(plan.partition_by)).append_column(HASH_COLUMN, pa.array(hashes, pa.int32()))
+    told = assigned.assign(hashed.group_by(hashed.column_names, use_threads=False).aggregate([]))
+    buckets = {tuple(row.values())[:-1]: row[BUCKET_COLUMN] for row in told.to_pylist()}
+    found = [buckets[tuple(row.values())] for row in hashed.to_pylist()]
+    return rows.append_column(BUCKET_COLUMN, pa.array(found, pa.int32())), told
+
+
+def _merged(rows: pa.Table, plan: WritePlan, keyed: KeyedRows, place: tuple[Any, ...]) -> pa.Table:
+    """The last row of each key, in the order of keys, with its key, number and kind."""
+    newest = {tuple(row[name] for name in keyed.merge.keys): row for row in rows.to_pylist()}
+    first = 0
+    if keyed.first_numbers is not None:
+        known = keyed.first_numbers.filter(pc.equal(keyed.first_numbers[BUCKET_COLUMN], place[-1]))
+        for n, name in enumerate(plan.partition_by):
+            known = known.filter(pc.equal(known[name].cast(pa.string()), place[n]))
+        first = known[FIRST_COLUMN][0].as_py() if known.num_rows else 0
+    made = []
+    for number, key in enumerate(sorted(newest)):
+        kind = newest[key][keyed.kind_text] if keyed.kind_text else "+I"
+        hidden = {"_SEQUENCE_NUMBER": first + number, "_VALUE_KIND": ["+I", "-U", "+U", "-D"].index(kind)}
+        names = (name for name in keyed.stored_keys if name.startswith("_KEY_"))
+        made.append({**dict(zip(names, key, strict=False)), **hidden, **newest[key]})
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in keyed.stored.fields] + list(rows.schema))
+    return pa.Table.from_pylist(made, schema=schema)
 
 
 def _file(rows: pa.Table, plan: WritePlan) -> bytes:
@@ -101,11 +145,16 @@ def _stored(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _footer(rows: pa.Table, plan: WritePlan, data: bytes) -> FileFooter:
     if plan.file_format == "parquet":
-        return read_footer(pa.BufferReader(data), plan.stats_columns)
-    assert plan.files is not None
-    bounds = ColumnBounds(plan.stats_columns)
-    bounds.add(_stored(rows, plan.files))
-    return bounds.footer()
+        found = read_footer(pa.BufferReader(data), plan.stats_columns)
+    else:
+        assert plan.files is not None
+        bounds = ColumnBounds(plan.stats_columns)
+        bounds.add(_stored(rows, plan.files))
+        found = bounds.footer()
+    if (ends := RunBounds.of(plan.keyed)) is None:
+        return found
+    ends.add(rows)
+    return replaced(found, ends=ends.ends())
 
 
 def _places(table: pa.Table, plan: WritePlan) -> list[tuple[Any, ...]]:
@@ -120,6 +169,8 @@ def _places(table: pa.Table, plan: WritePlan) -> list[tuple[Any, ...]]:
             values = values.cast(pa.int64())
         texts.append(values.cast(pa.string()).to_pylist())
     buckets: list[int | None] = [None] * table.num_rows
+    if BUCKET_COLUMN in table.column_names:
+        buckets = table[BUCKET_COLUMN].to_pylist()
     if plan.bucket is not None:
         keys = [table[c.name].combine_chunks() for c in plan.bucket.columns]
         if plan.bucket.function == "mod":

@@ -28,6 +28,8 @@ from alluvium.plan.changes import (
 from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
+from alluvium.spark.assigned import in_buckets
+from alluvium.spark.run_ends import with_ends
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import complete
@@ -81,9 +83,15 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        counted = write_here(rows.df, target.store, rows.plan, request.open_store)
+        placed, done, assigned = rows.df, rows.plan, None
+        if done.assigned is not None:
+            placed, done, assigned = in_buckets(placed, done, done.assigned)
+        counted = write_here(placed, target.store, done, request.open_store)
         written, footers, reached = numbered_files(target.store, plan, numbered, counted)
-        changes = _changes(request, NewFiles(written, footers, reached, bool(numbered)))
+        if plan.keyed is not None:
+            paths = written["path"].to_pylist()
+            footers = with_ends(df.sparkSession, plan, plan.keyed, paths, footers)
+        changes = _changes(request, NewFiles(written, footers, reached, bool(numbered), assigned))
     except BaseException:
         clear(target.store, plan.directory)
         raise
@@ -188,7 +196,7 @@ def written_files(
             "modification_time_ms": [o.modified_ms for o, _ in pairs],
             "num_rows": [footer.num_rows for _, footer in pairs],
             "partition": [_partition(o.path, names, plan) for o, _ in pairs],
-            "bucket": [_bucket(o.path) if plan.bucket is not None else None for o, _ in pairs],
+            "bucket": [_bucket(o.path) if plan.has_buckets else None for o, _ in pairs],
         },
         schema=WRITTEN_FILES,
     )
@@ -224,7 +232,7 @@ def _footer(store: Store, found: ObjectInfo, plan: WritePlan) -> FileFooter:
 
 def _partition(path: str, names: int, plan: WritePlan) -> list[str | None]:
     """The partition values in the directories between the job's own directory and the file."""
-    directories = path.split("/")[: -1 if plan.bucket is None else -2]
+    directories = path.split("/")[: -2 if plan.has_buckets else -1]
     values = list(parse_partition_path("/".join(directories[-names:]))[1]) if names else []
     return [None if v is None else v.removeprefix(STAGED_MARK) for v in values] if plan.is_staged else values
 
@@ -269,5 +277,5 @@ def _without_others(plan: WritePlan, footers: Sequence[FileFooter]) -> tuple[Fil
     """The footers, telling of the columns alone that the table keeps statistics of."""
     kept = {column.path for column in plan.stats_columns}
     return tuple(
-        FileFooter(f.num_rows, {path: stats for path, stats in f.columns.items() if path in kept}) for f in footers
+        replace(f, columns={path: stats for path, stats in f.columns.items() if path in kept}) for f in footers
     )

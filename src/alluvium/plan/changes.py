@@ -199,12 +199,14 @@ class NewFiles:
         footers: One a row of `table`, in order.
         reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
         numbers: Whether the job numbered columns itself, be it of no row.
+        assigned: What `AssignedBuckets.assign` has told the job.
     """
 
     table: pa.Table
     footers: tuple[FileFooter, ...]
     reached: Mapping[str, int] = field(default_factory=dict)
     numbers: bool = False
+    assigned: pa.Table | None = None
 
     @classmethod
     def none(cls) -> NewFiles:

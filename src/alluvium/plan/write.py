@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from alluvium.codecs.footers.parquet_footer import FooterColumn
+from alluvium.plan.scan import KeyMerge
 from alluvium.schema.types import DataType, Struct
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
@@ -23,6 +25,8 @@ WRITTEN_FILES = pa.schema(
 )
 
 
+#: Columns beside those of a table: the bucket of a row, the hash of its key, and the first number in a bucket.
+BUCKET_COLUMN, HASH_COLUMN, FIRST_COLUMN = "__alluvium_bucket", "__alluvium_hash", "__alluvium_first"
 #: Size of files, where nobody says another.
 TARGET_FILE_BYTES = 128 << 20
 
@@ -116,6 +120,52 @@ class Bucketing:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyedRows:
+    """Rows of one key become one row before they are written, and files have them in the order of keys.
+
+    The job makes the columns that `merge` names beside the plan's: the kind of each row, and the row's number, which is
+    in its order. The rows of a partition's bucket are numbered on from the newest there.
+
+    Attributes:
+        merge: How the rows of a key become one; its rows say what becomes of the key, deletions stay.
+        stored: Columns of the files before those of the plan: keys, number and kind, by their names in the files.
+        stored_keys: Names of the files' columns that hold the keys, in order, be they in `stored` or the plan's own.
+        number: The column of the rows' numbers.
+        kind_text: Column that says the kind of a row (`+I`, `-U`, `+U`, `-D`); None: all are of `kind`.
+        kind: As `KeyMerge.kind` has it.
+        skipped_kinds: Rows of these kinds are not written.
+        first_numbers: Where numbers do not begin at 0: columns of the partition, `BUCKET_COLUMN` and `FIRST_COLUMN`.
+        bucket: Column of the rows' buckets; None: they are found by the plan's `bucket`.
+        is_whole: The rows are all of their buckets, with numbers and kinds: what they take back is gone.
+    """
+
+    merge: KeyMerge
+    stored: Struct
+    stored_keys: tuple[str, ...]
+    number: str
+    kind_text: str | None = None
+    kind: int = 0
+    skipped_kinds: tuple[int, ...] = ()
+    first_numbers: pa.Table | None = None
+    bucket: str | None = None
+    is_whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AssignedBuckets:
+    """Rows stay in the bucket that their key's hash was once assigned to; new hashes are assigned before the rows are
+    written.
+
+    Attributes:
+        columns: Of the hash, which is that of `Bucketing`.
+        assign: From columns of partitions and `HASH_COLUMN`, each pair once, to the same rows with `BUCKET_COLUMN`.
+    """
+
+    columns: tuple[BucketColumn, ...]
+    assign: Callable[[pa.Table], pa.Table]
+
+
+@dataclass(frozen=True, slots=True)
 class WritePlan:
     """All that an engine must know to write rows of a table as files.
 
@@ -131,6 +181,8 @@ class WritePlan:
         most_tasks: Into so many tasks rows are moved at most; None: as many as the session has for shuffles.
         sort: Columns at the top level by which rows are sorted within each file.
         bucket: How rows are divided further, within their partition; the files of a job then are of one bucket each.
+        assigned: How rows are divided where a hash alone does not tell their bucket; `bucket` is None then.
+        keyed: How rows merge by key, within their bucket; None: each row is written.
         is_arranged: Whether each task's rows are of one partition, and stand as its file shall have them: nothing is
             moved or sorted any more.
         is_staged: The commit moves the files from `directory` to where they belong, so only their partitions' exact
@@ -172,8 +224,15 @@ class WritePlan:
     most_tasks: int | None = None
     sort: tuple[str, ...] = ()
     bucket: Bucketing | None = None
+    assigned: AssignedBuckets | None = None
+    keyed: KeyedRows | None = None
     is_arranged: bool = False
     is_staged: bool = False
+
+    @property
+    def has_buckets(self) -> bool:
+        """Whether the last of a file's directories is that of its bucket."""
+        return self.bucket is not None or self.keyed is not None
 
     def stored_name(self, column: str) -> str:
         """The name that a column has in the files."""

@@ -52,8 +52,18 @@ def bucket_of(spark: SparkSession, bucketing: Bucketing) -> Column:
     if bucketing.function == "mod":
         key = sf.coalesce(sf.col(quote(bucketing.columns[0].name)).cast("bigint"), sf.lit(0))
         return sf.pmod(key, sf.lit(bucketing.count)).cast("int")
+    return sf.abs(hash_of(spark, bucketing.columns) % sf.lit(bucketing.count))
+
+
+def hash_of(spark: SparkSession, columns: tuple[BucketColumn, ...]) -> Column:
+    """The hash of the binary row of some columns, int.
+
+    Raises:
+        UnsupportedFeature: As of `bucket_of`.
+        InvalidRequest: As of `bucket_of`.
+    """
     ensure_native(spark)
-    return sf.abs(sf.hash(_Row(java_of(spark)).encode(bucketing.columns)) % sf.lit(bucketing.count))
+    return sf.hash(_Row(java_of(spark)).encode(columns))
 
 
 class _Row:

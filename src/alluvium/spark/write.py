@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
-from alluvium.plan.write import Bucketing, WritePlan
+from alluvium.plan.write import Bucketing, KeyedRows, WritePlan
 from alluvium.schema.types import (
     BINARY,
     DATE,
@@ -32,6 +32,7 @@ from alluvium.schema.types import (
 from alluvium.schema.walk import holds
 from alluvium.spark.buckets import bucket_of
 from alluvium.spark.jvm import failures
+from alluvium.spark.keyed import key_columns, merged_by_key
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
@@ -148,14 +149,7 @@ def _run(df: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mappin
 def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Mapping[str, FileFooter | None] | None:
     # Checks are about what will be there: a text that comes back as null is null to them.
     rows = with_checks(rows if plan.is_staged else _with_one_null(rows, plan), plan.checks)
-    stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
-    rows = _as_stored(_without_nulls(rows, plan.schema), stored)
-    directories = [plan.stored_name(name) for name in plan.partition_by]
-    if plan.materialize_partitions:
-        rows, directories = _materialized(rows, directories, plan)
-    if plan.bucket is not None:
-        rows, directories = _bucketed(rows, directories, plan.bucket)
-    rows = _sorted(_rebalanced(rows, directories, plan), directories, plan)
+    rows, directories = _arranged(rows, plan) if plan.keyed is None else _merged_by_key(rows, plan, plan.keyed)
     if plan.files is not None:
         assert open_store is not None, "whoever plans files that Spark cannot write says where workers put them"
         return write_in_workers(rows, directories, plan, open_store)
@@ -166,6 +160,33 @@ def _write(rows: DataFrame, plan: WritePlan, open_store: OpenStore | None) -> Ma
         writer = writer.partitionBy(*directories)
     writer.format(plan.file_format).save(f"{plan.root.rstrip('/')}/{plan.directory}")
     return None
+
+
+def _arranged(rows: DataFrame, plan: WritePlan) -> tuple[DataFrame, list[str]]:
+    """The rows as the files have them, and the columns that name their directories."""
+    stored = replace(plan, schema=_storable(plan.schema), stored=_storable(plan.stored))
+    rows = _as_stored(_without_nulls(rows, plan.schema), stored)
+    directories = [plan.stored_name(name) for name in plan.partition_by]
+    if plan.materialize_partitions:
+        rows, directories = _materialized(rows, directories, plan)
+    if plan.bucket is not None:
+        rows, directories = _bucketed(rows, directories, plan.bucket)
+    return _sorted(_rebalanced(rows, directories, plan), directories, plan), directories
+
+
+def _merged_by_key(rows: DataFrame, plan: WritePlan, keyed: KeyedRows) -> tuple[DataFrame, list[str]]:
+    """The same for rows that merge by key: one row a key, in the order of keys within each directory."""
+    rows, directories = _materialized(rows, plan.partition_by, plan)
+    if keyed.bucket is not None:
+        directories = [*directories, keyed.bucket]
+    else:
+        assert plan.bucket is not None, "rows merge within a bucket"
+        rows, directories = _bucketed(rows, directories, plan.bucket)
+    rows, directories = merged_by_key(rows, directories, plan, keyed)
+    columns = [*key_columns(keyed), *_stored_columns(plan), *(sf.col(quote(name)) for name in directories)]
+    # The order of directories is that which Spark's writer would make: it finds it, and sorts no more.
+    order = [*directories, *keyed.stored_keys]
+    return rows.select(*columns).sortWithinPartitions(*(sf.col(quote(name)) for name in order)), directories
 
 
 def _rebalance_settings(spark: SparkSession, plan: WritePlan) -> dict[str, str]:
@@ -289,13 +310,18 @@ def _as_stored(df: DataFrame, plan: WritePlan) -> DataFrame:
     stored = plan.stored or plan.schema
     if plan.stored is None and not any(_has_ids(f) for f in stored.fields):
         return df
+    return df.select(*_stored_columns(plan))
+
+
+def _stored_columns(plan: WritePlan) -> list[Column]:
+    stored = plan.stored or plan.schema
     columns = []
     for f, kept in zip(plan.schema.fields, stored.fields, strict=True):
         column = sf.col(quote(f.name))
         if plan.stored is not None or _has_ids(Field(kept.name, kept.type)):
             column = column.cast(to_spark(_ids_only(kept.type)))
         columns.append(column.alias(kept.name, metadata=_ids(kept)))
-    return df.select(*columns)
+    return columns
 
 
 def _ids(f: Field) -> dict[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +12,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
+from alluvium.commands.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature, suggest
+from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At, last_commit_of
@@ -33,6 +35,8 @@ from alluvium.spark.statements.statement import one_statement
 from alluvium.spark.values.columns import Assignment
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
+
+log = logging.getLogger("alluvium")
 
 #: What a call may say, in Spark's spelling; all else are options of tables or of Hadoop.
 _KNOWN = ("replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata", "optimizeWrite", "branch",
@@ -116,6 +120,26 @@ def write_paimon(
         CommitUnknown: The store did not say whether the commit stands.
     """
     options = parse_paimon_options(given)
+    for _ in range(retry.max_repeats):
+        try:
+            return _write(df, store, save_mode, names, options, retry, storage_options)
+        except CommitConflict as error:
+            # Nothing is there of the attempt. Which buckets keys are in is to be asked anew.
+            if error.code != "concurrent-index":
+                raise
+            log.warning("written anew: %s", error.message)
+    return _write(df, store, save_mode, names, options, retry, storage_options)
+
+
+def _write(
+    df: DataFrame,
+    store: Store,
+    save_mode: str,
+    names: Sequence[str],
+    options: PaimonOptions,
+    retry: RetryPolicy,
+    storage_options: Mapping[str, str] | None,
+) -> Committed:
     target = _target(df, store, names, options, retry)
     if target.exists:
         if save_mode == "ErrorIfExists":
@@ -144,7 +168,10 @@ def write_paimon(
             rebalance=_parse_rebalance(options),
             open_store=partial(open_store, store.url, storage_options),
         )
-        return write_rows(statement.rows_at_moment(df), target, request)
+        done = write_rows(statement.rows_at_moment(df), target, request)
+        if done.attempts:
+            compact_written(df.sparkSession, target, partial(open_store, store.url, storage_options))
+        return done
 
 
 def _target(

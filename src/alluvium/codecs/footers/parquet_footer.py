@@ -59,11 +59,30 @@ class ColumnStats:
 
 
 @dataclass(frozen=True, slots=True)
+class RunEnds:
+    """What a footer does not tell of a file whose rows are in the order of a key.
+
+    Attributes:
+        first: Key of the first row.
+        last: Key of the last one.
+        retracts: Rows that take others back.
+    """
+
+    first: tuple[Bound, ...]
+    last: tuple[Bound, ...]
+    retracts: int
+
+
+@dataclass(frozen=True, slots=True)
 class FileFooter:
-    """What a footer tells of a file: columns it lacks, or tells nothing of, have no entry."""
+    """What a footer tells of a file: columns it lacks, or tells nothing of, have no entry.
+
+    `ends` is None where rows have no order, or nobody has looked.
+    """
 
     num_rows: int
     columns: Mapping[tuple[str, ...], ColumnStats] = field(default_factory=dict)
+    ends: RunEnds | None = None
 
 
 def read_footer(file: pa.NativeFile, columns: Sequence[FooterColumn], path: str | None = None) -> FileFooter:

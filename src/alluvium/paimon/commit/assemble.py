@@ -15,7 +15,10 @@ from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.skipping.whole import decide_whole
 from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
+from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
+from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
 from alluvium.paimon.files.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
 from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_manifests
 from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
@@ -27,7 +30,7 @@ from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, MANIFEST_FORMAT
-from alluvium.paimon.terms.spec import ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -55,6 +58,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     _ensure_newest(base, number)
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
+    _ensure_all_there(draft, base, removed)
     added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
@@ -72,10 +76,10 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         base_manifest_list_size=len(base_list),
         delta_manifest_list=writer.add("manifest-list", delta_list),
         delta_manifest_list_size=len(delta_list),
-        index_manifest=_index_manifest(base, removed, draft.replaced, writer),
+        index_manifest=_index_manifest(base, removed, draft, writer),
         commit_user=draft.user,
         commit_identifier=draft.identifier,
-        commit_kind="APPEND" if draft.replaced is None else "OVERWRITE",
+        commit_kind="COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE",
         # Time travel looks for a time among snapshots in the order of their ids.
         time_millis=max(int(time.time() * 1000), before.time_millis if before is not None else 0),
         # "latestSnapshot.logOffsets()": where readers of a log beside the table go on from.
@@ -110,6 +114,8 @@ def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa
     """
     if replaced is None:
         return entries.slice(0, 0)
+    if replaced.files is not None:
+        return entries.filter(pc.is_in(entries["file_name"], value_set=replaced.files))
     if replaced.partitions is not None:
         return entries.filter(pc.is_in(entries["partition"], value_set=replaced.partitions))
     if replaced.where is None or not entries.num_rows:
@@ -162,6 +168,23 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
     )
 
 
+def _ensure_all_there(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
+    """ "Every DELETE must match a live file": rows of one that is gone would come back."""
+    wanted = None if draft.replaced is None else draft.replaced.files
+    if wanted is None or len(wanted) == removed.num_rows:
+        return
+    raise _gone(f"{len(wanted) - removed.num_rows} files that are to be compacted are no longer in the table", base)
+
+
+def _gone(message: str, base: Snapshot) -> CommitConflict:
+    return CommitConflict(
+        message,
+        conflicts=[Conflict("concurrent-delete-delete", base.version or 0, None, message)],
+        code="concurrent-delete-delete",
+        hint="repeat the operation",
+    )
+
+
 def _ensure_avro(base: Snapshot) -> None:
     """Java reads every manifest of a table in the format that the option names: one in another is the table's end."""
     manifest_format = MANIFEST_FORMAT.get(base.schema.options)
@@ -200,13 +223,15 @@ def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table
     """
     added = draft.added
     if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
-        return _numbered(added, None)
+        return added if draft.schema.primary_keys else _numbered(added, None)
     partitions = pc.unique(added["partition"].combine_chunks())
     live = partition_entries(base.store, manifests, base.schema, partitions)
     if removed.num_rows:
         live = live.filter(pc.invert(pc.is_in(live["file_name"], value_set=removed["file_name"].combine_chunks())))
-    _ensure_buckets(live, added, draft)
-    return _numbered(added, live)
+    if not draft.compacts:
+        _ensure_buckets(live, added, draft)
+    # Rows of keys have their numbers with them.
+    return added if draft.schema.primary_keys else _numbered(added, live)
 
 
 def _numbered(added: pa.Table, live: pa.Table | None) -> pa.Table:
@@ -269,16 +294,68 @@ def _total(base: Snapshot) -> int:
     return _rows(base.entries) if total is None else total
 
 
-def _index_manifest(base: Snapshot, removed: pa.Table, replaced: Replaced | None, writer: ManifestWriter) -> str | None:
-    """The index files (deletion vectors) of the snapshot: those of the base, but for partitions that are taken out."""
+def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: ManifestWriter) -> str | None:
+    """The index files of the snapshot: those of the base, but for partitions that are taken out, and new ones."""
     before = None if base.document is None else base.document.index_manifest
-    if before is None or replaced is None or not removed.num_rows:
+    replaces = draft.replaced is not None and removed.num_rows > 0
+    if draft.index is None and (before is None or not replaces):
         return before
-    entries = read_index_manifest(base.store, before)
-    is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
-    if not pc.any(is_taken_out).as_py():
+    entries = INDEX_ENTRIES.empty_table() if before is None else read_index_manifest(base.store, before)
+    remaining = entries
+    if draft.compacts:
+        remaining = _without_vectors(entries, removed, draft, base)
+    elif replaces:
+        is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
+        remaining = entries.filter(pc.invert(is_taken_out))
+    if draft.index is not None:
+        remaining = _with_hashes(remaining, draft, base, writer)
+    if remaining.num_rows == entries.num_rows and remaining.equals(entries):
         return before
-    remaining = entries.filter(pc.invert(is_taken_out))
     if not remaining.num_rows:
         return None
     return writer.add("index-manifest", format_index_manifest(remaining, codec_of(base.schema.options)))
+
+
+def _without_vectors(entries: pa.Table, removed: pa.Table, draft: Draft, base: Snapshot) -> pa.Table:
+    """Index files without the deletion vectors of buckets that are compacted; keys stay in their buckets.
+
+    Raises:
+        CommitConflict: Rows of the files were deleted since they were read (`"concurrent-delete-delete"`).
+    """
+    here = pc.is_in(_places(entries), value_set=_places(removed))
+    goes = pc.and_(here, pc.equal(entries["index_type"], VECTORS))
+    if frozenset(entries.filter(goes)["file_name"].to_pylist()) != draft.vectors:
+        raise _gone("rows of files that are to be compacted were deleted", base)
+    return entries.filter(pc.invert(goes))
+
+
+def _with_hashes(entries: pa.Table, draft: Draft, base: Snapshot, writer: ManifestWriter) -> pa.Table:
+    """Index files with those of a draft in the place of the ones of the same buckets.
+
+    Raises:
+        CommitConflict: Somebody else assigned keys to buckets since they were read (`"concurrent-index"`): the same key
+            may be in another one.
+    """
+    index = draft.index
+    assert index is not None, "the draft has keys"
+    hashes = entries.filter(pc.equal(entries["index_type"], HASH))
+    there = hashes.filter(pc.is_in(hashes["partition"], value_set=index.partitions))
+    if draft.replaced is None and index.seen != frozenset(there["file_name"].to_pylist()):
+        message = "another writer has assigned keys of the same partitions to buckets"
+        raise CommitConflict(
+            message,
+            conflicts=[Conflict("concurrent-index", base.version or 0, None, message)],
+            code="concurrent-index",
+            hint="repeat the operation",
+        )
+    writer.parts += [(f"{HASH_FOLDER}/{name}", content) for name, content in index.contents.items()]
+    is_replaced = pc.and_(
+        pc.equal(entries["index_type"], HASH), pc.is_in(_places(entries), value_set=_places(index.added))
+    )
+    return pa.concat_tables([entries.filter(pc.invert(is_replaced)), index.added])
+
+
+def _places(entries: pa.Table) -> pa.Array:
+    """Partition and bucket of each entry, as one value."""
+    buckets = entries["bucket"].cast(pa.string()).cast(pa.binary())
+    return pc.binary_join_element_wise(entries["partition"], buckets, b"/").combine_chunks()

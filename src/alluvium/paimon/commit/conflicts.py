@@ -56,7 +56,7 @@ class Unseen:
 
 def unseen_commit(draft: Draft, unseen: Unseen) -> tuple[Conflict, ...]:
     """Appends read nothing; whatever depends on what others did since the base cannot be committed."""
-    if draft.replaced is None and not draft.is_named:
+    if draft.replaced is None and not draft.is_named and not draft.reads:
         return ()
     return (
         Conflict("history-lost", unseen.version, None, f"what was committed since cannot be seen: {unseen.reason}"),
@@ -73,24 +73,27 @@ def concurrent_transaction(draft: Draft, winner: Winner) -> Conflict | None:
 
 
 def concurrent_append(draft: Draft, winner: Winner) -> Conflict | None:
-    """The winner added rows to what we take out. A compaction only rearranges rows that we take out anyhow."""
-    if draft.replaced is None or winner.document.commit_kind == "COMPACT":
+    """The winner added rows to what we take out, or read. A compaction only rearranges rows."""
+    if (draft.replaced is None and not draft.reads) or winner.document.commit_kind == "COMPACT":
         return None
     added = winner.entries.filter(pc.equal(winner.entries["kind"], 0))
     if not added.num_rows:
         return None
-    message = f"it added {added.num_rows} files to what this operation overwrites"
+    message = f"it added {added.num_rows} files to what this operation {'reads' if draft.reads else 'overwrites'}"
     return winner.conflict("concurrent-append", message, added)
 
 
 def concurrent_delete_delete(draft: Draft, winner: Winner) -> Conflict | None:
-    """Both take out the same file: its rows would be replaced twice."""
-    if draft.replaced is None or winner.document.commit_kind == "COMPACT":
+    """Both take out the same file: its rows would be replaced twice; or rows that were read are gone."""
+    if draft.replaced is None and not draft.reads:
+        return None
+    if winner.document.commit_kind == "COMPACT" and not draft.compacts:
         return None
     removed = winner.entries.filter(pc.equal(winner.entries["kind"], 1))
     if not removed.num_rows:
         return None
-    return winner.conflict("concurrent-delete-delete", f"it removed {removed.num_rows} files that we remove", removed)
+    message = f"it removed {removed.num_rows} files that we {'read' if draft.reads else 'remove'}"
+    return winner.conflict("concurrent-delete-delete", message, removed)
 
 
 CHECKS: tuple[Callable[[Draft, Winner], Conflict | None], ...] = (

@@ -25,11 +25,30 @@ class Replaced:
 
     Attributes:
         where: Those of partitions for which it is true; None: see `partitions`.
-        partitions: Those of these partitions, as rows of bytes; None, too: all files.
+        partitions: Those of these partitions, as rows of bytes; None, too: see `files`.
+        files: Those of these names, and all of them have to be there; None, too: all files.
     """
 
     where: Expression | None = None
     partitions: pa.Array | None = None
+    files: pa.Array | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """What a commit does to the index of hashes.
+
+    Attributes:
+        partitions: Whose index was read: it must be the same still.
+        seen: Names of their index files.
+        added: New index files (`INDEX_ENTRIES`), each in the place of that of its bucket.
+        contents: Of the new files, by their names.
+    """
+
+    partitions: pa.Array
+    seen: frozenset[str]
+    added: pa.Table
+    contents: dict[str, bytes] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +63,11 @@ class Draft:
         identifier: what: both together tell one commit from another, and from its repetition.
         is_named: Whether the caller has named user and identifier.
         properties: Of the snapshot.
+        reads: Whether the rows depend on what the table held when they were made.
+        compacts: Whether its rows are those of the files that it replaces.
+        index: Of dynamic buckets: what becomes of their hashes.
+        vectors: Names of the files of deletion vectors that were read with the files that are compacted: they go with
+            them, and there must be no others.
     """
 
     schema: TableSchema
@@ -53,3 +77,7 @@ class Draft:
     identifier: int = BATCH_IDENTIFIER
     is_named: bool = False
     properties: Mapping[str, str] = field(default_factory=dict)
+    reads: bool = False
+    compacts: bool = False
+    index: IndexChange | None = None
+    vectors: frozenset[str] = frozenset()

@@ -90,7 +90,8 @@ class PaimonPort:
     def conflicts(self, draft: Draft, base: Snapshot, winner: Winner | Unseen) -> tuple[Conflict, ...]:
         if isinstance(winner, Unseen):
             return unseen_commit(draft, winner)
-        touched = in_scope(base, winner.entries, draft.replaced)
+        # Which rows were read is not told further than that they were.
+        touched = winner.entries if draft.reads else in_scope(base, winner.entries, draft.replaced)
         return conflicts(draft, replace(winner, entries=touched))
 
     def _discard(self) -> None:

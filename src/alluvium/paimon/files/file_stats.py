@@ -20,7 +20,7 @@ from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
-from alluvium.paimon.terms.options import FILE_FORMAT, STATS_DENSE, STATS_FIRST_COLUMNS, STATS_MODE
+from alluvium.paimon.terms.options import FILE_FORMAT, STATS_DENSE, STATS_FIRST_COLUMNS, STATS_MODE, THIN_MODE
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, Map, Struct
@@ -30,7 +30,7 @@ _LAST_CHARACTER, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 
 @dataclass(frozen=True, slots=True)
-class _Mode:
+class StatsMode:
     """What is kept of a column: nothing, how many nulls, or the bounds too (texts cut to `length`; None: whole)."""
 
     counts: bool = True
@@ -38,10 +38,14 @@ class _Mode:
     length: int | None = None
 
 
-def _parse_mode(text: str, column: str) -> _Mode:
+#: Of keys, unless their column has a mode of its own: `StatsCollectorFactories`.
+KEY_MODE = StatsMode(length=128)
+
+
+def _parse_mode(text: str, column: str) -> StatsMode:
     folded = text.strip().lower()
     if folded in ("none", "counts", "full"):
-        return _Mode(folded != "none", folded == "full")
+        return StatsMode(folded != "none", folded == "full")
     match = _TRUNCATE.fullmatch(folded)
     if match is None or int(match[1]) == 0:
         raise InvalidRequest(
@@ -50,12 +54,14 @@ def _parse_mode(text: str, column: str) -> _Mode:
             column=column,
             hint="none, counts, full or truncate(16)",
         )
-    return _Mode(length=int(match[1]))
+    return StatsMode(length=int(match[1]))
 
 
-def _modes(schema: TableSchema) -> list[_Mode]:
+def _modes(schema: TableSchema) -> list[StatsMode]:
     """Of each column."""
     options = schema.options
+    # Of which there are no other columns.
+    keys = schema.trimmed_primary_keys if THIN_MODE.get(options) else ()
     first, counts = STATS_FIRST_COLUMNS.get(options), FILE_FORMAT.get(options) != "parquet"
     found = []
     for index, column in enumerate(schema.fields):
@@ -64,9 +70,11 @@ def _modes(schema: TableSchema) -> list[_Mode]:
         if own is None and 0 <= first <= index:
             text = "none"
         mode = _parse_mode(text, column.name)
+        if own is None and column.name in keys:
+            mode = KEY_MODE
         # Of columns made of several Java keeps how many are null, and from Parquet's footers, which know leaves alone,
         # not even that.
-        whole = _Mode(counts and mode.counts, False)
+        whole = StatsMode(counts and mode.counts, False)
         found.append(mode if _is_leaf(column) else whole)
     return found
 
@@ -117,7 +125,7 @@ def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStat
             nulls.append([None] * count)
         else:
             stats = [footer.columns.get((column.name,)) for footer in footers]
-            low, high = _bounds(stats, kind, mode)
+            low, high = bounds_of(stats, kind, mode)
             lows.append(low)
             highs.append(high)
             nulls.append([None if s is None else s.null_count for s in stats])
@@ -130,7 +138,7 @@ def value_stats(schema: TableSchema, footers: Sequence[FileFooter]) -> ValueStat
     return ValueStats(encode_rows(lows, types), encode_rows(highs, types), counted, names)
 
 
-def _bounds(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: _Mode) -> tuple[pa.Array, pa.Array]:
+def bounds_of(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: StatsMode) -> tuple[pa.Array, pa.Array]:
     """Both bounds of a column in each file: either both are known or none is."""
     lows: list[Bound | None] = []
     highs: list[Bound | None] = []
@@ -144,7 +152,7 @@ def _bounds(stats: Sequence[ColumnStats | None], kind: t.DataType, mode: _Mode) 
             low = high = None
         lows.append(low)
         highs.append(high)
-    return _array(lows, kind), _array(highs, kind)
+    return values_of(lows, kind), values_of(highs, kind)
 
 
 def _cut_above(text: str, length: int) -> str | None:
@@ -160,7 +168,8 @@ def _cut_above(text: str, length: int) -> str | None:
     return None
 
 
-def _array(values: Sequence[Bound | None], kind: t.DataType) -> pa.Array:
+def values_of(values: Sequence[Bound | None], kind: t.DataType) -> pa.Array:
+    """Bounds as values of a type."""
     target = to_arrow(kind)
     if kind in (t.DATE, t.TIME):
         return pa.array(values, pa.int32()).cast(target)

@@ -184,6 +184,15 @@ INDEX_FILE_IN_DATA_FILE_DIR = _flag("index-file-in-data-file-dir")
 PARTITION_DEFAULT_NAME = Option("partition.default-name", "__DEFAULT_PARTITION__", str)
 #: Whether values of partitions are named as Java prints what it keeps inside (a date: its number of days).
 PARTITION_LEGACY_NAME = Option("partition.legacy-name", True, parse_boolean)
+#: Whether files of keyed rows do without columns for their keys, which are among the others.
+THIN_MODE = _flag("data-file.thin-mode")
+#: How many keys a bucket is filled with, and how many buckets there may be (-1: any number).
+DYNAMIC_BUCKET_ROWS = Option("dynamic-bucket.target-row-num", 2_000_000, int)
+DYNAMIC_BUCKET_MOST = Option("dynamic-bucket.max-buckets", -1, int)
+#: Whether writers leave compaction to a job of its own.
+WRITE_ONLY = _flag("write-only", "write.compaction-skip")
+SNAPSHOT_ORDERING = _flag("sequence.snapshot-ordering")
+FORCE_LOOKUP = _flag("force-lookup")
 DATA_FILE_PREFIX = Option("data-file.prefix", "data-", str)
 EXTERNAL_PATHS = Option("data-file.external-paths", "", str)
 BUCKET_FUNCTION = Option("bucket-function.type", "default", one_of("default", "mod", "hive"))

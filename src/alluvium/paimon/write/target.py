@@ -1,4 +1,4 @@
-"""PaimonTarget: a Paimon append table as the place that rows are written to."""
+"""PaimonTarget: a Paimon table as the place that rows are written to."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
+from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.write import added_entries, plan_write, written_schema
-from alluvium.plan.changes import Append, Committed, Replace, WrittenRows
+from alluvium.plan.changes import Append, Committed, NewFiles, Rearrange, Replace, WrittenRows
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -46,6 +47,7 @@ class PaimonTarget:
         snapshot: None for a table to create.
         retry: How often a lost commit is tried again.
         properties: Of the snapshot to make.
+        kind: Of all rows of keys that are written; None: they are inserts, or say it themselves.
     """
 
     store: Store
@@ -53,6 +55,7 @@ class PaimonTarget:
     snapshot: Snapshot | None
     retry: RetryPolicy = DEFAULT_RETRY
     properties: Mapping[str, str] = field(default_factory=dict)
+    kind: int | None = None
 
     @property
     def url(self) -> str:
@@ -73,7 +76,8 @@ class PaimonTarget:
 
     def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
         with locating(self.store, self.version or None):
-            return plan_write(self.table, self.store.url, self._replace_checks(replace), options)
+            checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
+            return plan_write(self.table, self.store.url, checks, options, base, self.kind)
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
@@ -101,18 +105,49 @@ class PaimonTarget:
             files = _told(added, partition_maps(self.table, partitions), paths)
         draft = self._draft(added, changes)
         base = self._created() if self.snapshot is None else self.snapshot
+        written = changes.new.table
         if self._is_idle(draft, changes):
-            return Committed(self.version, files, _metrics(draft, changes, None), 0)
-        self._move(changes.new.table["path"].to_pylist(), paths)
+            return Committed(self.version, files, _metrics(draft, written, None), 0)
+        return self._published(draft, written, base, files, paths)
+
+    def compact(
+        self, new: NewFiles, added: pa.Table, before: pa.Table, vectors: frozenset[str] = frozenset()
+    ) -> Committed:
+        """Publishes files in the place of others that hold the same rows.
+
+        Args:
+            new: What the job has left.
+            added: Its entries (`ENTRIES`).
+            before: The entries whose files go; all of them have to be there still.
+            vectors: Files of the deletion vectors that were applied.
+        """
+        assert self.snapshot is not None, "what is compacted is there"
+        with locating(self.store, self.version or None):
+            partitions = partitions_of(added, self.table)
+            paths = data_paths(added, partitions, self.table).to_pylist()
+            files = _told(added, partition_maps(self.table, partitions), paths)
+        replaced = Replaced(files=before["file_name"].combine_chunks())
+        draft = Draft(self.table, added, replaced, properties=self.properties, compacts=True, vectors=vectors)
+        return self._published(draft, new.table, self.snapshot, files, paths)
+
+    def _published(
+        self, draft: Draft, written: pa.Table, base: Snapshot, files: pa.Table, paths: Sequence[str]
+    ) -> Committed:
+        self._move(written["path"].to_pylist(), paths)
         try:
             published = publish(self.store, draft, base, self.retry, is_current=self.snapshot is None)
         except NOTHING_STANDS:
             self._delete(paths)
             raise
-        return Committed(published.entry.version, files, _metrics(draft, changes, published.base), published.attempts)
+        return Committed(published.entry.version, files, _metrics(draft, written, published.base), published.attempts)
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
-        draft = Draft(self.table, added, _replaced(_replace_of(changes), added), properties=self.properties)
+        reads = not isinstance(changes, Rearrange) and not changes.read.is_nothing
+        replaced = _replaced(_replace_of(changes), added)
+        index = None
+        if changes.new.assigned is not None:
+            index = index_change(self.table, self.snapshot if replaced is None else None, changes.new.assigned)
+        draft = Draft(self.table, added, replaced, properties=self.properties, reads=reads, index=index)
         if changes.txn is None:
             return draft
         user, identifier = changes.txn
@@ -158,9 +193,8 @@ def _replaced(replaces: Replace | None, added: pa.Table) -> Replaced | None:
     return Replaced(where=replaces.where)
 
 
-def _metrics(draft: Draft, changes: WrittenRows, base: Snapshot | None) -> dict[str, str]:
+def _metrics(draft: Draft, written: pa.Table, base: Snapshot | None) -> dict[str, str]:
     """What was written, and taken out of the state that the commit landed on (None: it made none)."""
-    written = changes.new.table
     metrics = {"numFiles": str(written.num_rows)}
     if draft.replaced is not None and base is not None:
         removed = removed_entries(base, draft.replaced)

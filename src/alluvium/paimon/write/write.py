@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from alluvium.codecs.avro.avro_rows import avro_schema
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
-from alluvium.codecs.footers.parquet_footer import FileFooter
+from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.not_null import quote, required_inside
 from alluvium.paimon.files.file_forms import (
@@ -22,8 +22,10 @@ from alluvium.paimon.files.file_forms import (
     written_by_workers,
 )
 from alluvium.paimon.files.file_stats import stats_columns, value_stats
+from alluvium.paimon.files.key_stats import key_entries
 from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.files.orc_times import times_of_orc
+from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -40,8 +42,16 @@ from alluvium.paimon.terms.options import (
     TARGET_FILE_SIZE,
 )
 from alluvium.paimon.terms.spec import ENTRIES
+from alluvium.paimon.view.merge import SEQUENCE
+from alluvium.paimon.write.dynamic import assigner
+from alluvium.paimon.write.keyed import (
+    ensure_keyed_writable,
+    hidden_fields,
+    keyed_rows,
+    kind_checks,
+)
 from alluvium.plan.scan import FIELD_ID
-from alluvium.plan.write import BucketColumn, Bucketing, Check, Derived, WritePlan
+from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, Derived, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
@@ -62,16 +72,10 @@ def ensure_writable(schema: TableSchema) -> None:
     """Refuses tables whose rows are written in ways that we do not know.
 
     Raises:
-        UnsupportedFeature: `"primary-key-write"`, `"unsupported-file-format"`, `"unsupported-type"`,
-            `"unsupported-option"`.
+        UnsupportedFeature: `"unsupported-file-format"`, `"unsupported-type"`, `"unsupported-option"`.
     """
     if schema.primary_keys:
-        raise UnsupportedFeature(
-            f"rows cannot be written to a table with a primary key ({', '.join(schema.primary_keys)}) yet",
-            code="primary-key-write",
-            features=("primary-key",),
-            hint="write it with Paimon's own engine, or write to an append table: one without a primary key",
-        )
+        ensure_keyed_writable(schema)
     file_format = FILE_FORMAT.get(schema.options)
     if file_format not in FORMATS:
         raise UnsupportedFeature(
@@ -114,21 +118,27 @@ def _ensure_type(data_type: DataType, column: str, others: Sequence[str]) -> Non
 
 def written_schema(schema: TableSchema) -> Struct:
     """The columns that rows bring: as they are read by Spark, so that what was read can be written again."""
-    return Struct(tuple(Field(f.name, _as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
+    return Struct(tuple(Field(f.name, as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
 
 
-def _as_brought(kind: t.DataType) -> t.DataType:
+def as_brought(kind: t.DataType) -> t.DataType:
+    """A type under which rows bring the values of another."""
     if isinstance(kind, Struct):
-        return Struct(tuple(Field(f.name, _as_brought(f.type), f.nullable) for f in kind.fields))
+        return Struct(tuple(Field(f.name, as_brought(f.type), f.nullable) for f in kind.fields))
     if isinstance(kind, Array):
-        return Array(_as_brought(kind.element), kind.contains_null)
+        return Array(as_brought(kind.element), kind.contains_null)
     if isinstance(kind, Map):
-        return Map(_as_brought(kind.key), _as_brought(kind.value), kind.value_contains_null)
+        return Map(as_brought(kind.key), as_brought(kind.value), kind.value_contains_null)
     return _BROUGHT_AS.get(kind, kind)
 
 
 def plan_write(
-    schema: TableSchema, root: str, checks: Sequence[Check] = (), options: Sequence[tuple[str, str]] = ()
+    schema: TableSchema,
+    root: str,
+    checks: Sequence[Check] = (),
+    options: Sequence[tuple[str, str]] = (),
+    base: Snapshot | None = None,
+    kind: int | None = None,
 ) -> WritePlan:
     """How rows become files of a table.
 
@@ -137,6 +147,8 @@ def plan_write(
         root: Its URL.
         checks: Conditions of the request itself, beside NOT NULL.
         options: For the engine's writer.
+        base: After whose rows those of keys are numbered; None: they come in the place of all that are there.
+        kind: Of all rows of keys; None: they are inserts, or say it themselves.
 
     Raises:
         InvalidRequest: As of `writer_options`.
@@ -148,27 +160,38 @@ def plan_write(
     made = writer_options(schema, options)
     by_workers = written_by_workers(schema, made)
     bucketing = bucketing_of(schema)
+    hidden = hidden_fields(schema) if schema.primary_keys else ()
+    keyed = keyed_rows(schema, _with_ids(hidden), base, kind) if schema.primary_keys else None
+    kinds = () if keyed is None else kind_checks(schema, keyed)
     return WritePlan(
         root=root,
         directory=f"{STAGING}/{uuid.uuid4()}",
         schema=logical,
         partition_by=schema.partition_keys,
-        checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema)),
+        checks=(*checks, *_not_null(logical), *_lengths(schema), *times_of_orc(schema), *kinds),
         derived=_defaults(schema),
         stored=_with_ids(schema.fields),
-        files=_file_columns(schema) if by_workers or file_format != "parquet" else None,
+        files=_file_columns(schema, hidden) if by_workers or file_format != "parquet" else None,
         spark_writes_where=None if by_workers else spark_writes_where(schema),
-        stats_columns=stats_columns(schema),
+        stats_columns=(*stats_columns(schema), *(FooterColumn((f.name,), to_logical(f.type)) for f in hidden)),
         file_format=file_format,
         options=tuple(made.items()),
         # "Partition columns: present in files normally"
         materialize_partitions=True,
         # A bucket's rows come together, or each task would leave a file in every bucket.
-        rebalance=bucketing is not None,
+        rebalance=bucketing is not None and keyed is None,
         target_file_bytes=TARGET_FILE_SIZE.get(schema.options),
         bucket=bucketing,
+        assigned=_assigned(schema, base) if keyed is not None and bucketing is None else None,
+        keyed=keyed,
         is_staged=True,
     )
+
+
+def _assigned(schema: TableSchema, base: Snapshot | None) -> AssignedBuckets:
+    keys = [f for name in schema.trimmed_primary_keys if (f := schema.find(name)) is not None]
+    columns = tuple(BucketColumn(f.name, as_brought(to_logical(f.type)), f.type.precision) for f in keys)
+    return AssignedBuckets(columns, assigner(schema, base))
 
 
 def bucketing_of(schema: TableSchema) -> Bucketing | None:
@@ -181,7 +204,7 @@ def bucketing_of(schema: TableSchema) -> Bucketing | None:
     if count <= 0:
         return None
     columns = tuple(
-        BucketColumn(f.name, _as_brought(to_logical(f.type)), f.type.precision)
+        BucketColumn(f.name, as_brought(to_logical(f.type)), f.type.precision)
         for name in schema.bucket_keys
         if (f := schema.find(name)) is not None
     )
@@ -242,15 +265,15 @@ def _ids_inside(data_type: DataType) -> t.DataType:
         return Array(_ids_inside(data_type.element), data_type.element.nullable)
     if data_type.key is not None and data_type.value is not None:
         return Map(_ids_inside(data_type.key), _ids_inside(data_type.value), data_type.value.nullable)
-    return _as_brought(to_logical(data_type))
+    return as_brought(to_logical(data_type))
 
 
-def _file_columns(schema: TableSchema) -> pa.Schema:
+def _file_columns(schema: TableSchema, hidden: Sequence[DataField] = ()) -> pa.Schema:
     """The columns as Arrow writes them, those of partitions last, as Spark's writer has them."""
     names = [f.name for f in schema.fields if f.name not in schema.partition_keys] + list(schema.partition_keys)
     form = _Form(FILE_FORMAT.get(schema.options), ORC_LOCAL_INSTANTS.get(schema.options))
     columns = {f.name: _file_column(f, form) for f in schema.fields}
-    return pa.schema([columns[name] for name in names])
+    return pa.schema([*(_file_column(f, form) for f in hidden), *(columns[name] for name in names)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +319,7 @@ def _file_type(data_type: DataType, form: _Form) -> pa.DataType:
 def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
     """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
 
-    Their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
+    Without keys their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
     """
     count = written.num_rows
     stats = value_stats(schema, footers)
@@ -335,6 +358,8 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
             ENTRIES.field("value_stats_cols").type,
         ),
     }
+    if schema.primary_keys and count:
+        columns = {**columns, **key_entries(schema, footers, SEQUENCE)}
     arrays = [columns[f.name].cast(f.type) if f.name in columns else pa.nulls(count, f.type) for f in ENTRIES]
     return pa.Table.from_arrays(arrays, schema=ENTRIES)
 

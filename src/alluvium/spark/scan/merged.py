@@ -24,7 +24,7 @@ from alluvium.spark.naming.sql_text import sql_column
 _RETRACTS = "(1, 3)"
 _NEWEST = "__alluvium_newest"
 #: Engines that keep a row of each key; the place in the order of age that this row has.
-_KEEP_ONE = {"deduplicate": True, "first-row": False}
+KEEP_ONE = {"deduplicate": True, "first-row": False}
 #: Keys of floating point are left out: Spark takes -0.0 and 0.0 for one key, as nobody else does.
 _KEYS = (*t.INTEGRAL, t.STRING, t.BINARY, t.BOOLEAN, t.DATE, t.TIMESTAMP, t.TIMESTAMP_NTZ)
 _FLOATING = (t.FLOAT, t.DOUBLE)
@@ -153,8 +153,10 @@ def merging_parts(plan: ScanPlan) -> list[tuple[ScanPart, ...]]:
 def unmergeable(plan: ScanPlan) -> str | None:
     """Why Spark's operators cannot merge the rows of a plan as it wants; None: they can."""
     for part in plan.parts:
-        if part.merge is not None and (problem := _problem(part, part.merge)) is not None:
-            return problem
+        if part.merge is not None:
+            types = {c.name: c.type for c in part.output}
+            if (problem := merge_problem(types, part.merge)) is not None:
+                return problem
     return None
 
 
@@ -173,14 +175,19 @@ def ensure_mergeable(plan: ScanPlan) -> None:
         )
 
 
-def _problem(part: ScanPart, merge: KeyMerge) -> str | None:
-    types = {c.name: c.type for c in part.output}
+def merge_problem(types: Mapping[str, DataType], merge: KeyMerge) -> str | None:
+    """What of a merge Spark's operators do not do; None: they do all of it.
+
+    Args:
+        types: Of the rows' columns, by their names.
+        merge: How the rows merge.
+    """
     for name in merge.keys:
         if types[name] not in _KEYS and not isinstance(types[name], Decimal):
             return f"rows that merge by a key of type {types[name]}"
     if any(holds(types[c.name], t.VARIANT) or isinstance(types[c.name], Map) for c in merge.order):
         return "rows that merge in an order that Spark does not have"
-    if merge.engine in _KEEP_ONE:
+    if merge.engine in KEEP_ONE:
         return None
     if merge.engine not in ("partial-update", "aggregation"):
         return f"rows that merge by {merge.engine}"
@@ -221,12 +228,13 @@ def merge_frame(frame: DataFrame, part: ScanPart, merge: KeyMerge, schema: Struc
         frame = frame.where(sql_column(f"{quote(merge.kind)} not in {_RETRACTS}"))
     # The key first: Spark sorts by the first eight bytes, and looks at the rest only where these are equal.
     within = [quote(name) for name in dict.fromkeys((*merge.keys, merge.group, *apart))]
-    merged = _kept_one(frame, merge, within) if merge.engine in _KEEP_ONE else _aggregated(frame, part, merge, within)
+    types = {c.name: c.type for c in part.output}
+    merged = _kept_one(frame, merge, within) if merge.engine in KEEP_ONE else aggregated(frame, types, merge, within)
     return merged.select(*(sql_column(quote(f.name)).alias(f.name, metadata=dict(f.metadata)) for f in schema.fields))
 
 
 def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataFrame:
-    last = _KEEP_ONE[merge.engine]
+    last = KEEP_ONE[merge.engine]
     if not last and merge.kind is not None:
         frame = frame.where(sql_column(f"{quote(merge.kind)} not in {_RETRACTS}"))
     # "null is smallest in both directions": the oldest row.
@@ -240,25 +248,33 @@ def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataF
     return newest.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}")) if hides_retracts else newest
 
 
-def _aggregated(frame: DataFrame, part: ScanPart, merge: KeyMerge, within: Sequence[str]) -> DataFrame:
+def aggregated(frame: DataFrame, types: Mapping[str, DataType], merge: KeyMerge, within: Sequence[str]) -> DataFrame:
+    """One row a key, each column of it made of those of all rows.
+
+    Args:
+        frame: The rows.
+        types: Of their columns, by their names.
+        merge: How they merge.
+        within: The columns by which rows are one, as SQL.
+    """
     age = quote(merge.order[0].name)
     if len(merge.order) > 1:
         age = f"struct({', '.join(quote(c.name) for c in merge.order)})"
     rules = {rule.column: rule for rule in merge.rules}
     made = []
-    for column in part.output:
-        name = quote(column.name)
+    for column, kind in types.items():
+        name = quote(column)
         if name in within:
             continue
         newest = f"max_by({name}, {age})"
         text = newest
-        if rule := rules.get(column.name):
-            text = _FUNCTIONS[rule.function](_Column(name, column.type, age, rule))
+        if rule := rules.get(column):
+            text = _FUNCTIONS[rule.function](_Column(name, kind, age, rule))
             if rule.sequence:
                 # A key of one row is that row: no function sees it.
                 text = f"if(count(*) = 1, {newest}, {text})"
-        elif column.name == merge.kind:
+        elif column == merge.kind:
             # Several rows are an insert together.
             text = f"if(count(*) = 1, {newest}, cast(0 as tinyint))"
-        made.append(sql_column(text).alias(column.name))
+        made.append(sql_column(text).alias(column))
     return frame.groupBy(*(sql_column(name) for name in within)).agg(*made)

@@ -10,7 +10,7 @@ import itertools
 import pickle
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import pyarrow as pa
@@ -22,8 +22,9 @@ from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn
 from alluvium.codecs.partition_path import format_partition_path
 from alluvium.errors import InvalidRequest
-from alluvium.plan.write import WritePlan
+from alluvium.plan.write import KeyedRows, WritePlan
 from alluvium.spark.naming.names import quote
+from alluvium.spark.workers.run_bounds import RunBounds
 from alluvium.spark.workers.worker_errors import carrying_errors
 from alluvium.spark.workers.worker_formats import FileForm, FileWriter
 from alluvium.storage.store import Store
@@ -51,8 +52,13 @@ def write_in_workers(
     options = dict(plan.options)
     level = int(options.get("parquet.compression.codec.zstd.level", "1"))
     form = FileForm(plan.file_format, plan.files, options["compression"], level)
-    writer = _Writer(form, tuple(directories), plan.directory, plan.target_file_bytes, plan.stats_columns, open_store)
-    ordered = rows.sortWithinPartitions(*(sf.col(quote(name)) for name in directories)) if directories else rows
+    target = plan.target_file_bytes
+    # Workers number nothing.
+    keyed = None if plan.keyed is None else replace(plan.keyed, first_numbers=None)
+    writer = _Writer(form, tuple(directories), plan.directory, target, plan.stats_columns, open_store, keyed)
+    # Rows that merge by key stand in the order of their directories already, and within these by key.
+    sorts = directories and plan.keyed is None
+    ordered = rows.sortWithinPartitions(*(sf.col(quote(name)) for name in directories)) if sorts else rows
     found = ordered.mapInArrow(writer, "path string, footer binary").collect()
     # What our own workers have pickled.
     return {path: None if footer is None else pickle.loads(bytes(footer)) for path, footer in found}
@@ -68,6 +74,7 @@ class _Writer:
     target_bytes: int
     stats_columns: tuple[FooterColumn, ...]
     open_store: OpenStore
+    keyed: KeyedRows | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with carrying_errors():
@@ -112,9 +119,11 @@ class _Writer:
         folder = format_partition_path(self.directories, place)
         name = f"{uuid.uuid4()}.{self.form.format}"
         path = f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"
-        bounds = None if self.form.tells_statistics else ColumnBounds(self.stats_columns)
+        # What is in the order of keys has more to tell than any footer does.
+        tells = self.form.tells_statistics and self.keyed is None
+        bounds = None if tells else ColumnBounds(self.stats_columns)
         with _told(self.form.format):
-            return _File(place, path, self.form, self.form.open(), bounds)
+            return _File(place, path, self.form, self.form.open(), bounds, RunBounds.of(self.keyed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,19 +135,25 @@ class _File:
     form: FileForm
     writer: FileWriter
     bounds: ColumnBounds | None
+    ends: RunBounds | None
 
     def add(self, rows: pa.Table) -> None:
         with _told(self.form.format):
             self.writer.add(rows)
         if self.bounds is not None:
             self.bounds.add(rows)
+        if self.ends is not None:
+            self.ends.add(rows)
 
     def close(self, store: Store) -> tuple[str, bytes | None]:
         """Puts the file; its path, and its footer, pickled, where the file has none."""
         with _told(self.form.format):
             content = self.writer.finish()
         store.put(self.path, content)
-        return self.path, None if self.bounds is None else pickle.dumps(self.bounds.footer())
+        if self.bounds is None:
+            return self.path, None
+        footer = self.bounds.footer()
+        return self.path, pickle.dumps(footer if self.ends is None else replace(footer, ends=self.ends.ends()))
 
 
 @contextlib.contextmanager

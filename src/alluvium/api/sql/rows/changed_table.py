@@ -50,10 +50,10 @@ def _ensure_not_paimon(call: Call, parts: tuple[str, ...]) -> None:
     names_path = len(parts) == 2 and parts[0].casefold() == PAIMON.name and is_path(parts[1])
     if names_path if entry is None else entry.provider == PAIMON.name:
         raise UnsupportedFeature(
-            f"rows of the Paimon table {'.'.join(parts)!r} cannot be changed yet",
+            f"rows of the Paimon table {'.'.join(parts)!r} are not changed by SQL yet",
             code="unsupported-statement",
             features=("paimon",),
-            hint="append rows with the same keys to a table with a primary key, or overwrite it",
+            hint="of tables with a primary key: PaimonTable.forPath(url).delete(...) and update(...)",
         )
 
 

@@ -1,0 +1,76 @@
+"""What `PaimonTable` does with rows, by a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from pyspark.sql import Column, SparkSession
+
+from alluvium.commands.compact import compact_rows
+from alluvium.commands.upserts import Upsert, upsert_rows
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.write.write import written_schema
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import RetryPolicy
+from alluvium.spark.scan.own_table import OwnTable
+from alluvium.spark.sessions.session import ensure_native, time_zone
+from alluvium.spark.statements.conditions import steady_condition
+from alluvium.spark.statements.statement import one_statement
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+
+def upsert(
+    store: Store,
+    storage_options: Mapping[str, str] | None,
+    verb: str,
+    condition: Column | str | None,
+    values: Mapping[str, Column | str],
+    dry_run: bool,
+    retry: RetryPolicy,
+    spark: SparkSession | None,
+) -> Committed | Preview:
+    """DELETE or UPDATE of the newest state of a table; arguments as of `PaimonTable`."""
+    session = session_of(spark, store)
+    snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
+    opened = partial(open_store, store.url, storage_options)
+    return upsert_rows(session, snapshot, Upsert(verb, condition, values, opened, dry_run), retry)
+
+
+def compact(
+    store: Store,
+    storage_options: Mapping[str, str] | None,
+    where: str | None,
+    retry: RetryPolicy,
+    spark: SparkSession | None,
+) -> Committed:
+    """A full compaction of the newest state of a table; arguments as of `PaimonTable`."""
+    session = session_of(spark, store)
+    snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
+    condition = None
+    opened = partial(open_store, store.url, storage_options)
+    with one_statement(session, OwnTable(store.url)):
+        if where is not None:
+            _, condition = steady_condition(session, where, written_schema(snapshot.schema), "the condition of compact")
+        return compact_rows(session, snapshot, condition, opened, retry)
+
+
+def session_of(spark: SparkSession | None, store: Store) -> SparkSession:
+    """The session that was given, or the active one.
+
+    Raises:
+        InvalidRequest: There is none (`"no-session"`), or one of Spark Connect (`"no-jvm"`).
+    """
+    session = spark or SparkSession.getActiveSession()
+    if session is None:
+        raise InvalidRequest(
+            "rows are changed by Spark, and there is no active session",
+            code="no-session",
+            url=store.url,
+            hint="start one, or say spark=",
+        )
+    ensure_native(session)
+    return session

@@ -1,0 +1,252 @@
+"""Rows of a table with a primary key: how they merge and are numbered before they are written, and which tables want
+more of a writer than that.
+
+Specification: spec/paimon-format.md (e), "Key-table writer"; `org.apache.paimon.mergetree.MergeTreeWriter`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon.files.key_stats import key_name, stored_key_names
+from alluvium.paimon.files.partitions import partitions_of
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.schema.type_json import parse_type
+from alluvium.paimon.schema.types import DataField
+from alluvium.paimon.terms import options as o
+from alluvium.paimon.view.merge import (
+    AGGREGATION,
+    DEDUPLICATE,
+    FIRST_ROW,
+    KIND,
+    PARTIAL_UPDATE,
+    SEQUENCE,
+    key_merge,
+    merge_engine,
+)
+from alluvium.plan.scan import KeyMerge
+from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, Check, KeyedRows
+from alluvium.schema import types as t
+from alluvium.schema.types import Struct
+
+#: "`_KEY_<f>` = 1073741823 + id(f); `_SEQUENCE_NUMBER` 2147483646 (BIGINT NOT NULL), `_VALUE_KIND` 2147483645"
+_FIRST_KEY_ID, _SEQUENCE_ID, _KIND_ID = 1_073_741_823, 2_147_483_646, 2_147_483_645
+_UPDATE_BEFORE, _DELETE = 1, 3
+#: Functions that take values back.
+_RETRACTABLE = frozenset({
+    "last", "last_non_null", "sum", "product", "last_value", "last_non_null_value", "collect", "merge_map",
+    "nested_update", "primary-key",
+})  # fmt: skip
+#: What a table may ask of whoever writes it, and nobody here does.
+_NOT_YET = (o.SNAPSHOT_ORDERING, o.PK_CLUSTERING_OVERRIDE, o.CHAIN_TABLE, o.FORCE_LOOKUP)
+_PER_LEVEL = ("file.format.per.level", "file.compression.per.level", "metadata.stats-mode.per.level")
+
+
+def ensure_keyed_writable(schema: TableSchema) -> None:
+    """Refuses tables that want more than new rows beside the old ones.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, or as of `key_merge`.
+    """
+    options = schema.options
+    bucket = o.BUCKET.get(options)
+    if bucket == o.POSTPONE_BUCKET:
+        raise _not_written(
+            f"bucket = {bucket}", f"bucket = {bucket} (postponed)", "tables of other buckets are: bucket = 4, say"
+        )
+    if schema.crosses_partitions:
+        raise _not_written("cross-partition", "without the partition keys in it", "make these part of the key")
+    if bucket == o.DYNAMIC_BUCKET and o.INDEX_FILE_IN_DATA_FILE_DIR.get(options):
+        raise _not_written(o.INDEX_FILE_IN_DATA_FILE_DIR.key, "index files beside data", "leave the option out")
+    ensure_levels_alike(schema)
+    if (asked := next(_asks_for_compaction(schema), None)) is not None:
+        raise _not_written(
+            asked,
+            f"{asked}, a changelog that is made as rows are written or compacted,",
+            'let a job of its own compact the table, and give the option "write-only" = "true"',
+        )
+    for name in schema.trimmed_primary_keys:
+        column = schema.find(name)
+        if column is not None and to_logical(column.type) in (t.FLOAT, t.DOUBLE):
+            raise UnsupportedFeature(
+                f"the key {name!r} is of type {column.type}: zero has two signs in it, which are two keys to some",
+                code="unsupported-type",
+                column=name,
+                features=(str(column.type),),
+            )
+    key_merge(schema)
+
+
+def ensure_levels_alike(schema: TableSchema) -> None:
+    """Refuses tables whose files, or their order, are not those of all others.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-option"`.
+    """
+    for option in _NOT_YET:
+        if option.get(schema.options):
+            raise _not_written(option.key, f"{option.key} = true", "write it with Paimon's own engine")
+    for name in _PER_LEVEL:
+        if name in schema.options:
+            raise _not_written(name, name, "write it with Paimon's own engine")
+
+
+def _not_written(feature: str, what: str, hint: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"tables with a primary key and {what} are read, but not written yet",
+        code="unsupported-option",
+        features=(feature,),
+        hint=hint,
+    )
+
+
+def _asks_for_compaction(schema: TableSchema) -> Iterator[str]:
+    """Options by which a changelog is made while rows are written, or when they are compacted then."""
+    options = schema.options
+    producer = o.CHANGELOG_PRODUCER.get(options)
+    if producer == "input":
+        # It is made of the rows themselves, whoever compacts.
+        yield f"{o.CHANGELOG_PRODUCER.key} = input"
+    if o.WRITE_ONLY.get(options):
+        return
+    if producer != "none":
+        yield f"{o.CHANGELOG_PRODUCER.key} = {producer}"
+
+
+def compacts_on_write(schema: TableSchema) -> bool:
+    """Whether readers see new rows only after a compaction, which whoever writes them has to do.
+
+    "Deletion vectors and first-row tables: Java compacts within the write; level-0 files alone are not shown".
+    """
+    if not schema.primary_keys or o.WRITE_ONLY.get(schema.options):
+        return False
+    return merge_engine(schema) == FIRST_ROW or o.DELETION_VECTORS.get(schema.options)
+
+
+def keyed_rows(schema: TableSchema, stored: Struct, base: Snapshot | None, kind: int | None = None) -> KeyedRows:
+    """How rows merge before they are written, and how they are numbered.
+
+    Args:
+        schema: The table's, its options with those of the call on top.
+        stored: `hidden_fields` as the engine writes them.
+        base: Whose rows the new ones come after; None: they come in the place of all that are there.
+        kind: Of all rows; None: they are inserts, or say it themselves.
+    """
+    options, first = schema.options, None if base is None else first_numbers(base)
+    if kind is not None:
+        merge = _merged_in_writer(schema, kind in (_UPDATE_BEFORE, _DELETE))
+        return KeyedRows(merge, stored, stored_key_names(schema), SEQUENCE, kind=kind, first_numbers=first)
+    kinds = o.ROWKIND_FIELD.get(options) or None
+    skipped: tuple[int, ...] = ()
+    if o.IGNORE_DELETE.get(options):
+        skipped = (_UPDATE_BEFORE, _DELETE)
+    elif o.IGNORE_UPDATE_BEFORE.get(options):
+        skipped = (_UPDATE_BEFORE,)
+    takes_back = kinds is not None and _DELETE not in skipped
+    merge = _merged_in_writer(schema, takes_back)
+    return KeyedRows(merge, stored, stored_key_names(schema), SEQUENCE, kinds, 0, skipped, first)
+
+
+def _merged_in_writer(schema: TableSchema, has_retracts: bool) -> KeyMerge:
+    """How rows merge that were written together.
+
+    `SortBufferWriteBuffer` puts them in ascending order, whatever `sequence.field.sort-order` says: that is for rows
+    that were not.
+    """
+    merge = key_merge(schema, has_retracts)
+    order = tuple(replace(column, descending=False) for column in merge.order)
+    # Rows that are ignored are never written.
+    return replace(merge, order=order, keeps_deletes=True, ignores_delete=False)
+
+
+def hidden_fields(schema: TableSchema) -> tuple[DataField, ...]:
+    """The columns of files before those of the rows: keys, number and kind."""
+    found = []
+    if not o.THIN_MODE.get(schema.options):
+        keys = (schema.find(name) for name in schema.trimmed_primary_keys)
+        found = [replace(f, id=_FIRST_KEY_ID + f.id, name=key_name(f.name)) for f in keys if f is not None]
+    found.append(DataField(_SEQUENCE_ID, SEQUENCE, parse_type("BIGINT NOT NULL")))
+    return (*found, DataField(_KIND_ID, KIND, parse_type("TINYINT NOT NULL")))
+
+
+def first_numbers(base: Snapshot) -> pa.Table | None:
+    """Of each bucket with files: its partition's values, its number, and the one that comes after its rows'."""
+    entries = base.entries
+    if not entries.num_rows:
+        return None
+    tops = entries.group_by(["partition", "bucket"]).aggregate([("max_sequence_number", "max")])
+    partitions = partitions_of(tops, base.schema)
+    columns = {name: partitions.column(name) for name in base.schema.partition_keys}
+    first = pc.add(tops["max_sequence_number_max"], 1)
+    return pa.table({**columns, BUCKET_COLUMN: tops["bucket"], FIRST_COLUMN: first})
+
+
+def ensure_rows_change(schema: TableSchema) -> None:
+    """Refuses tables of whose rows single ones are not taken back or given other values by rows of the same keys.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-row-change"`, or as of `ensure_keyed_writable`.
+    """
+    asked = None
+    if not schema.primary_keys:
+        asked = "primary-key"
+    elif merge_engine(schema) != DEDUPLICATE:
+        asked = f"{o.MERGE_ENGINE.key} = {merge_engine(schema)}"
+    elif o.IGNORE_DELETE.get(schema.options):
+        asked = f"{o.IGNORE_DELETE.key} = true"
+    elif o.ROWKIND_FIELD.get(schema.options):
+        asked = o.ROWKIND_FIELD.key
+    if asked is not None:
+        what = "without a primary key" if asked == "primary-key" else f"with {asked}"
+        raise UnsupportedFeature(
+            f"rows of tables {what} are not deleted or updated yet",
+            code="unsupported-row-change",
+            features=(asked,),
+            hint="overwrite partitions with the rows that shall be there",
+        )
+    ensure_keyed_writable(schema)
+
+
+def kind_checks(schema: TableSchema, keyed: KeyedRows) -> Iterator[Check]:
+    """What rows may say of their kind."""
+    if keyed.kind_text is None:
+        return
+    kind = "`" + keyed.kind_text.replace("`", "``") + "`"
+    yield Check(
+        f"{o.ROWKIND_FIELD.key} {keyed.kind_text}",
+        f"{kind} in ('+I', '-U', '+U', '-D')",
+        (keyed.kind_text,),
+        "invalid-row-kind",
+        hint="a kind is +I, -U, +U or -D",
+    )
+    if keyed.merge.has_retracts and (reason := _refuses_retracts(keyed.merge, schema)):
+        taken = ["+I", "+U"] + (["-U"] if _UPDATE_BEFORE in keyed.skipped_kinds else [])
+        if keyed.merge.engine == AGGREGATION and keyed.merge.removes_on_delete:
+            taken.append("-D")
+        yield Check(
+            f"{o.ROWKIND_FIELD.key} {keyed.kind_text} of {reason}",
+            f"{kind} in ({', '.join(map(repr, taken))})",
+            (keyed.kind_text,),
+            "unsupported-retract",
+            hint=f"set {o.IGNORE_DELETE.key} = true, or say by the engine's options what a deletion does",
+        )
+
+
+def _refuses_retracts(merge: KeyMerge, schema: TableSchema) -> str | None:
+    """Why rows cannot be taken back, as Java's merge functions see it; None: they can."""
+    if merge.engine == FIRST_ROW:
+        return f"{o.MERGE_ENGINE.key} {FIRST_ROW}"
+    grouped = any(rule.sequence for rule in merge.rules)
+    if merge.engine == PARTIAL_UPDATE and not grouped and not o.REMOVE_RECORD_ON_DELETE.get(schema.options):
+        return f"{o.MERGE_ENGINE.key} {PARTIAL_UPDATE}"
+    for rule in merge.rules:
+        if rule.function not in _RETRACTABLE and not rule.ignores_retract:
+            return f"the aggregate function {rule.function}"
+    return None

@@ -1,0 +1,134 @@
+"""Full compaction without Spark: which buckets, what is committed, and who may commit beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from faulty_store import Fault, FaultyStore
+from paimon_rows import append, open_target, stage
+
+import alluvium
+from alluvium.errors import CommitConflict, UnsupportedFeature
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.upkeep.compact import plan_full_compaction, top_level
+from alluvium.plan.changes import Committed, Replace
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+
+SCHEMA = pa.schema([("k", pa.int32()), ("s", pa.string()), ("p", pa.string())])
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, SCHEMA, ["p"], ["k", "p"], {"bucket": "1"})
+    store = open_store(url)
+    append(open_target(store), [{"k": k, "s": "old", "p": "ab"[k % 2]} for k in range(4)])
+    append(open_target(store), [{"k": 0, "s": "new", "p": "a"}])
+    return store
+
+
+def rows(store: Store) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row.values()) for row in alluvium.open(store.url).to_arrow().to_pylist())
+
+
+def files(store: Store) -> list[tuple[Any, ...]]:
+    found = alluvium.open(store.url).system("files").to_pylist()
+    return sorted((f["partition"], f["level"], f["record_count"]) for f in found)
+
+
+def compact(store: Store, where: str | None = None) -> Committed:
+    """As the verb does it, the rows merged by our own reader; beside a store that fails the commit alone is of it."""
+    snapshot = load_snapshot(store)
+    schema = open_target(store).schema
+    condition = None if where is None else parse_predicate(where, schema, "UTC")
+    compaction = plan_full_compaction(snapshot, condition)
+    partitions = {f.split("=")[1].split("/")[0] for f in compaction.plan_scan().parts[0].files["path"].to_pylist()}
+    kept = [row for row in alluvium.open(store.url).to_arrow().to_pylist() if row["p"] in partitions]
+    target = open_target(store)
+    # Rows keep numbers that are less than those to come.
+    new = stage(target, kept, Replace()).new
+    return target.compact(new, compaction.added(new.table, new.footers), compaction.entries)
+
+
+def test_buckets_become_one_run_at_the_top_level(store: Store) -> None:
+    before = rows(store)
+    done = compact(store)
+    assert (done.version, rows(store), files(store)) == (3, before, [("{a}", 5, 2), ("{b}", 5, 2)])
+    document = alluvium.open(store.url).system("snapshots").to_pylist()[-1]
+    assert (document["commit_kind"], document["total_record_count"], document["delta_record_count"]) == (
+        "COMPACT",
+        4,
+        -1,
+    )
+    assert {f["file_source"] for f in alluvium.open(store.url).system("files").to_pylist()} == {"COMPACT"}
+    assert plan_full_compaction(load_snapshot(store)).entries.num_rows == 0
+    append(open_target(store), [{"k": 1, "s": "newer", "p": "b"}])
+    assert set(plan_full_compaction(load_snapshot(store)).entries["level"].to_pylist()) == {0, 5}
+    # Those of one bucket alone, and all of them.
+    assert plan_full_compaction(load_snapshot(store)).entries.num_rows == 2
+
+
+def test_partitions_by_a_condition(store: Store) -> None:
+    compact(store, "p = 'b'")
+    assert files(store) == [("{a}", 0, 1), ("{a}", 0, 2), ("{b}", 5, 2)]
+    with pytest.raises(UnsupportedFeature) as caught:
+        compact(store, "k = 1")
+    assert caught.value.code == "replace-where-data"
+
+
+def test_writers_go_on_while_a_compaction_runs(store: Store) -> None:
+    writer = open_target(store)
+    late = Fault(1, verb="put_if_absent", meanwhile=lambda: append(writer, [{"k": 2, "s": "late", "p": "a"}]) and None)
+    assert compact(FaultyStore(store, late)).attempts == 2
+    assert (2, "late", "a") in rows(store) and len(rows(store)) == 4
+    assert files(store) == [("{a}", 0, 1), ("{a}", 5, 2), ("{b}", 5, 2)]
+
+
+@pytest.mark.parametrize("winner", ["compaction", "overwrite"])
+def test_what_is_gone_is_not_brought_back(store: Store, winner: str) -> None:
+    def win() -> None:
+        if winner == "compaction":
+            compact(store)
+        else:
+            append(open_target(store), [{"k": 9, "s": "only", "p": "a"}], Replace())
+
+    with pytest.raises(CommitConflict) as caught:
+        compact(FaultyStore(store, Fault(1, verb="put_if_absent", meanwhile=win)))
+    assert [c.rule for c in caught.value.conflicts] == ["concurrent-delete-delete"]
+    assert len(rows(store)) == (4 if winner == "compaction" else 1)
+
+
+def test_levels_are_counted_from_the_trigger(tmp_path: Path) -> None:
+    for options, level in (({}, 5), ({"num-sorted-run.compaction-trigger": "3"}, 3), ({"num-levels": "4"}, 3)):
+        url = str(tmp_path / f"t{level}{len(options)}{len(str(options))}")
+        PaimonTable.create(url, SCHEMA, [], ["k"], {"bucket": "1", **options})
+        assert top_level(PaimonTable.forPath(url).schema) == level
+
+
+@pytest.mark.parametrize(
+    ("keys", "options", "feature"),
+    [
+        ([], {}, "append tables"),
+        (["k"], {"bucket": "-2"}, "bucket = -2"),
+        (["k"], {"bucket": "1", "changelog-producer": "full-compaction"}, "changelog-producer = full-compaction"),
+        (
+            ["k"],
+            {"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "k"},
+            "record-level.expire-time",
+        ),
+    ],
+)
+def test_what_is_not_compacted_is_refused(
+    tmp_path: Path, keys: list[str], options: dict[str, str], feature: str
+) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, SCHEMA, [], keys, options)
+    with pytest.raises(UnsupportedFeature) as caught:
+        plan_full_compaction(load_snapshot(open_store(url)))
+    assert (caught.value.code, caught.value.features) == ("unsupported-compaction", (feature,))
