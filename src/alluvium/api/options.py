@@ -22,8 +22,8 @@ READ_LATER = ("ignoreDeletes", "ignoreChanges", "skipChangeCommits")
 
 WRITE = ("replaceWhere", "replaceUsing", "replaceOn", "targetAlias", "partitionOverwriteMode", "mergeSchema",
          "overwriteSchema", "userMetadata", "txnAppId", "txnVersion", "path", "description", "comment", "dataChange",
-         "optimizeWrite", "sort_by", *PARQUET_WRITE)  # fmt: skip
-WRITE_LATER = ("clusterBy",)
+         "optimizeWrite", "sort_by", "clusterBy", *PARQUET_WRITE)  # fmt: skip
+WRITE_LATER: tuple[str, ...] = ()
 
 
 #: What delta-spark takes behind a path: a version, or a time to the millisecond.

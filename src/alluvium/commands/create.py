@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
-from alluvium.delta.description.create import NewTable, resolve_clustering_columns, table_config
+from alluvium.delta.description.create import NewTable, clustered_by, table_config
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.features.rows.clustering import DOMAIN, clustering_domain
@@ -108,8 +108,6 @@ def _target(store: Store, wanted: NewTable, existing: Snapshot | None, retry: Re
 
 def _domains(wanted: NewTable, config: TableConfig, existing: Snapshot | None) -> tuple[DomainMetadata, ...]:
     if wanted.cluster_by:
-        paths = resolve_clustering_columns(config.schema, wanted.cluster_by)
-        physical = config.physical_paths
-        return (clustering_domain([physical.get(path, path) for path in paths]),)
+        return (clustered_by(config, wanted.cluster_by),)
     # The reference keeps the domain, without columns.
     return (clustering_domain([]),) if existing is not None and DOMAIN in existing.state.domains else ()

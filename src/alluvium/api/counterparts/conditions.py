@@ -204,6 +204,7 @@ ROWS: tuple[Row, ...] = (
     _row("schema-mismatch", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="more than one column", duplicateCols="column"),
     _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at=_DML),
     _row("schema-mismatch", "DELTA_METADATA_MISMATCH", "42KDG"),
+    _row("clustering-mismatch", "DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10"),
     _row("partition-mismatch", "DELTA_METADATA_MISMATCH", "42KDG"),
     _row("numbers-given", "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", says="cannot be changed", colName="column"),
     _row("numbers-given", "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", colName="column"),

@@ -216,6 +216,19 @@ def sorted_as(parsed: Options) -> dict[str, str]:
     return {} if text is None else {SORT_BY: text}
 
 
+def parse_clusters(parsed: Options) -> tuple[str, ...]:
+    """Columns by which a table to create is clustered: names separated by commas, or a list of JSON."""
+    text = parsed.get("clusterBy") or ""
+    if not text.startswith("["):
+        return tuple(name.strip() for name in text.split(",") if name.strip())
+    try:
+        return tuple(msgspec.json.decode(text, type=list[str]))
+    except msgspec.MsgspecError:
+        raise InvalidRequest(
+            f"clusterBy takes names of columns, not {text!r}", code="invalid-option", hint='.clusterBy("day", "shop")'
+        ) from None
+
+
 def parse_txn(parsed: Options) -> tuple[str, int] | None:
     """The application's id and version.
 

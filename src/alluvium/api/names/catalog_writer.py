@@ -19,6 +19,7 @@ from alluvium.api.delta.delta_access import TableAccess, named_access, table_acc
 from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.delta.write_options import (
     engine_options,
+    parse_clusters,
     parse_description,
     parse_rebalance,
     parse_txn,
@@ -55,7 +56,8 @@ def save_as_table(
     access = table_access(df.sparkSession, name)
     existing = None if access is None else access.newest()
     if access is None or existing is None:
-        return create_of_rows(df, Wanted(Mode.CREATE, name, partition_by=tuple(partition_by)), parsed)
+        wanted = Wanted(Mode.CREATE, name, partition_by=tuple(partition_by), cluster_by=parse_clusters(parsed))
+        return create_of_rows(df, wanted, parsed)
     if save_mode == "ErrorIfExists":
         raise InvalidRequest(
             f"there is a table {name!r} already", code="table-exists", hint='say mode("append") or mode("overwrite")'

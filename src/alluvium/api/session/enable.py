@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -153,6 +154,7 @@ def _wrap_all(reader: type, writer: type) -> None:
     _wrap(reader, "schema", lambda said, schema: setattr(said, "schema", True))
     _wrap(writer, "mode", _remember_mode)
     _wrap(writer, "partitionBy", _remember_partitions)
+    _wrap(writer, "clusterBy", _remember_clusters)
     _replace(reader, "load", _load)
     _replace(writer, "save", _save)
     _replace(writer, "saveAsTable", _save_as_table)
@@ -185,6 +187,12 @@ def _remember_mode(said: _Said, mode: str | None) -> None:
 def _remember_partitions(said: _Said, *columns: str | list[str]) -> None:
     flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
     said.partition_by = tuple(str(c) for c in flat)
+
+
+def _remember_clusters(said: _Said, *columns: str | list[str]) -> None:
+    flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
+    # As an option of the writer: it goes wherever these go.
+    said.options["clusterBy"] = json.dumps([str(c) for c in flat])
 
 
 def _wrap(owner: type, name: str, remember: Callable[..., object]) -> None:

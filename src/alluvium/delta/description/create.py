@@ -9,10 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from alluvium.delta.description.upgrade import configure, split_protocol_request
+from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.terms.properties import TABLE_ATTRIBUTES, ensure_consistent, parse_properties, settable_properties
-from alluvium.delta.terms.spec import Format, Metadata
+from alluvium.delta.terms.spec import DomainMetadata, Format, Metadata
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.spark_json import format_schema
@@ -53,13 +54,16 @@ class NewTable:
     cluster_by: Sequence[str] = ()
 
 
-def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[str, str]) -> TableConfig:
+def new_config(
+    schema: Struct, partition_by: Sequence[str], properties: Mapping[str, str], cluster_by: Sequence[str] = ()
+) -> TableConfig:
     """The configuration of a table to create for rows.
 
     Args:
         schema: Columns of the first rows. All become nullable, as the reference makes them.
         partition_by: Partition columns, in any case.
         properties: `delta.*` and other table properties.
+        cluster_by: Clustering columns, dotted when nested.
 
     Raises:
         InvalidRequest: Names, partition columns or properties that no table may have.
@@ -67,7 +71,7 @@ def new_config(schema: Struct, partition_by: Sequence[str], properties: Mapping[
     """
     nullable = as_nullable(schema)
     assert isinstance(nullable, Struct)
-    return table_config(NewTable(nullable, partition_by, properties))
+    return table_config(NewTable(nullable, partition_by, properties, cluster_by=cluster_by))
 
 
 def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> TableConfig:
@@ -153,6 +157,12 @@ def resolve_clustering_columns(schema: Struct, names: Sequence[str]) -> tuple[tu
         InvalidRequest: Unknown columns, too many of them, one twice, or of types without statistics.
     """
     return ensure_clusterable(schema, [find_column(schema, name) for name in names])
+
+
+def clustered_by(config: TableConfig, names: Sequence[str]) -> DomainMetadata:
+    """The domain that says by which columns a table that is made is clustered."""
+    paths = resolve_clustering_columns(config.schema, names)
+    return clustering_domain([config.physical_paths.get(path, path) for path in paths])
 
 
 def ensure_clusterable(schema: Struct, paths: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:

@@ -15,6 +15,7 @@ from alluvium.api.delta.write_options import (
     default_properties,
     engine_options,
     ensure_whole,
+    parse_clusters,
     parse_data_change,
     parse_description,
     parse_matched,
@@ -33,13 +34,16 @@ from alluvium.commands.repeat import is_recorded
 from alluvium.commands.replace_matching import replace_matching
 from alluvium.commands.rows.replace_rows import replace_rows
 from alluvium.commands.write import WriteRequest, write_rows
-from alluvium.delta.description.create import new_config, resolve_partition_columns
+from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns
 from alluvium.delta.description.merge_schema import merged_config, overwritten_config
+from alluvium.delta.features.rows.clustering import clustering_columns
 from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Committed, Operation
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark
 from alluvium.spark.scan.own_table import OwnTable
@@ -162,9 +166,12 @@ def _target(
             **parse_description(parsed),
             **sorted_as(parsed),
         }
-        return DeltaTarget(store, new_config(_schema_of(df), names, properties), None, retry)
+        clusters = parse_clusters(parsed)
+        made = new_config(_schema_of(df), names, properties, clusters)
+        return DeltaTarget(store, made, None, retry, (clustered_by(made, clusters),) if clusters else ())
     config = snapshot.config
     _warn_of_properties(parsed, config)
+    _ensure_clustered_alike(snapshot, parse_clusters(parsed))
     with locating(store, snapshot.version):
         if overwrites:
             ensure_whole(parsed, config.partition_columns)
@@ -177,6 +184,24 @@ def _target(
                 hint="leave partitionBy out, or overwrite the table with overwriteSchema",
             )
         return DeltaTarget(store, merged_config(config, _schema_of(df)) if merges else config, snapshot, retry)
+
+
+def _ensure_clustered_alike(snapshot: Snapshot, names: Sequence[str]) -> None:
+    if not names:
+        return
+    known = clustering_columns(snapshot.state.domains, snapshot.config)
+    if [tuple(map(str.casefold, parse_column_path(name))) for name in names] == [
+        tuple(map(str.casefold, path)) for path in known
+    ]:
+        return
+    shown = ", ".join(".".join(path) for path in known)
+    raise InvalidRequest(
+        f"the table is clustered by {shown or 'nothing'}, not by {', '.join(names)}",
+        code="clustering-mismatch",
+        url=snapshot.store.url,
+        version=snapshot.version,
+        hint="leave clusterBy out, or say ALTER TABLE ... CLUSTER BY first",
+    )
 
 
 def _schema_of(df: DataFrame) -> Struct:
