@@ -47,7 +47,7 @@ def write(
         storage_options: Credentials for writing the log; data files are written by Spark's file systems.
         **options: `replaceWhere`, `replaceUsing`, `replaceOn`, `targetAlias`, `partitionOverwriteMode`,
             `mergeSchema`, `overwriteSchema`, `userMetadata`, `txnAppId` and `txnVersion`, `dataChange`,
-            `optimizeWrite`, `sort_by`, `compression`, `maxRecordsPerFile`;
+            `optimizeWrite`, `sort_by`, `clusterBy`, `compression`, `maxRecordsPerFile`;
             `description` and `delta.*` properties of a table to create; options of Hadoop.
             For Paimon tables besides options by Paimon's names (`bucket`, `file.compression`, ...), which a
             table to create keeps, and `branch`.
