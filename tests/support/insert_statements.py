@@ -148,7 +148,6 @@ PLAY: list[tuple[str, str, dict[str, str]]] = [
     ("whole", "insert overwrite {whole} select 6, 6 where false", {}),
     ("whole", "insert into {whole} replace where a = 1 select 1, 2", {}),
     ("whole", "insert into {whole} replace where true select 2, 2", {}),
-    ("whole", "insert into {whole} replace using (a) select 2, 3", {}),
     ("whole", "insert into {whole} replace on a = 2 select 2, 4", {}),
     # evolution
     ("grown", "insert into {grown} select 1 a, 2 b", {}),
