@@ -22,7 +22,7 @@ def clusters(session, path):
 
 
 def rows(session):
-    return session.range(3).selectExpr("id as a", "named_struct('c', string(id)) as b", "id % 2 as `d, e`")
+    return session.range(3).selectExpr("id as a", "named_struct('c', string(id)) as b", "id % 2 as `d.e`")
 
 
 def test_a_table_by_its_path(session, tmp_path):
@@ -40,9 +40,9 @@ def test_a_table_by_its_path(session, tmp_path):
 
 
 def test_a_table_by_its_name(session):
-    rows(session).write.format("delta").clusterBy(["`d, e`"]).saveAsTable("clustered_by_writer")
+    rows(session).write.format("delta").clusterBy(["`d.e`"]).saveAsTable("clustered_by_writer")
     path = session.sql("describe detail clustered_by_writer").head()["location"]
-    assert clusters(session, path) == ["d, e"]
+    assert clusters(session, path) in (["d.e"], ["`d.e`"])
     with pytest.raises(InvalidRequest):
         rows(session).write.format("delta").mode("overwrite").clusterBy("a").saveAsTable("clustered_by_writer")
 
