@@ -89,7 +89,7 @@ def make_files(root: Path, files: int, rows_per_file: int, commits: int = 1, *, 
 
 def link_table(root: Path, source: Path) -> None:
     """A table's twin: data files are shared, the log is its own."""
-    (root / "_delta_log").mkdir(parents=True)
+    (root / "_delta_log").mkdir(parents=True, exist_ok=True)
     for path in source.glob("*.parquet"):
         (root / path.name).hardlink_to(path)
     for path in (source / "_delta_log").glob("*.json"):

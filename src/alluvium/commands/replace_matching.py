@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
 from alluvium.commands.own_reads import ensure_current, own_table
-from alluvium.commands.rows.replace_rows import replace_found
+from alluvium.commands.rows.replace_rows import judged_rows, replace_found
 from alluvium.commands.write import WriteRequest
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
@@ -23,14 +23,11 @@ from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import conjunction
-from alluvium.plan.changes import ChangeKind, Committed, ReadScope
+from alluvium.plan.changes import Committed, ReadScope
 from alluvium.spark.naming.names import quote
-from alluvium.spark.naming.sql_text import sql_column
-from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.existence import with_existence
 from alluvium.spark.statements.resolve import Qualifier, condition_tree, named_rows, resolve_condition
-from alluvium.spark.values.conversion import Rules, members
 from alluvium.storage.locating import locating
 
 _SOURCE, _MEETS = "__alluvium_source", "__alluvium_meets"
@@ -114,22 +111,16 @@ def _replaced(source: MergeSource, target: DeltaTarget, request: WriteRequest, m
     candidates = choose_candidates(snapshot, where)
     # A source that is the table's own depends on rows that the condition does not speak of.
     scope = ReadScope.rows(where).beside(source.scope).where
-    fresh = source.rows if matching.columns is None else source.rows.toDF(*source.rows.columns)
 
     def found(some: Candidates) -> DataFrame:
         return _found(source, target, matching, some)
 
-    return replace_found(fresh, target, replace(request, replace=None), candidates, scope, found)
+    return replace_found(source.rows, target, replace(request, replace=None), candidates, scope, found)
 
 
 def _found(source: MergeSource, target: DeltaTarget, matching: Matching, candidates: Candidates) -> DataFrame:
-    """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
+    """The candidates' rows, and whether they go."""
     rows = named_rows(read_native(source.rows.sparkSession, candidates), matching.name)
     joined = rows.join(source.rows)
     condition = resolve_condition(joined, matching.text(), matching.what)
-    judged = with_existence(joined, condition, _MEETS)
-    known, fits = candidates.snapshot.config.schema, Rules(lambda of, into: True)
-    columns = [sql_column(text).alias(f.name) for f, text in members("", known, target.schema, "", fits)]
-    places = [sf.col(quote(name)) for name in candidates.columns.names]
-    kind = sf.when(sf.col(_MEETS), int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
-    return judged.select(*columns, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED))
+    return judged_rows(with_existence(joined, condition, _MEETS), candidates, target, sf.col(_MEETS))

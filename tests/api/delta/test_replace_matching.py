@@ -3,7 +3,7 @@
 import pytest
 
 import alluvium
-from alluvium.errors import AlluviumError, InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound
 
 pytestmark = pytest.mark.spark
 OLD = [(1, "x", 10), (2, "y", 20), (2, "z", 21), (3, "w", 30), (None, "n", 0)]
@@ -134,8 +134,9 @@ def test_there_must_be_a_table(spark, tmp_path):
 def test_an_append_only_table_is_left(spark, tmp_path):
     path = str(tmp_path / "t")
     alluvium.write(spark.createDataFrame(OLD, SCHEMA), path, **{"delta.appendOnly": "true"})
-    with pytest.raises(AlluviumError):
+    with pytest.raises(InvalidRequest) as caught:
         alluvium.write(new_rows(spark), path, mode="overwrite", replaceUsing="a")
+    assert caught.value.code == "append-only"
     assert rows_of(spark, path) == expected(*OLD)
 
 

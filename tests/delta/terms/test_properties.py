@@ -11,6 +11,7 @@ from alluvium.delta.terms.properties import (
     TableProperties,
     canonical_property,
     parse_interval_ms,
+    parse_names,
     parse_properties,
 )
 from alluvium.errors import InvalidRequest
@@ -99,3 +100,8 @@ def test_an_unknown_name_is_refused_and_the_nearest_suggested():
         canonical_property("delta.apendOnly")
     assert caught.value.code == "unknown-property"
     assert caught.value.hint == "did you mean 'delta.appendOnly'?"
+
+
+def test_names_of_columns_may_hold_commas_and_backticks() -> None:
+    assert parse_names("a, `b, c`,`d``e` ,f.g") == ("a", "b, c", "d`e", "f.g")
+    assert parse_names(" , ") == ()

@@ -13,6 +13,7 @@ from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
 from alluvium.commands.delete import TABLE
 from alluvium.commands.replace_matching import Matching
+from alluvium.delta.terms.properties import parse_columns, parse_names
 from alluvium.delta.terms.sort_order import SORT_BY, parse_sort
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
@@ -128,8 +129,8 @@ def parse_matched(given: Options, parsed: Options, save_mode: str) -> Matching |
     if using is None:
         alias = parsed.get("targetAlias")
         return Matching(condition=condition, name=(TABLE,) if alias is None else (alias,))
-    columns = tuple(column.strip().strip("`") for column in using.split(","))
-    if not all(columns):
+    columns = parse_names(using)
+    if not columns:
         raise InvalidRequest(
             f"replaceUsing takes names of columns, not {using!r}",
             code="invalid-option",
@@ -217,16 +218,8 @@ def sorted_as(parsed: Options) -> dict[str, str]:
 
 
 def parse_clusters(parsed: Options) -> tuple[str, ...]:
-    """Columns by which a table to create is clustered: names separated by commas, or a list of JSON."""
-    text = parsed.get("clusterBy") or ""
-    if not text.startswith("["):
-        return tuple(name.strip() for name in text.split(",") if name.strip())
-    try:
-        return tuple(msgspec.json.decode(text, type=list[str]))
-    except msgspec.MsgspecError:
-        raise InvalidRequest(
-            f"clusterBy takes names of columns, not {text!r}", code="invalid-option", hint='.clusterBy("day", "shop")'
-        ) from None
+    """Columns by which a table to create is clustered, dotted when nested."""
+    return parse_columns(parsed.get("clusterBy") or "")
 
 
 def parse_txn(parsed: Options) -> tuple[str, int] | None:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -192,7 +191,7 @@ def _remember_partitions(said: _Said, *columns: str | list[str]) -> None:
 def _remember_clusters(said: _Said, *columns: str | list[str]) -> None:
     flat = columns[0] if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
     # As an option of the writer: it goes wherever these go.
-    said.options["clusterBy"] = json.dumps([str(c) for c in flat])
+    said.options["clusterBy"] = ", ".join(str(c) for c in flat)
 
 
 def _wrap(owner: type, name: str, remember: Callable[..., object]) -> None:

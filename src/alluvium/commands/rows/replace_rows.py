@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
@@ -111,14 +111,24 @@ class _Deletion:
     def rows(self, candidates: Candidates) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
         rows = read_own_lane(self.spark, candidates)
-        # Types only grow, so that every value fits, whatever the session makes of casts.
-        known, fits = candidates.snapshot.config.schema, Rules(lambda source, target: True)
-        grown = members("", known, self.target.schema, "", fits)
-        columns = [sql_column(text).alias(f.name) for f, text in grown]
-        places = [sf.col(quote(name)) for name in candidates.columns.names]
-        goes = sf.expr(f"({self.overwrites.sql})")
-        kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
-        return rows.select(*columns, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED))
+        return judged_rows(rows, candidates, self.target, sf.expr(f"({self.overwrites.sql})"))
+
+
+def judged_rows(rows: DataFrame, candidates: Candidates, target: DeltaTarget, goes: Column) -> DataFrame:
+    """Rows of candidates with `KIND` and `MATCHED`: those go for which a condition is true.
+
+    Args:
+        rows: As they were read.
+        candidates: Whose rows.
+        target: The table; columns that the commit adds are null in the rows.
+        goes: The condition.
+    """
+    # Types only grow, so that every value fits, whatever the session makes of casts.
+    known, fits = candidates.snapshot.config.schema, Rules(lambda source, target: True)
+    columns = [sql_column(text).alias(f.name) for f, text in members("", known, target.schema, "", fits)]
+    places = [sf.col(quote(name)) for name in candidates.columns.names]
+    kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
+    return rows.select(*columns, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED))
 
 
 class _FreshRows:

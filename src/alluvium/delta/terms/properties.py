@@ -124,6 +124,11 @@ def parse_columns(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in re.findall(r"(?:`(?:[^`]|``)*`|[^,`])+", text) if part.strip())
 
 
+def parse_names(text: str) -> tuple[str, ...]:
+    """Names of columns at the top with commas between, without their backticks."""
+    return tuple(name[1:-1].replace("``", "`") if name.startswith("`") else name for name in parse_columns(text))
+
+
 _PARSERS: Mapping[str, tuple[str, Callable[[str], object]]] = {
     "delta.appendOnly": ("append_only", parse_boolean),
     "delta.checkpointInterval": ("checkpoint_interval", _positive),

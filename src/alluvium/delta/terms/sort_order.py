@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from alluvium.delta.terms.properties import parse_columns
+from alluvium.delta.terms.properties import parse_names
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.schema.types import VARIANT, VOID, Array, Field, Map, Struct
 
@@ -20,7 +20,7 @@ def sort_columns(configuration: Mapping[str, str], schema: Struct) -> tuple[str,
     Anybody may drop or rename a column, and no write may fail of that: from there on there is no order.
     """
     found = []
-    for name in _names(configuration.get(SORT_BY, "")):
+    for name in parse_names(configuration.get(SORT_BY, "")):
         column = schema.find(name)
         if column is None or not _is_sortable(column):
             break
@@ -34,7 +34,7 @@ def parse_sort(text: str, schema: Struct) -> tuple[str, ...]:
     Raises:
         InvalidRequest: As of `ensure_sortable`.
     """
-    return ensure_sortable(schema, _names(text))
+    return ensure_sortable(schema, parse_names(text))
 
 
 def ensure_sortable(schema: Struct, names: Sequence[str]) -> tuple[str, ...]:
@@ -59,10 +59,6 @@ def ensure_sortable(schema: Struct, names: Sequence[str]) -> tuple[str, ...]:
             )
         found.setdefault(column.name)
     return tuple(found)
-
-
-def _names(text: str) -> list[str]:
-    return [name[1:-1].replace("``", "`") if name.startswith("`") else name for name in parse_columns(text)]
 
 
 def _is_sortable(column: Field) -> bool:

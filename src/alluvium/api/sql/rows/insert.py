@@ -18,6 +18,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Committed
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.naming.names import quote
 from alluvium.spark.statements.conditions import condition_text
 
 #: Told by the parser to the catalog alone.
@@ -101,7 +102,9 @@ def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _
     criteria = some(node.replaceCriteriaOpt()) if "replaceCriteriaOpt" in known else None
     options = _options(call, node)
     if criteria is not None and str(criteria.getClass().getSimpleName()) == "InsertReplaceUsing":
-        options["replaceUsing"] = ", ".join(texts(criteria.cols()))
+        options["replaceUsing"] = ", ".join(
+            name if name.isidentifier() else quote(name) for name in texts(criteria.cols())
+        )
         return _Insert(access, node.query(), columns, True, None, options)
     condition = None if criteria is None else _condition(criteria, access)
     return _Insert(access, node.query(), columns, bool(node.overwrite()), condition, options)
