@@ -115,6 +115,9 @@ class Worker:
     def _receive(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
+        # A JVM that was started before `serve` prints into the same pipe.
+        while line and not line.startswith("{"):
+            line = self._process.stdout.readline()
         if not line:
             tail = self._log.read_text(encoding="utf-8", errors="replace")[-2000:]
             raise WorkerFailed(f"{self.name} ended (exit code {self._process.wait()}):\n{tail}")
