@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
+
 import pytest
 from pyspark.sql import functions as sf
 
@@ -52,19 +54,42 @@ def test_they_are_kept(session) -> None:
     assert not refused
 
 
-@pytest.mark.parametrize(
-    ("setting", "condition"),
-    [
-        # Before the clocks were set back, an hour after `TIMESTAMP '2024-11-03 01:30:00'` is read to be.
-        ("spark.sql.ansi.enabled", "ts > timestamp'2024-11-03T06:30:00Z'"),
-        ("spark.sql.parser.escapedStringLiterals", "p != 'a\\b'"),
-        ("spark.sql.ansi.enabled", "`true`"),
-        ("spark.sql.ansi.enabled", "a in (select 1)"),
-    ],
-)
-def test_what_would_mean_something_else_is_refused(session, setting: str, condition: str) -> None:
+def test_what_spark_prints_as_no_sql_is_kept_as_it_was_written(session) -> None:
+    # `likeall(p)` is what it prints of the first, without the patterns; a function of the session may be called so.
+    session.udf.register("likeall", len, "boolean")
+    for text in (
+        "p like all ('a%', '%b')", "p collate utf8_lcase = 'A'", "extract(month from ts) = 2", "exists(array(a), x -> x > 2)"
+    ):  # fmt: skip
+        assert condition_text(session, SCHEMA, sf.expr(text)) == text
+    made = sf.exists(sf.array("a"), lambda x: x > 2)
+    with pytest.raises(InvalidRequest, match="something else as text"):
+        condition_text(session, SCHEMA, made)
+
+
+#: Refused as columns, which have no text of their own; what was written as text means what it means.
+OTHERWISE = {
+    # Before the clocks were set back, an hour after `TIMESTAMP '2024-11-03 01:30:00'` is read to be.
+    "instant": (
+        "spark.sql.ansi.enabled", lambda: sf.col("ts") > datetime(2024, 11, 3, 6, 30, tzinfo=timezone.utc),
+        "ts > timestamp'2024-11-03T06:30:00Z'",
+    ),
+    "backslash": ("spark.sql.parser.escapedStringLiterals", lambda: sf.col("p") != "a\\b", "p != 'a\\b'"),
+    "constant": ("spark.sql.ansi.enabled", lambda: sf.col("`true`"), "`true`"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OTHERWISE)
+def test_what_would_mean_something_else_is_refused(session, case: str) -> None:
+    setting, column, text = OTHERWISE[case]
     session.conf.set(setting, "true")
+    assert condition_text(session, SCHEMA, sf.expr(text)) == text
     with pytest.raises(InvalidRequest) as caught:
-        condition_text(session, SCHEMA, sf.expr(condition))
+        condition_text(session, SCHEMA, column())
     assert caught.value.code == "invalid-condition"
     assert "function of yours" not in caught.value.message
+
+
+def test_a_subquery_is_refused(session) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        condition_text(session, SCHEMA, sf.expr("a in (select 1)"))
+    assert caught.value.code == "invalid-condition"
