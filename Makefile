@@ -9,7 +9,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 readers system
+.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -29,6 +29,10 @@ install-spark40: system
 readers: system
 	@PYTHON=$(PYTHON) scripts/install.sh readers
 
+# Servers of object stores, too.
+stores: system
+	@PYTHON=$(PYTHON) scripts/install.sh stores
+
 demo: install
 	@$(RUN)/python scripts/demo.py $(ARGS)
 
@@ -41,7 +45,7 @@ format: install
 
 # All phases; a summary of them and the totals stand at the end.
 test:
-	@$(MAKE) --no-print-directory -j3 install install-spark40 readers
+	@$(MAKE) --no-print-directory -j4 install install-spark40 readers stores
 	@$(RUN)/python scripts/test.py $(ARGS)
 
 # Lint and the tests without a JVM, but for a few long ones: the feedback of a minute.

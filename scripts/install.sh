@@ -4,6 +4,7 @@
 #   install.sh venv DIR REQUIREMENTS.txt    a virtual environment with pinned packages and this project, editable
 #   install.sh reference                    the engines that judge us, by ../shared/reference/setup, outside the project
 #   install.sh readers                      other readers of Delta tables, outside the project
+#   install.sh stores                       servers of S3, Azure and HDFS for tests, outside the project
 # A stamp inside DIR, named by the hash of its inputs, tells that the environment is up to date.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -101,10 +102,49 @@ install_readers() {
   fi
 }
 
+# Where the tests look for them: STORES_DIR, by default below the home directory. Azurite needs npm; HDFS runs on the
+# Hadoop classes of PySpark, whose version its own has.
+install_stores() {
+  local dir="${STORES_DIR:-$HOME/.cache/alluvium-stores}" requirements=requirements/stores.txt stamp
+  stamp="$dir/.installed-$(cat "$requirements" "${BASH_SOURCE[0]}" | sha256sum | cut -c1-16)"
+  [ -f "$stamp" ] && return 0
+  say "$dir: servers of S3, Azure and HDFS"
+  rm -f "$dir"/.installed-*
+  if { [ -x "$dir/bin/python" ] || "$python" -m venv "$dir"; } &&
+    "$dir/bin/python" -m pip install --quiet --disable-pip-version-check --requirement "$requirements" </dev/null; then
+    install_azurite "$dir" || say "no Azurite: there is no npm that can install it, so tests that need it skip"
+    install_hdfs "$dir/hdfs" || say "no HDFS: its classes could not be fetched, so tests that need it skip"
+    touch "$stamp"
+  else
+    say "no servers of object stores: they could not be installed, so tests that need them skip"
+  fi
+}
+
+install_azurite() {
+  command -v npm >/dev/null || return 1
+  npm install --prefix "$1/azurite" --no-audit --no-fund --no-package-lock --silent azurite@3.35.0 </dev/null >/dev/null
+}
+
+# The mini cluster of Hadoop's own tests, and the part of JUnit that it loads.
+install_hdfs() {
+  local dir="$1" maven="${MAVEN_REPOSITORY:-https://repo1.maven.org/maven2}" jar
+  mkdir -p "$dir"
+  for jar in \
+    org/apache/hadoop/hadoop-client-minicluster/3.5.0/hadoop-client-minicluster-3.5.0.jar \
+    org/junit/jupiter/junit-jupiter-api/5.11.4/junit-jupiter-api-5.11.4.jar \
+    org/junit/platform/junit-platform-commons/1.11.4/junit-platform-commons-1.11.4.jar \
+    org/opentest4j/opentest4j/1.3.0/opentest4j-1.3.0.jar \
+    org/apiguardian/apiguardian-api/1.1.2/apiguardian-api-1.1.2.jar; do
+    "$python" -c 'import sys, urllib.request as r; r.urlretrieve(*sys.argv[1:])' "$maven/$jar" "$dir/${jar##*/}" || return 1
+  done
+  touch "$dir/.done"
+}
+
 case "${1:-}" in
   system) install_system ;;
   venv) install_venv "${2:?directory}" "${3:?requirements}" ;;
   reference) install_reference ;;
   readers) install_readers ;;
-  *) fail "usage: install.sh system | venv DIR REQUIREMENTS | reference | readers" ;;
+  stores) install_stores ;;
+  *) fail "usage: install.sh system | venv DIR REQUIREMENTS | reference | readers | stores" ;;
 esac
