@@ -156,6 +156,23 @@ def test_sql(session, source: str, tmp_path: Path, names):
     session.sql(f"DROP VIEW v_{three}")
 
 
+def test_parquet_tables(session, tmp_path: Path):
+    name, folder, clone = f"p_{uuid.uuid4().hex}", tmp_path / "s", f"delta.`{tmp_path}/c`"
+    session.range(4).selectExpr("id", "id % 2 as p").write.partitionBy("p").parquet(str(folder))
+    answer = session.sql(f"CREATE TABLE {clone} SHALLOW CLONE parquet.`{folder}`").first()
+    assert (answer["source_num_of_files"] > 1, answer["num_copied_files"]) == (True, 0)
+    parameters = session.sql(f"DESCRIBE HISTORY {clone}").first()["operationParameters"]
+    assert parameters == {"source": f"parquet.`{folder}`", "sourceVersion": "-1"}
+    session.sql(f"DELETE FROM {clone} WHERE p = 1")
+    assert session.table(clone).where("p = 0").count() == session.table(clone).count() == 2
+    with pytest.raises(AnalysisException, match="DELTA_CLONE_UNSUPPORTED_SOURCE"):
+        session.sql(f"CREATE OR REPLACE TABLE {clone} SHALLOW CLONE parquet.`{folder}` VERSION AS OF 1")
+    session.read.parquet(str(folder)).write.saveAsTable(name, format="parquet", partitionBy="p")
+    session.sql(f"CREATE OR REPLACE TABLE {clone} CLONE {name}")
+    session.sql(f"DROP TABLE {name}")
+    assert session.table(clone).groupBy().sum("id").first()[0] == 6
+
+
 def test_a_source_that_is_gone(session, source: str, tmp_path: Path):
     path = str(tmp_path / "c")
     session.sql(f"CREATE TABLE delta.`{path}` SHALLOW CLONE delta.`{source}`")
