@@ -162,7 +162,7 @@ def test_parquet_tables(session, tmp_path: Path):
     answer = session.sql(f"CREATE TABLE {clone} SHALLOW CLONE parquet.`{folder}`").first()
     assert (answer["source_num_of_files"] > 1, answer["num_copied_files"]) == (True, 0)
     parameters = session.sql(f"DESCRIBE HISTORY {clone}").first()["operationParameters"]
-    assert parameters == {"source": f"parquet.`{folder}`", "sourceVersion": "-1"}
+    assert parameters == {"source": f"parquet.`file:{folder}`", "sourceVersion": "-1"}
     session.sql(f"DELETE FROM {clone} WHERE p = 1")
     assert session.table(clone).where("p = 0").count() == session.table(clone).count() == 2
     with pytest.raises(AnalysisException, match="DELTA_CLONE_UNSUPPORTED_SOURCE"):

@@ -134,7 +134,7 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
     is_folder = len(parts) == 2 and kind in (_PARQUET, PAIMON.name)
     if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
         access = path_access(spark, parts[1])
-        return access, _found(access, None, {}, kind == PAIMON.name), f"{kind}.`{parts[1]}`"
+        return access, _found(access, None, {}, kind == PAIMON.name), f"{kind}.`{access.store().uri('')}`"
     entry = find_table(spark, quoted_name(parts))
     if entry is None or entry.provider != _PARQUET:
         return None
