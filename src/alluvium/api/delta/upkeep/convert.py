@@ -135,7 +135,7 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
     if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
         access = path_access(spark, parts[1])
         return access, _found(access, None, {}, kind == PAIMON.name), f"{kind}.`{access.store().uri('')}`"
-    entry = find_table(spark, quoted_name(parts))
+    entry = None if _is_temporary_view(spark, parts) else find_table(spark, quoted_name(parts))
     if entry is None or entry.provider != _PARQUET:
         return None
     described = describe_entry(spark, entry.parts)
@@ -228,7 +228,7 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
     """The Parquet or Delta table of a name."""
     shown = ".".join(parts)
     name = quoted_name(parts)
-    is_view = spark._jsparkSession.sessionState().catalog().isTempView(java_of(spark).seq(list(parts)))
+    is_view = _is_temporary_view(spark, parts)
     found = None if is_view else find_table(spark, name)
     if is_view or (found is not None and not found.provider):
         raise InvalidRequest(f"{shown!r} is a view, which has no files", code="not-convertible", hint="name a table")
@@ -244,6 +244,10 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
             hint=f"CREATE TABLE ... USING delta AS SELECT * FROM {shown}",
         )
     return found
+
+
+def _is_temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    return bool(spark._jsparkSession.sessionState().catalog().isTempView(java_of(spark).seq(list(parts))))
 
 
 def _fields(schema: str | StructType | None) -> tuple[Field, ...] | None:
