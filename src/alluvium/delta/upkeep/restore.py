@@ -21,10 +21,9 @@ from alluvium.delta.log_upkeep.file_columns import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
-from alluvium.delta.upkeep.missing_files import missing_of, refuse_missing
+from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import publish
-from alluvium.errors import AlluviumError, NotFound
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
@@ -124,27 +123,10 @@ def restore(
     )
     draft = Draft(actions, ReadScope.table(), operation, current.version, config=plan.config)
     published = publish(current.store, draft, current, retry)
-    _ensure_still_there(old, plan.added, published.entry.version)
-    return Committed(published.entry.version, nothing, plan.metrics, published.attempts)
-
-
-def _ensure_still_there(old: Snapshot, files: pa.Table, version: int) -> None:
-    """VACUUM, which keeps what its newest look at the log names, may have looked just before the commit."""
-    try:
-        missing = missing_of(old, files)
-    except AlluviumError:
-        # The commit stands, and nothing speaks against it.
-        return
-    if missing:
-        raise NotFound(
-            f"{len(missing)} files of version {version}, to which the table was restored, were removed while it was "
-            f"committed: {missing[0]}",
-            code="missing-file",
-            url=old.store.url,
-            path=missing[0],
-            version=version,
-            hint=f"RESTORE to version {version - 1} brings back the table as it was before",
-        )
+    version = published.entry.version
+    hint = f"RESTORE to version {version - 1} brings back the table as it was before"
+    ensure_still_there(old, plan.added, f"version {version}, to which the table was restored,", hint)
+    return Committed(version, nothing, plan.metrics, published.attempts)
 
 
 def _keys(files: pa.Table) -> pa.ChunkedArray:

@@ -26,7 +26,7 @@ from alluvium.delta.upkeep.clone.addresses import absolute_paths, absolute_vecto
 from alluvium.delta.upkeep.clone.copies import Copies, plan_copies
 from alluvium.delta.upkeep.clone.copying import copied
 from alluvium.delta.upkeep.clone.description import cloned_config, cloned_domains
-from alluvium.delta.upkeep.missing_files import missing_of, refuse_missing
+from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
@@ -107,7 +107,8 @@ def clone(
             (`location-not-empty`); the clone would lie in its source, or be it (`clone-of-itself`); properties that no
             table may have; another mapping of columns (`mapping-mode-change`); files that the clone cannot name
             (`unreachable-file`).
-        NotFound: Files of the version are gone (`missing-file`).
+        NotFound: Files of the version are gone (`missing-file`); where VACUUM has removed them while a shallow clone was
+            committed, it stands.
         UnsupportedFeature: Source or target need a writer that we are not.
         CorruptTable: The source's log names files in a way that nobody understands, or a file has another size.
         CommitConflict: Another writer was there first; the target is as that one left it.
@@ -119,7 +120,8 @@ def clone(
     with locating(store, None if existing is None else existing.version):
         plan = _plan(source, store, existing, request)
     needed = source.files if plan.copies is None else source.files.filter(plan.copies.is_new)
-    missing = missing_of(source, _doubtful(source, needed))
+    doubtful = _doubtful(source, needed)
+    missing = missing_of(source, doubtful)
     parameters: dict[str, JsonValue] = {"source": request.name, "sourceVersion": source.version}
     operation = Operation("CLONE", parameters, plan.metrics, request.engine, request.user_metadata)
     version = -1 if existing is None else existing.version
@@ -136,6 +138,9 @@ def clone(
     )
     with _ready(source, plan.copies, store):
         published = publish(store, draft, existing, retry)
+    if plan.copies is None:
+        hint = "clone a newer version of the source into its place, which VACUUM keeps"
+        ensure_still_there(source, doubtful, f"version {published.entry.version} of {store.url}", hint)
     return Committed(published.entry.version, plan.added.select(["path", "size"]), plan.metrics, published.attempts)
 
 
