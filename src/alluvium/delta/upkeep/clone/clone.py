@@ -107,8 +107,8 @@ def clone(
             (`location-not-empty`); the clone would lie in its source, or be it (`clone-of-itself`); properties that no
             table may have; another mapping of columns (`mapping-mode-change`); files that the clone cannot name
             (`unreachable-file`).
-        NotFound: Files of the version are gone (`missing-file`); where VACUUM has removed them while a shallow clone was
-            committed, it stands.
+        NotFound: Files of the version are gone (`missing-file`); where VACUUM has removed them while a shallow clone
+            was committed, it stands.
         UnsupportedFeature: Source or target need a writer that we are not.
         CorruptTable: The source's log names files in a way that nobody understands, or a file has another size.
         CommitConflict: Another writer was there first; the target is as that one left it.
