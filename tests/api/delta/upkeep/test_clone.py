@@ -145,6 +145,7 @@ def test_sql(session, source: str, tmp_path: Path, names):
         (f"REPLACE TABLE {three} SHALLOW CLONE {two}", "DELTA_CANNOT_REPLACE_MISSING_TABLE"),
         (f"CREATE TABLE {three} SHALLOW CLONE v_{three}", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
         (f"CREATE TABLE {three} SHALLOW CLONE parquet.`{place}`", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
+        (f"CREATE TABLE {three} SHALLOW CLONE orc.`{place}`", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
         (f"CREATE TABLE {three} SHALLOW CLONE nowhere_{three}", "TABLE_OR_VIEW_NOT_FOUND"),
         (f"CREATE TABLE {three} SHALLOW CLONE delta.`{tmp_path}/nowhere`", "DELTA_MISSING_DELTA_TABLE"),
         (f"CREATE TABLE {three} SHALLOW CLONE {two} TBLPROPERTIES ('delta.foo' = '1')", "DELTA_UNKNOWN_CONFIGURATION"),

@@ -21,6 +21,9 @@ from alluvium.plan.changes import Committed
 from alluvium.spark.sessions.catalog import find_relation, quoted_name
 from alluvium.spark.sessions.session import time_zone
 
+#: Formats of which SQL names a folder, that no clone is made of.
+_OF_FOLDERS = frozenset(("iceberg", "orc", "csv", "json", "text", "avro"))
+
 
 def run(spark: SparkSession, statement: Clone) -> DataFrame | None:
     """Carries it out: the answer is one row of metrics, none where the table that is there was left alone."""
@@ -89,7 +92,7 @@ def _has_point(spark: SparkSession, path: str) -> bool:
 def _no_source(spark: SparkSession, parts: tuple[str, ...]) -> InvalidRequest | UnsupportedFeature | NotATable:
     shown, found = ".".join(parts), find_relation(spark, quoted_name(parts))
     kind = parts[0].casefold() if len(parts) == 2 else None
-    if found is None and kind != "iceberg" and not spark.catalog.tableExists(quoted_name(parts)):
+    if found is None and kind not in _OF_FOLDERS and not spark.catalog.tableExists(quoted_name(parts)):
         return NotATable(
             f"the table to clone cannot be found: {shown}", code="not-a-table", hint="the name has no table behind it"
         )
