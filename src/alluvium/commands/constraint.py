@@ -44,7 +44,7 @@ def add_checked_constraint(
     """
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        rows = read_native(spark, DeltaSource(snapshot))
+        rows = read_native(spark, DeltaSource(snapshot, is_exact=True))
         condition = _kept_text(rows, name, condition)
         # Whether it may be added at all is known before a pass over the data.
         added = add_constraint(snapshot.config, name, condition).config

@@ -37,6 +37,6 @@ def sync_identity_column(
         ensure_writable(snapshot.config)
         identity = identity_at(snapshot.config, path)
     furthest = sf.max if identity.step > 0 else sf.min
-    rows = read_native(spark, DeltaSource(snapshot)).agg(furthest(sf.col(quote(identity.column))))
+    rows = read_native(spark, DeltaSource(snapshot, is_exact=True)).agg(furthest(sf.col(quote(identity.column))))
     found = rows.collect()[0][0]
     return apply_change(snapshot, lambda config: sync_identity(config, path, found), engine, dry_run, retry)

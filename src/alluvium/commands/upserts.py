@@ -104,7 +104,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Upsert, retry: Retry
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kind)
     if verb.name == "UPDATE":
         _ensure_keys_stay(verb, target)
-    rows = read_native(spark, PaimonSource(snapshot))
+    rows = read_native(spark, PaimonSource(snapshot, is_exact=True))
     with row_condition(rows, verb.condition, f"the condition of {verb.name}", TABLE) as judged:
         changed = _changed(rows, judged, verb, target)
         if verb.dry_run:

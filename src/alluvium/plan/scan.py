@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Protocol, TypeAlias
 
@@ -268,3 +268,7 @@ class ScanPlan:
     schema: Struct
     partition_columns: tuple[str, ...] = ()
     skipped: tuple[tuple[str, int], ...] = ()
+
+    def exactly(self) -> ScanPlan:
+        """The same, for those who go on from all rows: no file is passed over (`ScanPart.is_exact`)."""
+        return replace(self, parts=tuple(replace(part, is_exact=True) for part in self.parts))

@@ -56,6 +56,11 @@ def compact(store: Store, where: str | None = None) -> Committed:
     return target.compact(new, compaction.added(new.table, new.footers), compaction.entries)
 
 
+def test_no_file_is_passed_over(store: Store) -> None:
+    """Whatever a session makes of files that are gone: rows that were not read would be lost for good."""
+    assert all(part.is_exact for part in plan_full_compaction(load_snapshot(store)).plan_scan().parts)
+
+
 def test_buckets_become_one_run_at_the_top_level(store: Store) -> None:
     before = rows(store)
     done = compact(store)

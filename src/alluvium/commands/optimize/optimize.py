@@ -205,7 +205,9 @@ class _Run:
         if self.ordering.clusters:
             cubes = plan_cubes(snapshot, self.ordering.paths, request.cubes, request.sizes.max_bytes, request.full)
             return cubes.bins, cubes.figures
-        plan = order_bins if request.order_by or request.sort_by else compaction_bins
+        # By partition columns alone there is nothing to sort.
+        orders = request.order_by or (request.sort_by and self.ordering.sorts)
+        plan = order_bins if orders else compaction_bins
         return plan(snapshot, files, request.sizes), None
 
     def all_parts(self, snapshot: Snapshot, bins: Bins) -> list[Part]:

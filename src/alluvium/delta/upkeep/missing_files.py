@@ -14,7 +14,7 @@ from alluvium.delta.features.rows.deletion_vectors import (
 )
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
-from alluvium.errors import NotFound
+from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import relative_to
@@ -57,6 +57,35 @@ def refuse_missing(snapshot: Snapshot, missing: tuple[str, ...]) -> None:
             path=missing[0],
             version=snapshot.version,
             hint="take a younger version: these files were removed from storage, and no table can be made of them",
+        )
+
+
+def ensure_still_there(snapshot: Snapshot, files: pa.Table, standing: str, hint: str) -> None:
+    """Looks for files once more, behind a commit that names them: VACUUM, which keeps what its newest look at the log
+    names, may have looked just before.
+
+    Args:
+        snapshot: The version that the files are of.
+        files: They (`FILES`).
+        standing: What names them now, and stands.
+        hint: What is to be done then.
+
+    Raises:
+        NotFound: Some are gone (`missing-file`).
+    """
+    try:
+        missing = missing_of(snapshot, files)
+    except AlluviumError:
+        # The commit stands, and nothing speaks against it.
+        return
+    if missing:
+        raise NotFound(
+            f"{standing} stands, and {len(missing)} of its files were removed while it was committed: {missing[0]}",
+            code="missing-file",
+            url=snapshot.store.url,
+            path=missing[0],
+            version=snapshot.version,
+            hint=hint,
         )
 
 

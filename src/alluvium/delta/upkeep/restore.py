@@ -21,7 +21,7 @@ from alluvium.delta.log_upkeep.file_columns import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.spec import FILES, DomainMetadata, Metadata
-from alluvium.delta.upkeep.missing_files import missing_of, refuse_missing
+from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import publish
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
@@ -93,7 +93,8 @@ def restore(
         retry: How often to try.
 
     Raises:
-        NotFound: Data files of the old version, or files of their deletion vectors, are gone (`missing-file`).
+        NotFound: Data files of the old version, or files of their deletion vectors, are gone (`missing-file`); where
+            VACUUM has removed them meanwhile, the version stands, and the error names it.
         CommitConflict: Another writer changed the table meanwhile.
         UnsupportedFeature: The table needs a writer that we are not.
     """
@@ -122,7 +123,10 @@ def restore(
     )
     draft = Draft(actions, ReadScope.table(), operation, current.version, config=plan.config)
     published = publish(current.store, draft, current, retry)
-    return Committed(published.entry.version, nothing, plan.metrics, published.attempts)
+    version = published.entry.version
+    hint = f"RESTORE to version {version - 1} brings back the table as it was before"
+    ensure_still_there(old, plan.added, f"version {version}, to which the table was restored,", hint)
+    return Committed(version, nothing, plan.metrics, published.attempts)
 
 
 def _keys(files: pa.Table) -> pa.ChunkedArray:

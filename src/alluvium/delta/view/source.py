@@ -22,11 +22,14 @@ class DeltaSource:
         metadata_columns: Columns of the result beside those of the schema (`features.rows.row_tracking`).
         is_pinned: Whether somebody has asked for just this version: what became of the table since is none of the
             business of those who read it.
+        is_exact: Whether a file that is gone, or damaged, is an error whatever the session's settings say: who judges
+            all rows of a table by what was read must have read all (`plan.scan.ScanPart.is_exact`).
     """
 
     snapshot: Snapshot
     metadata_columns: tuple[str, ...] = ()
     is_pinned: bool = False
+    is_exact: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -43,6 +46,7 @@ class DeltaSource:
             str(s.timestamp_ms),
             s.time_zone,
             "pinned" if self.is_pinned else "",
+            "exact" if self.is_exact else "",
             *self.metadata_columns,
         )
 
@@ -53,6 +57,8 @@ class DeltaSource:
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         with locating(self.snapshot.store, self.snapshot.version):
             plan = plan_scan(self.snapshot, where, self.metadata_columns)
+        if self.is_exact:
+            plan = plan.exactly()
         if not self.metadata_columns:
             return plan
         shown = tuple(Field(name, LONG, False) for name in self.metadata_columns)

@@ -86,7 +86,7 @@ class FullCompaction:
         selection = replace(unmerged(self.snapshot, entries), sections=alone)
         plan = plan_files(self.snapshot, selection, None, vector_masks(self.snapshot))
         parts = tuple(_with_bucket(part, self.schema, entries) for part in plan.parts)
-        return replace(plan, schema=self.schema, parts=parts)
+        return replace(plan, schema=self.schema, parts=parts).exactly()
 
     @property
     def vectors(self) -> frozenset[str]:

@@ -48,10 +48,17 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class PaimonSource:
-    """Implements `plan.ports.ScanSource` for one state of a Paimon table."""
+    """Implements `plan.ports.ScanSource` for one state of a Paimon table.
+
+    Attributes:
+        snapshot: The state.
+        view: Which of its rows.
+        is_exact: Whether no file is passed over, whatever the session's settings say (`plan.scan.ScanPart.is_exact`).
+    """
 
     snapshot: Snapshot
     view: View = View()
+    is_exact: bool = False
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -61,7 +68,7 @@ class PaimonSource:
         options = ";".join(f"{key}={value}" for key, value in sorted(s.asked.items()))
         view = f"{v.name}.{v.start}.{v.end}.{v.mode}"
         return (s.store.url, "" if s.version is None else str(s.version), s.branch, commit, str(s.schema.id), options,
-                s.time_zone, view)  # fmt: skip
+                s.time_zone, view, "exact" if self.is_exact else "")  # fmt: skip
 
     @property
     def size_bytes(self) -> int:
@@ -83,6 +90,7 @@ class PaimonSource:
         with locating(self.snapshot.store, self.snapshot.version):
             plan = self._plan(where)
         schema = self.schema
+        plan = plan.exactly() if self.is_exact else plan
         return replace(plan, schema=schema, parts=tuple(_shown(part, schema.names) for part in plan.parts))
 
     def _plan(self, where: Expression | None) -> ScanPlan:

@@ -1,4 +1,4 @@
-"""What OPTIMIZE has not seen it does not remove: files that a session would pass over, sizes and counts that are wrong."""
+"""What a verb has not seen it neither removes nor judges: files that a session would pass over, sizes and counts that are wrong."""
 
 from __future__ import annotations
 
@@ -60,6 +60,30 @@ def test_files_that_a_session_would_pass_over(lenient, tmp_path, verb, damage):
         VERBS[verb](table)
     file.write_bytes(whole)
     assert [row[0] for row in rows_of(table)] == list(range(40))
+
+
+def test_all_rows_are_judged_before_a_table_says_what_holds_of_them(lenient, tmp_path):
+    path = str(tmp_path / "t")
+    table = DeltaTable.create(lenient).location(path).addColumn("n", "int")
+    table = table.addColumn("k", "bigint", generatedByDefaultAs=alluvium.IdentityGenerator()).execute()
+    for n, k in ((-1, 700), (1, 5)):
+        alluvium.write(lenient.sql(f"select {n} as n, {k}L as k").coalesce(1), path, mode="append")
+    # The file that holds what matters.
+    (violating,) = alluvium.open(path).files(where="n < 0")["path"].to_pylist()
+    whole = Path(path, violating).read_bytes()
+    Path(path, violating).unlink()
+    alluvium.enable(lenient)
+    try:
+        for act in (
+            lambda: table.addConstraint("positive", "n > 0"),
+            lambda: lenient.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN k SYNC IDENTITY"),
+        ):
+            with pytest.raises(Exception, match=violating):
+                act()
+    finally:
+        alluvium.disable(lenient)
+    Path(path, violating).write_bytes(whole)
+    assert alluvium.open(path).version == 2
 
 
 def rewritten(path: str, **said: object) -> None:

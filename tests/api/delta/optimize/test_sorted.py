@@ -72,6 +72,19 @@ def test_files_follow_each_other(spark, tmp_path, columns):
     assert pc.sum(alluvium.open(path).files()["num_rows"]).as_py() == 20_000
 
 
+def test_by_partition_columns_alone_files_are_only_put_together(spark, tmp_path):
+    path = str(tmp_path / "t")
+    rows = spark.range(4000).selectExpr("id", "sha2(cast(id as string), 256) f", "id % 2 as p")
+    alluvium.write(rows.repartition(3), path, partition_by="p")
+    # A partition is more than one file holds.
+    spark.conf.set(MAX, str(sum(alluvium.open(path).files()["size"].to_pylist()) // 5))
+    try:
+        DeltaTable.forPath(spark, path).optimize().executeSortBy("p")
+    finally:
+        spark.conf.unset(MAX)
+    assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == list(range(4000))
+
+
 def rows_of_files_or_none(path: str, columns: list[str]) -> list[list[tuple]]:
     tables = [
         pq.ParquetFile(f"{path}/{name}").read(columns) for name in alluvium.open(path).files()["path"].to_pylist()

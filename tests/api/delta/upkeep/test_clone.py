@@ -145,6 +145,7 @@ def test_sql(session, source: str, tmp_path: Path, names):
         (f"REPLACE TABLE {three} SHALLOW CLONE {two}", "DELTA_CANNOT_REPLACE_MISSING_TABLE"),
         (f"CREATE TABLE {three} SHALLOW CLONE v_{three}", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
         (f"CREATE TABLE {three} SHALLOW CLONE parquet.`{place}`", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
+        (f"CREATE TABLE {three} SHALLOW CLONE orc.`{place}`", "DELTA_CLONE_UNSUPPORTED_SOURCE"),
         (f"CREATE TABLE {three} SHALLOW CLONE nowhere_{three}", "TABLE_OR_VIEW_NOT_FOUND"),
         (f"CREATE TABLE {three} SHALLOW CLONE delta.`{tmp_path}/nowhere`", "DELTA_MISSING_DELTA_TABLE"),
         (f"CREATE TABLE {three} SHALLOW CLONE {two} TBLPROPERTIES ('delta.foo' = '1')", "DELTA_UNKNOWN_CONFIGURATION"),
@@ -154,6 +155,23 @@ def test_sql(session, source: str, tmp_path: Path, names):
             session.sql(statement)
         assert not session.catalog.tableExists(three), statement
     session.sql(f"DROP VIEW v_{three}")
+
+
+def test_parquet_tables(session, tmp_path: Path):
+    name, folder, clone = f"p_{uuid.uuid4().hex}", tmp_path / "s", f"delta.`{tmp_path}/c`"
+    session.range(4).selectExpr("id", "id % 2 as p").write.partitionBy("p").parquet(str(folder))
+    answer = session.sql(f"CREATE TABLE {clone} SHALLOW CLONE parquet.`{folder}`").first()
+    assert (answer["source_num_of_files"] > 1, answer["num_copied_files"]) == (True, 0)
+    parameters = session.sql(f"DESCRIBE HISTORY {clone}").first()["operationParameters"]
+    assert parameters == {"source": f"parquet.`file:{folder}`", "sourceVersion": "-1"}
+    session.sql(f"DELETE FROM {clone} WHERE p = 1")
+    assert session.table(clone).where("p = 0").count() == session.table(clone).count() == 2
+    with pytest.raises(AnalysisException, match="DELTA_CLONE_UNSUPPORTED_SOURCE"):
+        session.sql(f"CREATE OR REPLACE TABLE {clone} SHALLOW CLONE parquet.`{folder}` VERSION AS OF 1")
+    session.read.parquet(str(folder)).write.saveAsTable(name, format="parquet", partitionBy="p")
+    session.sql(f"CREATE OR REPLACE TABLE {clone} CLONE {name}")
+    session.sql(f"DROP TABLE {name}")
+    assert session.table(clone).groupBy().sum("id").first()[0] == 6
 
 
 def test_a_source_that_is_gone(session, source: str, tmp_path: Path):

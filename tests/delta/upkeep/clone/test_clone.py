@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from faulty_store import FaultyStore
 from plain_writer import SCHEMA, commit_rows, open_target
 from vacuumed_tables import NOW, age, files_of, live, mask_first_file, newest, run
 
@@ -21,7 +22,7 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitConflict, CorruptTable, InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope, Replace
 from alluvium.storage.open import open_store
-from alluvium.storage.store import Store
+from alluvium.storage.store import PutOutcome, Store
 
 #: Of a folder, so that escapes of the path, and of what it is escaped from, matter.
 ODD = "a b%20é+#"
@@ -230,6 +231,21 @@ def test_files_that_are_gone_are_named_before_anything_is_written(root: Path, tm
             cloned(root, tmp_path / "c", shallow, 1)
         assert (caught.value.code, caught.value.version) == ("missing-file", 1)
         assert not (tmp_path / "c").exists() or files_of(tmp_path / "c") == set()
+
+
+def test_files_that_vacuum_takes_while_a_clone_is_committed_are_told_of(root: Path, tmp_path: Path):
+    commit_rows(open_target(open_store(root)), [9], replace=Replace())
+
+    class Late(FaultyStore):
+        def put_if_absent(self, path: str, data: bytes, **said: bool) -> PutOutcome:
+            age(root, 30)
+            run(open_store(root), NOW)
+            return super().put_if_absent(path, data, **said)
+
+    request = CloneRequest("delta.`s`", shallow=True)
+    with pytest.raises(NotFound, match=r"version 0 of .* stands") as caught:
+        clone(load_snapshot(open_store(root), 1), Late(open_store(tmp_path / "c")), None, request)
+    assert caught.value.code == "missing-file"
 
 
 def test_a_clone_of_a_clone_whose_source_is_gone(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,10 +43,10 @@ from alluvium.delta.upkeep.vacuum.vacuum import (
     vacuum,
 )
 from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.errors import CommitConflict, InvalidRequest, StorageError, UnsupportedFeature
+from alluvium.errors import CommitConflict, InvalidRequest, NotFound, StorageError, UnsupportedFeature
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
-from alluvium.storage.store import Store
+from alluvium.storage.store import PutOutcome, Store
 
 
 def info_of(store: Store, version: int) -> dict[str, object]:
@@ -378,6 +379,58 @@ def test_a_commit_that_lands_before_the_deletion_is_seen(tmp_path: Path, logs: b
     assert watched.done
     assert live(store) <= files_of(tmp_path)
     assert load_snapshot(store).files.num_rows == 1
+
+
+def test_a_commit_that_lands_between_two_deletions_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = overwritten(tmp_path, 2)
+    backdate_tombstones(store)
+    age(tmp_path, 30)
+    monkeypatch.setattr("alluvium.delta.upkeep.vacuum.vacuum._PATHS_A_REQUEST", 1)
+    taken: list[str] = []
+
+    class Deleting(FaultyStore):
+        def delete_all(self, paths: Sequence[str]) -> None:
+            store.delete_all(paths)
+            taken.extend(paths)
+            if len(taken) == 1:
+                kept = next(v for v in (0, 1) if not live(store, v) & set(taken))
+                restore(newest(store), load_snapshot(store, kept), {"version": kept, "timestamp": None}, "")
+
+    done = vacuum(load_snapshot(Deleting(store)), NOW)
+    assert isinstance(done, Vacuumed)
+    assert (len(taken), done.files) == (1, 1)
+    assert live(store) <= files_of(tmp_path)
+
+
+def test_who_restores_what_is_just_being_deleted_is_told(tmp_path: Path) -> None:
+    store = overwritten(tmp_path, 1)
+    backdate_tombstones(store)
+    age(tmp_path, 30)
+    told: list[NotFound] = []
+
+    class Deleting(FaultyStore):
+        def delete_all(self, paths: Sequence[str]) -> None:
+            """The request is on its way when the other commits."""
+            old = load_snapshot(store, 0)
+
+            class Late(FaultyStore):
+                def put_if_absent(self, path: str, data: bytes, **said: bool) -> PutOutcome:
+                    done = store.put_if_absent(path, data, **said)
+                    store.delete_all(paths)
+                    return done
+
+            try:
+                restore(newest(Late(store)), old, {"version": 0, "timestamp": None}, "")
+            except NotFound as error:
+                told.append(error)
+
+    with pytest.raises(NotFound) as caught:
+        vacuum(load_snapshot(Deleting(store)), NOW)
+    assert [e.code for e in (caught.value, *told)] == ["missing-file", "missing-file"]
+    assert caught.value.version == 3 and "version 3" in told[0].message
+    # What they say helps.
+    restore(newest(store), load_snapshot(store, 2), {"version": 2, "timestamp": None}, "")
+    assert live(store) == live(store, 1) <= files_of(tmp_path)
 
 
 class Watched(FaultyStore):

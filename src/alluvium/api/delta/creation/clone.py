@@ -27,6 +27,7 @@ def clone_in_session(
     shallow: bool,
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
+    name: str | None = None,
 ) -> tuple[TableAccess, Committed | Preview | None]:
     """Clones a version of a table, and gives the clone its name.
 
@@ -37,6 +38,7 @@ def clone_in_session(
         shallow: Whether it names the files where they are.
         dry_run: Only tell what would come of it.
         retry: How often to try.
+        name: Of what is cloned, for the history; None: the table's.
 
     Returns:
         The clone, and what came of it; None where the table that is there was left alone.
@@ -55,9 +57,8 @@ def clone_in_session(
         place = owned(existing, wanted, place)
         if not wanted.mode.replaces and _is_left_alone(spark, wanted, place, existing):
             return place, None
-    request = CloneRequest(
-        source_name(access), shallow, wanted.mode.replaces, wanted.properties, place.engine, wanted.user_metadata
-    )
+    told = source_name(access) if name is None else name
+    request = CloneRequest(told, shallow, wanted.mode.replaces, wanted.properties, place.engine, wanted.user_metadata)
     try:
         done = clone(source, place.store(), existing, request, dry_run, retry)
     except CommitConflict:

@@ -19,6 +19,8 @@ from alluvium.api.doors import PAIMON
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
 from alluvium.delta.upkeep.convert.convert import convert
+from alluvium.delta.upkeep.convert.found import found_table
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -27,7 +29,7 @@ from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import Field
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import CatalogTable, find_table, has_database, parse_name, quoted_name
-from alluvium.spark.sessions.entry_changes import describe_entry, set_provider
+from alluvium.spark.sessions.entry_changes import EntryDescription, describe_entry, set_provider
 from alluvium.spark.sessions.session import time_zone
 
 TableT = TypeVar("TableT", bound="ConvertVerbs")
@@ -110,13 +112,7 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
     if entry.provider == PROVIDER:
         return access
     described = describe_entry(spark, entry.parts)
-    if described.foreign_partition is not None:
-        raise InvalidRequest(
-            f"a partition of {entry.name!r} lies outside of the table's folder: {described.foreign_partition}",
-            code="not-convertible",
-            url=entry.location,
-            hint="move it into the folder, or write the rows into a table of their own",
-        )
+    _ensure_within(entry, described)
     partitions = parse_schema(described.partition_schema).fields
     ensure_same_partitions(said.partitions, partitions, "the catalog")
     shown = ".".join(f"`{part}`" for part in entry.parts)
@@ -125,6 +121,56 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
         return done
     set_provider(spark, entry.parts, PROVIDER)
     return TableAccess(spark, entry.location, entry=_entry(spark, parts))
+
+
+def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[TableAccess, Snapshot, str] | None:
+    """What CONVERT would make of a name, for CLONE: where it lies, the table, and its name; None: it is no such name.
+
+    Args:
+        spark: A classic session.
+        parts: Of the name.
+    """
+    kind = parts[0].casefold()
+    is_folder = len(parts) == 2 and kind in (_PARQUET, PAIMON.name)
+    if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
+        access = path_access(spark, parts[1])
+        return access, _found(access, None, {}, kind == PAIMON.name), f"{kind}.`{access.store().uri('')}`"
+    entry = None if _is_temporary_view(spark, parts) else find_table(spark, quoted_name(parts))
+    if entry is None or entry.provider != _PARQUET:
+        return None
+    described = describe_entry(spark, entry.parts)
+    _ensure_within(entry, described)
+    access = TableAccess(spark, entry.location, entry=entry)
+    return access, _found(access, parse_schema(described.partition_schema).fields, described.properties), entry.name
+
+
+def _found(
+    access: TableAccess, partitions: tuple[Field, ...] | None, properties: Mapping[str, str], is_paimon: bool = False
+) -> Snapshot:
+    spark, store = access.spark, access.store()
+    if list_log(store).latest >= 0:
+        raise InvalidRequest(
+            "the folder holds a Delta table, whose files are not all of its rows",
+            code="unsupported-clone-source",
+            url=access.url,
+            hint=f"clone {PROVIDER}.`{access.url}`",
+        )
+    asked = {**default_properties(spark), **properties}
+    request = ConvertRequest(partitions, True, asked, time_zone(spark), access.engine)
+    source = other_source(store, time_zone(spark), access.store) if is_paimon else None
+    if is_paimon and source is None:
+        raise NotFound("there is no Paimon table", code="not-a-table", url=access.url)
+    return found_table(store, request, None if source is None else source[1])
+
+
+def _ensure_within(entry: CatalogTable, described: EntryDescription) -> None:
+    if described.foreign_partition is not None:
+        raise InvalidRequest(
+            f"a partition of {entry.name!r} lies outside of the table's folder: {described.foreign_partition}",
+            code="not-convertible",
+            url=entry.location,
+            hint="move it into the folder, or write the rows into a table of their own",
+        )
 
 
 def _convert(
@@ -182,7 +228,7 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
     """The Parquet or Delta table of a name."""
     shown = ".".join(parts)
     name = quoted_name(parts)
-    is_view = spark._jsparkSession.sessionState().catalog().isTempView(java_of(spark).seq(list(parts)))
+    is_view = _is_temporary_view(spark, parts)
     found = None if is_view else find_table(spark, name)
     if is_view or (found is not None and not found.provider):
         raise InvalidRequest(f"{shown!r} is a view, which has no files", code="not-convertible", hint="name a table")
@@ -198,6 +244,10 @@ def _entry(spark: SparkSession, parts: tuple[str, ...]) -> CatalogTable:
             hint=f"CREATE TABLE ... USING delta AS SELECT * FROM {shown}",
         )
     return found
+
+
+def _is_temporary_view(spark: SparkSession, parts: tuple[str, ...]) -> bool:
+    return bool(spark._jsparkSession.sessionState().catalog().isTempView(java_of(spark).seq(list(parts))))
 
 
 def _fields(schema: str | StructType | None) -> tuple[Field, ...] | None:

@@ -26,7 +26,7 @@ from alluvium.delta.upkeep.clone.addresses import absolute_paths, absolute_vecto
 from alluvium.delta.upkeep.clone.copies import Copies, plan_copies
 from alluvium.delta.upkeep.clone.copying import copied
 from alluvium.delta.upkeep.clone.description import cloned_config, cloned_domains
-from alluvium.delta.upkeep.missing_files import missing_of, refuse_missing
+from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
@@ -95,7 +95,7 @@ def clone(
     """Makes a table that begins as another one at a version, or puts it in the place of a table.
 
     Args:
-        source: The version to clone.
+        source: The version to clone, or what was found in a folder (`convert.found`).
         store: Where the clone goes.
         existing: The table that is there; None: there is none.
         request: How.
@@ -107,19 +107,21 @@ def clone(
             (`location-not-empty`); the clone would lie in its source, or be it (`clone-of-itself`); properties that no
             table may have; another mapping of columns (`mapping-mode-change`); files that the clone cannot name
             (`unreachable-file`).
-        NotFound: Files of the version are gone (`missing-file`).
+        NotFound: Files of the version are gone (`missing-file`); where VACUUM has removed them while a shallow clone
+            was committed, it stands.
         UnsupportedFeature: Source or target need a writer that we are not.
         CorruptTable: The source's log names files in a way that nobody understands, or a file has another size.
         CommitConflict: Another writer was there first; the target is as that one left it.
     """
     _ensure_place(source, store, existing, request)
-    with locating(source.store, source.version):
+    with locating(source.store, None if _has_no_log(source) else source.version):
         ensure_writable(source.config)
         data_paths(source.files)
     with locating(store, None if existing is None else existing.version):
         plan = _plan(source, store, existing, request)
     needed = source.files if plan.copies is None else source.files.filter(plan.copies.is_new)
-    missing = missing_of(source, _doubtful(source, needed))
+    doubtful = _doubtful(source, needed)
+    missing = missing_of(source, doubtful)
     parameters: dict[str, JsonValue] = {"source": request.name, "sourceVersion": source.version}
     operation = Operation("CLONE", parameters, plan.metrics, request.engine, request.user_metadata)
     version = -1 if existing is None else existing.version
@@ -136,6 +138,9 @@ def clone(
     )
     with _ready(source, plan.copies, store):
         published = publish(store, draft, existing, retry)
+    if plan.copies is None:
+        hint = "clone a newer version of the source into its place, which VACUUM keeps"
+        ensure_still_there(source, doubtful, f"version {published.entry.version} of {store.url}", hint)
     return Committed(published.entry.version, plan.added.select(["path", "size"]), plan.metrics, published.attempts)
 
 
@@ -195,7 +200,11 @@ def _plan(source: Snapshot, store: Store, existing: Snapshot | None, request: Cl
     if existing is not None:
         ensure_writable(existing.config)
         ours, theirs = _keys(files), _keys(existing.files)
-        files = files.filter(pc.invert(pc.is_in(ours, value_set=theirs)))
+        known = pc.is_in(ours, value_set=theirs)
+        if _has_no_log(source):
+            # There a file may be written over another of its name: it is said anew then, in the place of that one.
+            known = pc.and_(known, pc.is_in(_contents(files, ours), value_set=_contents(existing.files, theirs)))
+        files = files.filter(pc.invert(known))
         removed = existing.files.filter(pc.invert(pc.is_in(theirs, value_set=ours)))
         if removed.num_rows:
             ensure_removable(existing.config)
@@ -231,16 +240,29 @@ def _keys(files: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([logical_file_keys(batch) for batch in files.to_batches()], pa.string())
 
 
+def _contents(files: pa.Table, keys: pa.ChunkedArray) -> pa.ChunkedArray:
+    texts = [files.column(name).cast(pa.string()) for name in ("size", "modificationTime")]
+    return pc.binary_join_element_wise(keys, *texts, "\0")
+
+
 def _doubtful(source: Snapshot, files: pa.Table) -> pa.Table:
     """Those of some files of a version that may be gone: what has left the table since, and what lies elsewhere, where
     another table's VACUUM may take it.
     """
+    if _has_no_log(source):
+        # They have just been listed.
+        return files.slice(0, 0)
     elsewhere = pc.match_substring_regex(files.column("path"), r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
     newest = refresh(source)
     if newest.version == source.version:
         return files.filter(elsewhere)
     left = pc.invert(pc.is_in(_keys(files), value_set=_keys(newest.files)))
     return files.filter(pc.or_(elsewhere, left))
+
+
+def _has_no_log(source: Snapshot) -> bool:
+    """Whether it is no version of a table."""
+    return source.version < 0
 
 
 def _metrics(source: Snapshot, copies: Copies | None, removed: pa.Table) -> dict[str, str]:

@@ -3,7 +3,8 @@
 The order is what makes it safe. Files are listed first, and the newest log is read after: a commit that lands in
 between is seen, and what it removed has a young tombstone. The listing says how old a file is by the store's own clock,
 and so does the file that is written before anything is deleted, for the time of this machine may be wrong. A commit
-that lands later, up to the deletion, is looked at once more.
+that lands later is looked at before each request that deletes, and once more behind the last: who brings back what the
+retention has given up, by RESTORE, is told where he was too late.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.delta.commit.draft import Draft
 from alluvium.delta.commit.winners import ensure_same_table
@@ -28,6 +30,7 @@ from alluvium.delta.upkeep.vacuum.files import (
     choose_files,
     empty_directories,
     hides,
+    needed_files,
     with_unseen,
     without_inner_tables,
 )
@@ -41,7 +44,7 @@ from alluvium.delta.upkeep.vacuum.past import (
 from alluvium.delta.upkeep.vacuum.versions import read_file_history, versions_where
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
-from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound
 from alluvium.plan.changes import Operation, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue
@@ -55,6 +58,8 @@ _LONGEST_MS = 10**15
 #: Schemes whose tables delta-spark tells of a VACUUM in the history, where no setting says otherwise.
 _LOGGED = frozenset({"", "file", "memory", "hdfs", "abfs", "abfss", "wasb", "wasbs", "adl", "gs"})
 _PATHS_A_REQUEST = 10_000
+#: Times that an entry of the history is tried again after others changed what the table says of itself.
+_ROUNDS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,7 @@ def vacuum(
         UnsupportedFeature: The table needs a writer that we are not.
         CorruptTable: The log names files in a way that nobody understands: then none is deleted.
         CommitConflict: Another table took its place meanwhile (`table-replaced`).
+        NotFound: Files that were deleted came back into the table meanwhile (`missing-file`).
         StorageError: Not all could be deleted; it can be done again.
     """
     with locating(snapshot.store, snapshot.version):
@@ -282,7 +288,7 @@ class _Run:
         started = self._tell(plan.snapshot, self._start(plan))
         try:
             plan = self._looked_at_again(plan, started)
-            files, directories = self._delete(plan)
+            files, size_bytes, directories = self._delete(plan)
         except BaseException:
             # What went wrong first is what the caller hears of.
             with suppress(AlluviumError):
@@ -296,7 +302,7 @@ class _Run:
         version = self._tell(plan.snapshot, done)
         if self.request.inventory is None:
             write_last_vacuum(plan.snapshot.store, plan.last_past)
-        return Vacuumed(version, files, total(plan.files.column("size")), directories)
+        return Vacuumed(version, files, size_bytes, directories)
 
     def _looked_at_again(self, plan: _Plan, version: int) -> _Plan:
         """The plan, made anew where somebody committed since it was made."""
@@ -306,11 +312,38 @@ class _Run:
             return replace(plan, snapshot=newest)
         return _plan(newest, self.listed, self.cutoff_ms)
 
-    def _delete(self, plan: _Plan) -> tuple[int, int]:
-        store, paths = plan.snapshot.store, plan.files.column("path")
-        for start in range(0, len(paths), _PATHS_A_REQUEST):
-            store.delete_all(paths.slice(start, _PATHS_A_REQUEST).to_pylist())
-        return len(paths), sum(store.remove_directory(directory) for directory in plan.directories)
+    def _delete(self, plan: _Plan) -> tuple[int, int, int]:
+        """Files, their bytes, and directories that were deleted."""
+        store, wanted = plan.snapshot.store, plan.files
+        deleted = [wanted.slice(0, 0)]
+        for start in range(0, wanted.num_rows, _PATHS_A_REQUEST):
+            if start:
+                plan = self._looked_at_again(plan, plan.snapshot.version)
+            some = wanted.slice(start, _PATHS_A_REQUEST)
+            some = some.filter(pc.is_in(some["path"], value_set=plan.files["path"].combine_chunks()))
+            store.delete_all(some["path"].to_pylist())
+            deleted.append(some)
+        files = pa.concat_tables(deleted)
+        self._ensure_unneeded(plan.snapshot, files["path"].combine_chunks())
+        directories = sum(store.remove_directory(directory) for directory in plan.directories)
+        return files.num_rows, total(files["size"]), directories
+
+    def _ensure_unneeded(self, snapshot: Snapshot, deleted: pa.Array) -> None:
+        """Tells of files that came back into the table while they were deleted."""
+        newest = _newest(snapshot)
+        if newest.version == snapshot.version or not len(deleted):
+            return
+        live = needed_files(newest.files.to_batches(), newest.store.url).paths
+        lost = deleted.filter(pc.is_in(deleted, value_set=live)).to_pylist()
+        if lost:
+            raise NotFound(
+                f"version {newest.version} names {len(lost)} files that were deleted while it was committed: {lost[0]}",
+                code="missing-file",
+                url=newest.store.url,
+                path=lost[0],
+                version=newest.version,
+                hint=f"RESTORE to version {snapshot.version} brings back the table as it was before",
+            )
 
     def _start(self, plan: _Plan) -> Operation:
         parameters: dict[str, JsonValue] = {
@@ -332,5 +365,13 @@ class _Run:
             logs = split_url(snapshot.store.url).scheme in _LOGGED
         if not logs:
             return snapshot.version
-        draft = Draft(Actions(), ReadScope.nothing(), operation, snapshot.version)
-        return publish(snapshot.store, draft, snapshot, self.retry).entry.version
+        for left in reversed(range(_ROUNDS)):
+            draft = Draft(Actions(), ReadScope.nothing(), operation, snapshot.version)
+            try:
+                return publish(snapshot.store, draft, snapshot, self.retry).entry.version
+            except CommitConflict:
+                if not left:
+                    raise
+                # Whoever changed the description, or restored one: the entry speaks of neither.
+                snapshot = _newest(snapshot)
+        raise AssertionError("the last round returns or raises")
