@@ -174,7 +174,8 @@ class Stream:
                 return (LostBatch(self.snapshot, error, (format_offset(end),), extra),)
             if not end.in_snapshot:
                 self._first = None
-            return self._sources(parts, begin, (format_offset(begin), format_offset(end)))
+            # Streams that leave out other files of the same range have other rows.
+            return self._sources(parts, begin, (format_offset(begin), format_offset(end), self.options.text))
 
     def _sources(self, parts: list[CommitChanges], begin: Offset, span: tuple[str, ...]) -> tuple[ScanSource, ...]:
         if self.options.changes:
@@ -198,14 +199,20 @@ class Stream:
         return Offset(self.table_id, resolve_range(clock, newest.version, asked, None).first)
 
     def _begin_of(self, end: Offset) -> Offset:
-        """Where the first batch began, of which only the end is known."""
+        """Where the first batch began, of which only the end is known.
+
+        It may have been begun under other options, which count no more: an end inside of the first snapshot, or before
+        the version that is named now, tells that the rows of that snapshot came first.
+        """
+        version = end.version if end.in_snapshot else end.version - 1
+        snapshot = Offset(end.table_id, version, BEFORE, in_snapshot=True)
+        if end.in_snapshot or not self.options.names_start:
+            return snapshot
         if self.options.starting_version == "latest":
             # Its first batch is empty.
             return end
-        if self.options.names_start:
-            return self.begin()
-        version = end.version if end.in_snapshot else end.version - 1
-        return Offset(end.table_id, version, BEFORE, in_snapshot=True)
+        begin = self.begin()
+        return begin if begin.place < end.place else snapshot
 
     def _ensure_begun(self, begin: Offset, is_resumed: bool) -> None:
         """The columns of the version from which a query goes on: it may have been stopped for long.
