@@ -32,6 +32,8 @@ from alluvium.storage.locating import locating
 
 #: Commits that are read at a time: enough for a far store's round trips to overlap.
 _BLOCK = 32
+#: Versions whose columns are known to fit: a few are enough, one for each query of the stream.
+_REMEMBERED = 1000
 #: What is no matter of a batch that nobody reads: that of a restart may have been read under other options.
 _OF_READERS = ("missing-version", "stream-lost-data", "stream-source-changed", "stream-source-deleted")
 #: Commits before a batch whose times are looked at, since a file's time counts as later than those before it.
@@ -120,7 +122,7 @@ class Stream:
             self._ensure_begun(begin, is_resumed=start is not None)
             # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
             end = self._advance(begin, limited, until, passes=start is not None)
-            self._fitting.add(end.version)
+            self._known_to_fit(end.version)
             return None if start is None and end == begin else end
 
     def end_of_run(self, start: Offset | None) -> Offset:
@@ -230,7 +232,13 @@ class Stream:
             # There is no such version yet; or it is gone, which is said where it is read.
             return
         self._ensure_fits(protocol, metadata, max(0, read))
-        self._fitting.add(begin.version)
+        self._known_to_fit(begin.version)
+
+    def _known_to_fit(self, version: int) -> None:
+        # A query that runs for years must not remember each version; looking once more costs little.
+        if len(self._fitting) >= _REMEMBERED:
+            self._fitting.clear()
+        self._fitting.add(version)
 
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
         own = self.snapshot
@@ -259,7 +267,9 @@ class Stream:
 
     def _snapshot_step(self, version: int) -> Step:
         """As in the reference, "index" counts the files sorted by time, then path."""
-        if self._first is None or self._first.version != version:
+        # Taken once: another query of the same stream may let go of it at any moment.
+        first = self._first
+        if first is None or first.version != version:
             snapshot = load_snapshot(self.snapshot.store, version, time_zone=self.snapshot.time_zone)
             self._ensure_fits(snapshot.config.protocol, snapshot.config.metadata, version)
             files = snapshot.files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
@@ -268,8 +278,8 @@ class Stream:
             table = pa.Table.from_arrays([*chosen, versions], schema=CHANGED_FILES).combine_chunks()
             nothing = CHANGED_FILES.empty_table()
             commit = CommitChanges(version, table, nothing, nothing, None, None, None)
-            self._first = Step(commit, table, in_snapshot=True)
-        return self._first
+            first = self._first = Step(commit, table, in_snapshot=True)
+        return first
 
     def _step(self, commit: CommitChanges) -> Step:
         nothing = CHANGED_FILES.empty_table()
