@@ -213,6 +213,19 @@ def test_another_table() -> None:
     assert caught.value.code == "different-table"
 
 
+def test_a_table_made_anew_between_load_and_start() -> None:
+    log = Log("stream-anew", add("a"))
+    log.commit(add("b"))
+    stream, reached = log.stream(), Offset("t", 1)
+    log.lose(0, 1)
+    log.version = -1
+    log.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata(table_id="another"), add("x"))
+    log.commit(add("y"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(reached)
+    assert (caught.value.code, caught.value.version) == ("different-table", 0)
+
+
 def test_a_lost_log() -> None:
     log = Log("stream-lost", add("a"))
     stream = log.stream()

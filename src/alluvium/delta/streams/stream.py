@@ -231,6 +231,9 @@ class Stream:
         except NotFound:
             # There is no such version yet; or it is gone, which is said where it is read.
             return
+        if metadata.id != self.table_id:
+            # Made anew since the stream was made: the tail has seen nothing of the other one yet.
+            raise other_table(max(0, read))
         self._ensure_fits(protocol, metadata, max(0, read))
         self._known_to_fit(begin.version)
 
