@@ -224,6 +224,11 @@ def test_a_table_made_anew_between_load_and_start() -> None:
     with pytest.raises(InvalidRequest) as caught:
         stream.latest(reached)
     assert (caught.value.code, caught.value.version) == ("different-table", 0)
+    # One that took another's place in the same log is read from before that.
+    log.commit(metadata(table_id="third"), add("z"))
+    replaced = log.stream(starting_version=1)
+    assert paths(replaced.batch(None, Offset("third", 3))) == ["y", "z"]
+    assert replaced.latest(None) == Offset("third", 3)
 
 
 def test_a_lost_log() -> None:

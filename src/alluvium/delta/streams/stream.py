@@ -231,11 +231,20 @@ class Stream:
         except NotFound:
             # There is no such version yet; or it is gone, which is said where it is read.
             return
-        if metadata.id != self.table_id:
-            # Made anew since the stream was made: the tail has seen nothing of the other one yet.
+        if metadata.id != self.table_id and self._is_made_anew():
             raise other_table(max(0, read))
         self._ensure_fits(protocol, metadata, max(0, read))
         self._known_to_fit(begin.version)
+
+    def _is_made_anew(self) -> bool:
+        """Whether the table is another one than when the stream was made, of which the tail has seen nothing yet.
+
+        A table that took the place of another in the same log has the other's number in older versions.
+        """
+        try:
+            return load_head(self.snapshot.store, self.snapshot.version)[1].id != self.table_id
+        except NotFound:
+            return True
 
     def _known_to_fit(self, version: int) -> None:
         # A query that runs for years must not remember each version; looking once more costs little.

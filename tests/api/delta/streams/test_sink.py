@@ -155,9 +155,9 @@ def test_proxies_are_let_go(streams) -> None:
     streams.append("t", 0, 2)
     pool = java_of(streams.spark).gateway.gateway_property.pool
 
-    def kept(at_most: int) -> int:
+    def kept(at_most: int, for_s: float) -> int:
         """How many there are, as soon as they are so few: the JVM's collector is in no hurry, nor are its finalizers."""
-        end_s = time.monotonic() + 30
+        end_s = time.monotonic() + for_s
         while True:
             gc.collect()
             java_of(streams.spark).system.gc()
@@ -166,10 +166,10 @@ def test_proxies_are_let_go(streams) -> None:
                 return len(pool)
 
     streams.copy("t", "out")
-    before = len(pool)
+    before = kept(0, for_s=2)
     for n in range(6):
         streams.append("t", n, n + 1)
         streams.copy("t", "out")
     # A run leaves two proxies and more, until they are collected.
-    assert kept(before + 4) <= before + 4, list(pool.dict.values())
+    assert kept(before + 4, for_s=30) <= before + 4, list(pool.dict.values())
     assert threading.active_count() < 60
