@@ -77,10 +77,12 @@ class HandWritten:
         kinds: Sequence[str] | None = None,
         time_ms: int = 0,
         watermark: int | None = None,
+        level: int = 0,
     ) -> int:
         """A snapshot that adds one file of rows (sorted by key); its id."""
         self._id += 1
         new = self._data_file(list(rows), list(kinds or ["+I"] * len(rows)))
+        new["_FILE"]["_LEVEL"] = level
         base, delta = f"manifest-list-{self._id}-0", f"manifest-list-{self._id}-1"
         self._list(base, self._entries, f"manifest-{self._id}-0")
         self._list(delta, [new], f"manifest-{self._id}-1")

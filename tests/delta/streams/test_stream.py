@@ -63,6 +63,41 @@ def test_the_first_batch_ends_with_the_snapshot() -> None:
     assert paths(stream.batch(None, begin)) == ["a"]
 
 
+@pytest.mark.parametrize("named", [0, 1, 2])
+def test_the_first_batch_after_a_crash_is_that_which_was_begun(named: int) -> None:
+    """A beginning that is named only now counts no more: rows would be lost, or come twice."""
+    log = Log(f"stream-begun-{named}", *(add(name) for name in "abc"))
+    inside = log.stream(max_files=2).latest(None)
+    whole = log.stream().latest(None)
+    assert inside is not None and whole is not None
+    log.commit(add("d"))
+    log.commit(add("e"))
+    stream = log.stream(max_files=2, starting_version=named)
+    assert paths(stream.batch(None, inside)) == ["a", "b"]
+    assert paths(stream.batch(inside, Offset("t", 1))) == ["c"]
+    assert paths(stream.batch(None, whole)) == ["a", "b", "c"]
+    began = log.stream(max_files=1, starting_version=1).latest(None)
+    assert began is not None
+    assert paths(log.stream(starting_version=1).batch(None, began)) == ["d"]
+
+
+def test_streams_that_leave_out_other_files_are_told_apart() -> None:
+    """Spark reads what is equal once."""
+    log = Log("stream-equal", add("a"), add("b"))
+    ways: list[dict[str, object]] = [{}, {"exclude": re.compile("a")}, {"exclude": re.compile("b")}]
+    batched = [log.stream(**way).batch(None, Offset("t", 1)) for way in ways]
+    assert list(map(paths, batched)) == [["a", "b"], ["b"], ["a"]]
+    assert len({source.identity for (source,) in batched}) == 3
+    (again,) = log.stream().batch(None, Offset("t", 1))
+    assert again.identity == batched[0][0].identity
+    log.commit(add("c"), remove("a"))
+    log.commit(add("d"))
+    ways = [{"ignore_changes": True}, {"skip_changes": True}]
+    batched = [log.stream(**way).batch(Offset("t", 1), Offset("t", 3)) for way in ways]
+    assert list(map(paths, batched)) == [["c", "d"], ["d"]]
+    assert len({source.identity for (source,) in batched}) == 2
+
+
 def test_a_run_goes_on_behind_the_snapshot() -> None:
     log = Log("stream-run", add("a"), add("b"))
     stream = log.stream(max_files=1)
@@ -176,6 +211,24 @@ def test_another_table() -> None:
     with pytest.raises(InvalidRequest) as caught:
         stream.latest(None)
     assert caught.value.code == "different-table"
+
+
+def test_a_table_made_anew_between_load_and_start() -> None:
+    log = Log("stream-anew", add("a"))
+    log.commit(add("b"))
+    stream, reached = log.stream(), Offset("t", 1)
+    log.lose(0, 1)
+    log.version = -1
+    log.commit({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}}, metadata(table_id="another"), add("x"))
+    log.commit(add("y"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(reached)
+    assert (caught.value.code, caught.value.version) == ("different-table", 0)
+    # One that took another's place in the same log is read from before that.
+    log.commit(metadata(table_id="third"), add("z"))
+    replaced = log.stream(starting_version=1)
+    assert paths(replaced.batch(None, Offset("third", 3))) == ["y", "z"]
+    assert replaced.latest(None) == Offset("third", 3)
 
 
 def test_a_lost_log() -> None:

@@ -14,6 +14,7 @@ import alluvium
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
+from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.paimon.view.merge import FILE_ORDER, GROUP, SEQUENCE
 from alluvium.paimon.view.row_ranges import row_ranges
 from alluvium.paimon.view.scan_parts import plan_selection
@@ -80,6 +81,23 @@ def test_of_equal_sequence_numbers_the_file_that_came_last_wins_with_all_columns
     written(tmp_path / "t", [1, 2], [1, 2], [2, 3], sequences=[5, 5, 6], **{"merge-engine": engine})
     rows = alluvium.open(str(tmp_path / "t")).to_arrow().sort_by("k").to_pylist()
     assert rows == [{"k": 1, "v": 1, "w": 10}, {"k": 2, "v": 2, "w": 20}, {"k": 3, "v": 2, "w": 20}]
+
+
+def test_what_was_compacted_is_older_than_what_came_meanwhile(tmp_path: Path) -> None:
+    """Two writers at a time gave the same numbers; a compaction that had seen one of them alone was committed last."""
+    table = HandWritten(tmp_path / "t", KV, ["k"])
+    for value, level in ((1, 0), (0, 5)):
+        table._sequence = 5
+        table.commit([{"k": 1, "v": value, "w": value}], level=level)
+    snapshot = load_snapshot(open_store(str(tmp_path / "t")))
+    assert order_of(snapshot) == [SEQUENCE, FILE_ORDER]
+    assert alluvium.open(str(tmp_path / "t")).to_arrow()["v"].to_pylist() == [1]
+    (part,) = plan_full_compaction(snapshot).plan_scan().parts
+    order = part.files["constants"].combine_chunks().field(FILE_ORDER).to_pylist()
+    assert dict(zip(part.files["path"].to_pylist(), order, strict=True)) == {
+        "bucket-0/data-1-0.parquet": 1,
+        "bucket-0/data-2-0.parquet": 0,
+    }
 
 
 def test_files_whose_deletions_nobody_counted_may_hold_some(tmp_path: Path) -> None:

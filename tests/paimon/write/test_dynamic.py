@@ -17,7 +17,9 @@ from alluvium.errors import CommitConflict, CorruptTable, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.files.hash_index import hash_entries, read_hashes
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.plan.changes import Replace
+from alluvium.paimon.upkeep.compact import plan_full_compaction
+from alluvium.plan.changes import NewFiles, Replace
+from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema import types as t
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -98,6 +100,20 @@ def test_overwritten_partitions_forget_their_keys(tmp_path: Path) -> None:
     assert sorted(index(store).values()) == sorted([hashes(3, 9), *of_b])
     append(open_target(store), some(4, p="c"), Replace())
     assert list(index(store).values()) == [hashes(4)]
+
+
+def test_overwritten_partitions_without_files_forget_their_keys(tmp_path: Path) -> None:
+    """A key in the index of two buckets would have a row in each."""
+    store = make(tmp_path, **{"dynamic-bucket.target-row-num": "1"})
+    append(open_target(store), some(1, 2, 3) + some(1, 2, p="b"))
+    compaction, none = plan_full_compaction(load_snapshot(store)), WRITTEN_FILES.empty_table()
+    # Of rows that were all deleted nothing is left.
+    open_target(store).compact(NewFiles(none, ()), compaction.added(none, ()), compaction.entries)
+    assert rows(store) == [] and len(index(store)) == 5
+    append(open_target(store), some(3, s="overwritten"), Replace(dynamic=True))
+    assert sorted(index(store).values()) == sorted([hashes(3), hashes(1), hashes(2)])
+    append(open_target(store), some(3, s="newest") + some(2, s="new", p="b"))
+    assert rows(store) == [(2, "new", "b"), (3, "newest", "a")]
 
 
 def test_who_lost_to_another_who_assigned_keys_asks_anew(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from alluvium.errors import InvalidRequest
@@ -65,6 +65,13 @@ class StreamOptions:
     def names_start(self) -> bool:
         """Whether it is said where the stream begins."""
         return self.starting_version is not None or self.starting_ms is not None
+
+    @property
+    def text(self) -> str:
+        """What tells these options from others."""
+        # A pattern prints with its beginning only.
+        pattern = None if self.exclude is None else (self.exclude.pattern, self.exclude.flags)
+        return f"{replace(self, exclude=None)} {pattern}"
 
     def skips(self, version: int) -> bool:
         """Whether a version is left out because its number is named."""

@@ -32,6 +32,8 @@ from alluvium.storage.locating import locating
 
 #: Commits that are read at a time: enough for a far store's round trips to overlap.
 _BLOCK = 32
+#: Versions whose columns are known to fit: a few are enough, one for each query of the stream.
+_REMEMBERED = 1000
 #: What is no matter of a batch that nobody reads: that of a restart may have been read under other options.
 _OF_READERS = ("missing-version", "stream-lost-data", "stream-source-changed", "stream-source-deleted")
 #: Commits before a batch whose times are looked at, since a file's time counts as later than those before it.
@@ -120,7 +122,7 @@ class Stream:
             self._ensure_begun(begin, is_resumed=start is not None)
             # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
             end = self._advance(begin, limited, until, passes=start is not None)
-            self._fitting.add(end.version)
+            self._known_to_fit(end.version)
             return None if start is None and end == begin else end
 
     def end_of_run(self, start: Offset | None) -> Offset:
@@ -174,7 +176,8 @@ class Stream:
                 return (LostBatch(self.snapshot, error, (format_offset(end),), extra),)
             if not end.in_snapshot:
                 self._first = None
-            return self._sources(parts, begin, (format_offset(begin), format_offset(end)))
+            # Streams that leave out other files of the same range have other rows.
+            return self._sources(parts, begin, (format_offset(begin), format_offset(end), self.options.text))
 
     def _sources(self, parts: list[CommitChanges], begin: Offset, span: tuple[str, ...]) -> tuple[ScanSource, ...]:
         if self.options.changes:
@@ -198,14 +201,20 @@ class Stream:
         return Offset(self.table_id, resolve_range(clock, newest.version, asked, None).first)
 
     def _begin_of(self, end: Offset) -> Offset:
-        """Where the first batch began, of which only the end is known."""
+        """Where the first batch began, of which only the end is known.
+
+        It may have been begun under other options, which count no more: an end inside of the first snapshot, or before
+        the version that is named now, tells that the rows of that snapshot came first.
+        """
+        version = end.version if end.in_snapshot else end.version - 1
+        snapshot = Offset(end.table_id, version, BEFORE, in_snapshot=True)
+        if end.in_snapshot or not self.options.names_start:
+            return snapshot
         if self.options.starting_version == "latest":
             # Its first batch is empty.
             return end
-        if self.options.names_start:
-            return self.begin()
-        version = end.version if end.in_snapshot else end.version - 1
-        return Offset(end.table_id, version, BEFORE, in_snapshot=True)
+        begin = self.begin()
+        return begin if begin.place < end.place else snapshot
 
     def _ensure_begun(self, begin: Offset, is_resumed: bool) -> None:
         """The columns of the version from which a query goes on: it may have been stopped for long.
@@ -222,8 +231,26 @@ class Stream:
         except NotFound:
             # There is no such version yet; or it is gone, which is said where it is read.
             return
+        if metadata.id != self.table_id and self._is_made_anew():
+            raise other_table(max(0, read))
         self._ensure_fits(protocol, metadata, max(0, read))
-        self._fitting.add(begin.version)
+        self._known_to_fit(begin.version)
+
+    def _is_made_anew(self) -> bool:
+        """Whether the table is another one than when the stream was made, of which the tail has seen nothing yet.
+
+        A table that took the place of another in the same log has the other's number in older versions.
+        """
+        try:
+            return load_head(self.snapshot.store, self.snapshot.version)[1].id != self.table_id
+        except NotFound:
+            return True
+
+    def _known_to_fit(self, version: int) -> None:
+        # A query that runs for years must not remember each version; looking once more costs little.
+        if len(self._fitting) >= _REMEMBERED:
+            self._fitting.clear()
+        self._fitting.add(version)
 
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
         own = self.snapshot
@@ -252,7 +279,9 @@ class Stream:
 
     def _snapshot_step(self, version: int) -> Step:
         """As in the reference, "index" counts the files sorted by time, then path."""
-        if self._first is None or self._first.version != version:
+        # Taken once: another query of the same stream may let go of it at any moment.
+        first = self._first
+        if first is None or first.version != version:
             snapshot = load_snapshot(self.snapshot.store, version, time_zone=self.snapshot.time_zone)
             self._ensure_fits(snapshot.config.protocol, snapshot.config.metadata, version)
             files = snapshot.files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
@@ -261,8 +290,8 @@ class Stream:
             table = pa.Table.from_arrays([*chosen, versions], schema=CHANGED_FILES).combine_chunks()
             nothing = CHANGED_FILES.empty_table()
             commit = CommitChanges(version, table, nothing, nothing, None, None, None)
-            self._first = Step(commit, table, in_snapshot=True)
-        return self._first
+            first = self._first = Step(commit, table, in_snapshot=True)
+        return first
 
     def _step(self, commit: CommitChanges) -> Step:
         nothing = CHANGED_FILES.empty_table()

@@ -349,9 +349,11 @@ def _with_hashes(entries: pa.Table, draft: Draft, base: Snapshot, writer: Manife
             hint="repeat the operation",
         )
     writer.parts += [(f"{HASH_FOLDER}/{name}", content) for name, content in index.contents.items()]
-    is_replaced = pc.and_(
-        pc.equal(entries["index_type"], HASH), pc.is_in(_places(entries), value_set=_places(index.added))
-    )
+    goes = pc.is_in(_places(entries), value_set=_places(index.added))
+    if draft.replaced is not None:
+        # All keys were assigned anew. Where rows were deleted and compacted away there are no files, but keys.
+        goes = pc.is_in(entries["partition"], value_set=index.partitions)
+    is_replaced = pc.and_(pc.equal(entries["index_type"], HASH), goes)
     return pa.concat_tables([entries.filter(pc.invert(is_replaced)), index.added])
 
 

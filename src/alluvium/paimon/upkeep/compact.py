@@ -81,8 +81,8 @@ class FullCompaction:
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         """All files, whatever the predicate: a row of a key tells nothing of the others."""
         entries = self.entries.select(SCANNED_ENTRIES.names)
-        # The order of manifests, oldest first, tells apart rows of equal numbers.
-        alone = Sections.of(np.full(entries.num_rows, -1))
+        # The order of levels, then that of manifests, oldest first, tells apart rows of equal numbers.
+        alone = Sections.of(np.full(entries.num_rows, -1), levels=entries["level"])
         selection = replace(unmerged(self.snapshot, entries), sections=alone)
         plan = plan_files(self.snapshot, selection, None, vector_masks(self.snapshot))
         parts = tuple(_with_bucket(part, self.schema, entries) for part in plan.parts)

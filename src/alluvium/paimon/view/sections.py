@@ -42,11 +42,28 @@ class Sections:
     numbers: pa.Table
 
     @classmethod
-    def of(cls, section: npt.NDArray[np.int64], has_retracts: bool = False, has_ties: bool = False) -> Sections:
-        """Sections by their numbers."""
+    def of(
+        cls,
+        section: npt.NDArray[np.int64],
+        has_retracts: bool = False,
+        has_ties: bool = False,
+        levels: pa.ChunkedArray | None = None,
+    ) -> Sections:
+        """Sections by their numbers.
+
+        Args:
+            section: Of each file, oldest first.
+            has_retracts: As the property.
+            has_ties: As the property.
+            levels: Of each file. What was compacted is older than what was not, though its files came later: their
+                rows were there when the compaction began.
+        """
         count = len(section)
+        places = np.arange(count)
+        if levels is not None:
+            places[np.lexsort((places, -levels.to_numpy()))] = np.arange(count)
         flags = [np.full(count, flag) for flag in (has_retracts, has_ties)]
-        return cls(pa.table([section, np.arange(count), *flags], schema=_NUMBERS))
+        return cls(pa.table([section, places, *flags], schema=_NUMBERS))
 
     def kept(self, keep: pa.BooleanArray) -> Sections:
         """Those of the files whose flag is set."""
@@ -109,7 +126,8 @@ def number_sections(entries: pa.Table, partitions: Partitions, schema: TableSche
     retracts = np.asarray(pc.fill_null(entries["delete_row_count"], 1).to_numpy() != 0)
     alone = (np.bincount(section)[section] == 1) & ~retracts
     has_ties = _may_tie(entries, section, ~alone)
-    return Sections.of(np.where(alone, -1, section + first), bool((retracts & ~alone).any()), has_ties)
+    numbers, is_taken_back = np.where(alone, -1, section + first), bool((retracts & ~alone).any())
+    return Sections.of(numbers, is_taken_back, has_ties, entries["level"])
 
 
 def _may_tie(entries: pa.Table, section: npt.NDArray[np.int64], merging: npt.NDArray[np.bool_]) -> bool:

@@ -6,12 +6,17 @@ import itertools
 from pathlib import Path
 
 import pytest
+from faulty_store import FaultyStore
 from plain_writer import commit_rows, open_target
 
 import alluvium
+from alluvium.api.delta.streams.follow import follow_table
 from alluvium.api.delta.table import Table
-from alluvium.errors import InvalidRequest
+from alluvium.delta.log.names import commit_path
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.open import open_store
+from alluvium.storage.store import ObjectInfo
 
 
 def append(path: Path, *ids: int) -> None:
@@ -22,6 +27,21 @@ def opened(path: Path) -> Table:
     view = alluvium.open(str(path))
     assert isinstance(view, Table)
     return view
+
+
+class Watched(FaultyStore):
+    """A log of which somebody takes version 1 away after so many looks at it."""
+
+    cleaned_after = 1 << 30
+
+    @property
+    def listed(self) -> list[str]:
+        return [path for verb, path in self.requests if verb == "list_from"]
+
+    def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
+        if len(self.listed) == self.cleaned_after:
+            self.delete(commit_path(1))
+        return super().list_from(directory, start)
 
 
 def test_from_the_first_row_on(tmp_path: Path) -> None:
@@ -60,6 +80,19 @@ def test_from_a_version_on(tmp_path: Path) -> None:
     late = opened(tmp_path).follow("latest", wait_s=0.01)
     append(tmp_path, 3)
     assert next(late)[1]["id"].to_pylist() == [3]
+
+
+def test_a_log_that_is_cleaned_up_meanwhile(tmp_path: Path) -> None:
+    """Between the look for its end and that for its files."""
+    for n in range(4):
+        append(tmp_path, n)
+    store = Watched(open_store(str(tmp_path)))
+    seen = follow_table(load_snapshot(store), open_store, 1, {}, False, None)
+    # Once for the columns, once for the end; then for the files.
+    store.cleaned_after = len(store.listed) + 2
+    with pytest.raises(NotFound) as caught:
+        list(seen)
+    assert caught.value.code == "stream-lost-data"
 
 
 def test_what_is_no_offset(tmp_path: Path) -> None:

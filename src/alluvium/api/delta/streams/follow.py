@@ -12,6 +12,7 @@ import pyarrow as pa
 from alluvium.api.lane import read_batches
 from alluvium.api.options import parse_options, parse_timestamp_ms
 from alluvium.delta.features.rows import change_data_feed
+from alluvium.delta.streams.batch import LostBatch
 from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
 from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
 from alluvium.delta.streams.stream import Stream
@@ -89,6 +90,9 @@ def _rows_of(
     """The rows of a batch behind the first few, in an order that is the same each time."""
     names = stream.schema.names
     for source in sources:
+        if isinstance(source, LostBatch):
+            # Found only now: the log was cleaned up, or the table changed, since its end was looked for.
+            raise source.error
         for batch in read_batches(source.plan_scan(None), stream.snapshot.store, open_store, names):
             rest = batch.slice(min(skipped, batch.num_rows))
             skipped -= batch.num_rows - rest.num_rows
