@@ -13,7 +13,6 @@ pytestmark = pytest.mark.spark
 
 PROGRAM = Path(__file__).with_name("program.py")
 JAR_SETTINGS = """
-spark.sql.shuffle.partitions 2
 spark.sql.extensions io.delta.sql.DeltaSparkSessionExtension
 spark.sql.catalog.spark_catalog org.apache.spark.sql.delta.catalog.DeltaCatalog
 """
@@ -30,11 +29,8 @@ error True DELTA_MISSING_DELTA_TABLE
 @pytest.mark.parametrize(
     ("made", "submit_args"),
     [
-        ("built", "--conf spark.sql.shuffle.partitions=2 --packages io.delta:delta-spark_2.13:4.0.0 pyspark-shell"),
-        (
-            "plain",
-            "--conf spark.sql.shuffle.partitions=2 --conf spark.jars.packages=io.delta:delta-spark_2.13:4.0.0 pyspark-shell",
-        ),
+        ("built", "--packages io.delta:delta-spark_2.13:4.0.0 pyspark-shell"),
+        ("plain", "--conf spark.jars.packages=io.delta:delta-spark_2.13:4.0.0 pyspark-shell"),
         ("existing", None),
     ],
 )
