@@ -1,6 +1,7 @@
 # The project from a clean clone: every target installs what it needs, and installs nothing twice.
 #   make demo   the main job on real data        make test    the whole suite, lint first
 #   make lint   ruff, mypy, import-linter         make bench   figures beside the peers
+#   make mutants   which small changes of the code no test notices
 #   make interop   tests with delta-spark and other engines, which it installs for itself
 # PYTHON=python3.12 make test   uses another interpreter (3.10 or newer) for new environments.
 
@@ -9,12 +10,12 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 interop lint format bench wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 interop lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
 help:
-	@sed -n '1,5s/^# \{0,1\}//p' Makefile
+	@sed -n '1,6s/^# \{0,1\}//p' Makefile
 
 system:
 	@scripts/install.sh system
@@ -65,6 +66,10 @@ wheel: install
 
 bench: install
 	@$(RUN)/python benchmarks/run.py $(ARGS)
+
+# Small changes of the code, one at a time: which of them no test notices (docs/mutants.md).
+mutants: install
+	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.json $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(VENV40) .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \

@@ -2,6 +2,7 @@
 
     .venv/bin/python scripts/mutants.py --each 20 --seed 7            twenty changes of each room, drawn by a seed
     .venv/bin/python scripts/mutants.py paimon --each 40 --seed 7     of one room
+    .venv/bin/python scripts/mutants.py delta/upkeep paimon/write     of rooms within a room
     .venv/bin/python scripts/mutants.py --at paimon/commit/assemble.py:134   every change of a line
 
 A change (`small_changes.py`) is made in a copy of `src`; the sources stay as they are. Its judges are tests without a
@@ -311,28 +312,34 @@ def error_names() -> frozenset[str]:
     return frozenset(node.name for node in tree.body if isinstance(node, ast.ClassDef) and node.name != "Conflict")
 
 
+def is_room(name: str) -> bool:
+    """Whether changes can be drawn of it: one of `ROOMS`, or a folder within."""
+    return name.partition("/")[0] in ROOMS and (ROOT / PACKAGE / name).is_dir()
+
+
 def told(change: Change) -> str:
     source = (ROOT / PACKAGE / change.path).read_bytes()
     before = " ".join(source[change.start : change.end].decode().split())
     return f"{change.path}:{change.line}  {change.kind}: {before[:90]}  ->  {change.text[:90]}"
 
 
-def table(verdicts: Sequence[tuple[Change, str]]) -> str:
-    lines = ["room        changes  caught  endless  survived  unreached  noticed"]
-    rows = collections.Counter((change.room, verdict) for change, verdict in verdicts)
-    for room in (*dict.fromkeys(change.room for change, _ in verdicts), "all"):
+def table(verdicts: Sequence[tuple[Change, str]], rooms: Sequence[str]) -> str:
+    lines = [f"{'room':<20}  changes  caught  endless  survived  unreached  noticed"]
+    asked = {change: next((r for r in rooms if change.path.startswith(f"{r}/")), change.room) for change, _ in verdicts}
+    rows = collections.Counter((asked[change], verdict) for change, verdict in verdicts)
+    for room in (*dict.fromkeys(asked.values()), "all"):
         verdict = {v: sum(n for (r, w), n in rows.items() if w == v and room in (r, "all"))
                    for v in ("caught", "endless", "SURVIVED", "UNREACHED")}  # fmt: skip
         count = sum(verdict.values())
         share = (verdict["caught"] + verdict["endless"]) / count if count else 1
         numbers = "  ".join(f"{n:>{width}}" for n, width in zip(verdict.values(), (6, 7, 8, 9), strict=True))
-        lines.append(f"{room:<10}  {count:>7}  {numbers}  {share:>6.0%}")
+        lines.append(f"{room:<20}  {count:>7}  {numbers}  {share:>6.0%}")
     return "\n".join(lines)
 
 
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("rooms", nargs="*", choices=[*ROOMS, []], help="rooms of src/alluvium; all by default")
+    parser.add_argument("rooms", nargs="*", help=f"of {', '.join(ROOMS)}, or folders within; all by default")
     parser.add_argument("--each", type=int, default=10, help="how many changes of each room")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--at", action="append", default=[], metavar="PATH:LINE", help="every change of a line")
@@ -342,6 +349,8 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--list", action="store_true", help="show the changes and run nothing")
     given = parser.parse_args(words)
+    if unknown := [room for room in given.rooms if not is_room(room)]:
+        parser.error(f"no room without a JVM: {', '.join(unknown)}")
     changes = at_lines(given.at) if given.at else drawn(given.rooms or ROOMS, given.each, given.seed)
     if given.list:
         print("\n".join(map(told, changes)))
@@ -358,7 +367,7 @@ def main(words: Sequence[str]) -> int:
             verdict = judge(change, place, callers)
             verdicts.append((change, verdict))
             print(f"{verdict:<9}  {told(change)}", flush=True)
-    print(f"\n{table(verdicts)}", flush=True)
+    print(f"\n{table(verdicts, given.rooms)}", flush=True)
     return int(any(verdict.isupper() for _, verdict in verdicts))
 
 

@@ -23,6 +23,9 @@ pytest_plugins = ("variants",)
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
+# Programs that tests start, as users write them, start JVMs of their own: those too get no second compiler.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", jvm.OPTIONS)
+
 HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 # Modules of Spark tests import pyspark at their top: without it they cannot even be collected.

@@ -1,7 +1,8 @@
 """Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
 A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
-with "zone" its steps see a JVM of that zone.
+with "zone" its steps see a JVM of that zone. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
+keys of the rows that each predicate leaves, and that without a file, or a look at the schema, for each of hundreds.
 """
 
 from __future__ import annotations
@@ -22,10 +23,35 @@ def run(spark, job):
         read_by_python(job["read"], job["out"])
     elif "folder" in job:
         play(Path(job["folder"]))
+    elif "find" in job:
+        return found(job["table"], job["key"], job["find"])
     else:
         with zone_of_java(job.get("zone")):
             for step in job["steps"]:
                 paimon_java.step(job["table"], *next(iter(step.items())))
+    return None
+
+
+def found(path: str, key: str, asked: list) -> list[list[int]]:
+    """Of each predicate `column = value` the keys of the rows that Java reads with it."""
+    builders = paimon_java.java().predicate.PredicateBuilder
+    table = paimon_java.open_table(path)
+    row_type = table.rowType()
+    test, place = builders(row_type), row_type.getFieldIndex(key)
+    answers = []
+    for column, value in asked:
+        index = row_type.getFieldIndex(column)
+        is_one_of = getattr(test, "in")  # a word of Python's
+        builder = paimon_java.call(table, "newReadBuilder")
+        builder.withFilter(is_one_of(index, paimon_java.literals(value, row_type.getTypeAt(index))))
+        rows = paimon_java.call(builder.newRead(), "createReader", builder.newScan().plan())
+        rows = paimon_java.java().reader.RecordReaderIterator(rows)
+        keys = []
+        while rows.hasNext():
+            keys.append(rows.next().getInt(place))
+        rows.close()
+        answers.append(keys)
+    return answers
 
 
 @contextmanager

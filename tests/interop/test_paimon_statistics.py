@@ -65,6 +65,7 @@ def told(value: Any) -> Any:
 @pytest.mark.parametrize("partitioned", [False, True], ids=["values", "partitions"])
 def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) -> None:
     jobs: list[dict[str, Any]] = []
+    reads: list[dict[str, Any]] = []
     asked = {kind: [v for v in values if form != "orc" or v not in _LOST_BY_JAVA] for kind, values in VALUES.items()}
     for number, (kind, values) in enumerate(asked.items()):
         url = str(tmp_path / f"t{number}")
@@ -76,15 +77,13 @@ def test_java_finds_every_value(tmp_path: Path, form: str, partitioned: bool) ->
         for row in rows:
             append(open_target(store), [row])
         append(open_target(store), [*rows, {"k": -1, "c": None}])
-        steps = [{"read": {"out": str(tmp_path / f"{number}-{k}"), "where": ["c", told(value)]}}
-                 for k, value in enumerate(values)]  # fmt: skip
-        jobs.append({"table": url, "steps": [*steps, {"read": {"out": str(tmp_path / f"{number}-all")}}]})
-    paimon(tmp_path, *jobs)
+        jobs.append({"table": url, "find": [["c", told(value)] for value in values], "key": "k"})
+        reads.append({"table": url, "steps": [{"read": {"out": str(tmp_path / f"{number}-all")}}]})
+    answers = paimon(tmp_path, *jobs, *reads)
     for number, (kind, values) in enumerate(asked.items()):
         everything = pq.read_table(tmp_path / f"{number}-all", columns=["k"])["k"].to_pylist()
         assert sorted(everything) == sorted([-1, *range(len(values)), *range(len(values))]), kind
-        for k, value in enumerate(values):
-            found = pq.read_table(tmp_path / f"{number}-{k}", columns=["k"])["k"].to_pylist()
+        for k, (value, found) in enumerate(zip(values, answers[number], strict=True)):
             assert found.count(k) == 2, (kind, value)
 
 

@@ -37,6 +37,7 @@ def test_who_says_something_of_a_commit() -> None:
     assert Operation("WRITE", engine=author, user_metadata="").note == ""
     assert Operation("WRITE", engine="Spark", user_metadata="mine").note == "mine"
     assert Operation("WRITE", engine="Spark").note is None
+    assert (Operation("WRITE").engine, Operation("WRITE").note) == ("", None)
 
 
 @pytest.mark.parametrize(
@@ -92,6 +93,8 @@ def test_a_preview_counts_what_is_not_nought() -> None:
         "  p                   None -> 1",
         "  numUpdatedRows                          3",
     ]
+    gone = Preview(4, Operation("OPTIMIZE"), {}, missing=("x", "y", "z"), notes=("nobody reads it",))
+    assert str(gone).splitlines()[1:] == ["  misses              3 files", "  nobody reads it"]
     assert str(Preview(-1, Operation("WRITE"), {})) == "WRITE at version -1; nothing was written"
 
 

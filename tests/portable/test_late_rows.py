@@ -167,6 +167,7 @@ def _plan(root: Path, made: list[dict[str, object]], *, keeps: bool) -> ScanPlan
     return ScanPlan(str(root), (part,), SCHEMA)
 
 
+@pytest.mark.long
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     made=st.lists(files, min_size=1, max_size=2),
@@ -274,6 +275,7 @@ def test_row_groups_without_a_row_are_not_read(tmp_path: Path) -> None:
         _read(plan, ["id", "s"], "id = 77")
 
 
+@pytest.mark.long
 def test_a_damaged_footer_is_told_or_does_no_harm(tmp_path: Path) -> None:
     """Arrow ends the process where it is asked for the statistics of some of these."""
     schema = Struct((Field("id", t.LONG), Field("s", t.STRING)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import tracemalloc
 from dataclasses import replace
 from datetime import date, datetime, timezone
@@ -359,6 +360,19 @@ def test_a_reader_that_is_dropped_midway_closes_its_files(tmp_path: Path) -> Non
     reader = read_batches(plan, open_store(str(tmp_path)), open_store, batch_size=4)
     assert reader.read_next_batch().num_rows == 4
     reader.close()
+
+
+def test_few_files_are_opened_ahead(tmp_path: Path) -> None:
+    for i in range(12):
+        pq.write_table(pa.table({"a": [i]}), tmp_path / f"{i}.parquet")
+    plan = plan_of(tmp_path, [f"{i}.parquet" for i in range(12)], Struct((Field("a", t.LONG),)))
+    rows = read_batches(plan, open_store(plan.root), open_store)
+    assert next(rows).to_pydict() == {"a": [0]}
+    # By now all could have been opened.
+    time.sleep(0.05)
+    (tmp_path / "11.parquet").unlink()
+    with pytest.raises(NotFound, match=r"11\.parquet"):
+        list(rows)
 
 
 def test_memory_stays_that_of_a_row_group(tmp_path: Path) -> None:

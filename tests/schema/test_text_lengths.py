@@ -117,4 +117,6 @@ def test_metadata_for_other_names() -> None:
     assert metadata_for(declared("struct<c:varchar(2)>", DEEP), physical) == {}
     plain = Field("x", t.STRING, True, {CHAR_VARCHAR: "char(2)", "comment": "so"})
     assert metadata_for(plain, t.STRING) == plain.metadata
+    limited = Field("x", t.STRING, True, {CHAR_VARCHAR: "varchar(2)"})
+    assert metadata_for(limited, t.STRING) == limited.metadata
     assert metadata_for(Field("x", DEEP, True, {"comment": "so"}), physical) == {"comment": "so"}

@@ -98,11 +98,12 @@ def judge(folder: Path, jobs: list[dict], script: str = "reference_jobs") -> lis
     return answers
 
 
-def paimon(folder: Path, *jobs: dict[str, object]) -> None:
-    """Has Paimon do jobs (tests/interop/paimon_jobs.py).
+def paimon(folder: Path, *jobs: dict[str, object]) -> list:
+    """Has Paimon do jobs (tests/interop/paimon_jobs.py); what each was answered.
 
     Raises:
         AssertionError: It failed at one.
     """
-    errors = [answer["error"] for answer in judge(folder, list(jobs), "paimon_jobs")]
-    assert errors == [None] * len(jobs)
+    answers = judge(folder, list(jobs), "paimon_jobs")
+    assert [answer["error"] for answer in answers] == [None] * len(jobs)
+    return [answer["result"] for answer in answers]

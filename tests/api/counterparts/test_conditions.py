@@ -30,16 +30,18 @@ def literals(tree: ast.AST) -> str:
     return "\n".join(n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str))
 
 
-TEXTS = {path: literals(ast.parse(path.read_text(encoding="utf-8"))) for path in (ROOT / "src").rglob("*.py")}
+@pytest.fixture(scope="module")
+def said() -> str:
+    """What the sources say, but for the table itself. Seconds, which no process shall spend to collect the tests."""
+    paths = [path for path in (ROOT / "src").rglob("*.py") if path.name != "conditions.py"]
+    return "\n".join(literals(ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
-def test_every_code_is_one_of_ours():
-    said = "\n".join(text for path, text in TEXTS.items() if path.name != "conditions.py")
+def test_every_code_is_one_of_ours(said: str):
     assert [row.code for row in ROWS if not re.search(rf"^{row.code}$", said, re.MULTILINE)] == []
 
 
-def test_words_of_the_table_are_words_of_our_messages():
-    said = "\n".join(text for path, text in TEXTS.items() if path.name != "conditions.py")
+def test_words_of_the_table_are_words_of_our_messages(said: str):
     words = {row.says for row in ROWS} - SPARKS
     # What stands in a message for a value is not in the source: words are looked for one by one then.
     lost = [text for text in words if text not in said and not all(word.strip("'") in said for word in text.split())]

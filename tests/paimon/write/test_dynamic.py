@@ -86,9 +86,13 @@ def test_the_index_is_written_where_keys_are_new_alone(tmp_path: Path) -> None:
 def test_no_more_buckets_than_the_table_allows(tmp_path: Path) -> None:
     store = make(tmp_path, **{"dynamic-bucket.target-row-num": "1", "dynamic-bucket.max-buckets": "2"})
     append(open_target(store), some(*range(6)))
-    assert {bucket for _, bucket, _ in buckets(store)} == {0, 1}
+    # One fills each up, and those for which there is no room are dealt out in turn.
+    assert buckets(store) == [("{a}", 0, 3), ("{a}", 1, 3)]
     append(open_target(store), some(*range(6), s="x"))
     assert {row[1] for row in rows(store)} == {"x"}
+    append(open_target(store), some(6, 7, 8))
+    assert buckets(store)[2:4] == [("{a}", 0, 3), ("{a}", 1, 1)]
+    assert [len(found) for found in index(store).values()] == [5, 4]
 
 
 def test_overwritten_partitions_forget_their_keys(tmp_path: Path) -> None:

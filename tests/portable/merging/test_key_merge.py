@@ -222,6 +222,16 @@ def test_whole_numbers_wrap_and_decimals_are_exact() -> None:
     assert merged(rows, aggregation(rule("i", "sum"), rule("d", "sum")), kinds) == [(1, -(2**31), None)]
 
 
+@pytest.mark.parametrize(("function", "expected"), [("sum", "3.70"), ("product", "3.00")])
+def test_older_decimals_of_a_group_count_as_well(function: str, expected: str) -> None:
+    merge = partial(rule("d", function, "ga"), rule("ga", "last", "ga"))
+    rows = [{"k": 1, "d": Decimal("1.20"), "ga": 5}, {"k": 1, "d": Decimal("2.50"), "ga": 4}]
+    assert merged(rows, merge, {"d": pa.decimal128(20, 2)}) == [(1, Decimal(expected), 5)]
+    taken_back = [*rows, {"k": 1, "d": Decimal("0.70"), "ga": 6, "kind": BEFORE}]
+    if function == "sum":
+        assert merged(taken_back, merge, {"d": pa.decimal128(20, 2)}) == [(1, Decimal("3.00"), 6)]
+
+
 def test_lists_and_rows_are_collected() -> None:
     kinds = {"c": pa.list_(pa.int64()), "n": pa.list_(pa.struct([("x", pa.int64()), ("y", pa.string())]))}
     merge = aggregation(rule("c", "collect", distinct="true"), rule("n", "nested_update", **{"nested-key": "x"}))
