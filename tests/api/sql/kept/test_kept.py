@@ -119,6 +119,6 @@ def test_what_only_delta_knows_is_not_said_of_other_tables(session):
 
 
 def test_errors_of_the_catalog_come_through_as_themselves(session):
-    with pytest.raises(Exception) as info:  # noqa: PT011  # which class is what is asked
+    with pytest.raises(Exception) as info:  # which class is what is asked
         session.sql("select * from pq version as of 1")
     assert info.value.getCondition() == "UNSUPPORTED_FEATURE.TIME_TRAVEL"

@@ -76,7 +76,7 @@ def _row(f: Field) -> _Row:
 
 def _details(call: Call, access: TableAccess, snapshot: Snapshot) -> Iterator[_Row]:
     entry = access.entry
-    catalog, database, name = ("", "delta", access.url) if entry is None else entry.parts
+    catalog, database, name = ("spark_catalog", "delta", access.url) if entry is None else entry.parts
     is_managed = entry is not None and entry.is_managed
     described = snapshot.config.metadata.description
     known = {
@@ -86,7 +86,7 @@ def _details(call: Call, access: TableAccess, snapshot: Snapshot) -> Iterator[_R
         "Table": name,
         "Type": "MANAGED" if is_managed else "EXTERNAL",
         "Comment": described,
-        "Location": access.url,
+        "Location": snapshot.store.uri(""),
         "Provider": "delta",
         "Is_managed_location": "true" if is_managed else None,
         "Table Properties": f"[{','.join(f'{k}={v}' for k, v in shown_properties(call, snapshot.config).items())}]",

@@ -30,7 +30,7 @@ def _of_another(spark: SparkSession, target: Target) -> DataFrame | None:
     if found is None:
         return None
     known = {"format": found.provider, "name": found.name, "description": "", "location": found.location}
-    row = {**dict.fromkeys(DETAIL.names), "partitionColumns": [], "properties": {}, **known}
+    row: dict[str, object] = {**dict.fromkeys(DETAIL.names), "partitionColumns": [], "properties": {}, **known}
     return spark.createDataFrame([row], DETAIL)
 
 
