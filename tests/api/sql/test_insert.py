@@ -226,6 +226,13 @@ class TestPaimon:
         assert len(enabled.read.format("paimon").option("versionAsOf", 1).load(path).collect()) == 2
 
 
+def test_a_directory_of_files_is_no_table(enabled, tmp_path):
+    with pytest.raises(UnsupportedFeature, match="makes files, not a delta table"):
+        enabled.sql(f"insert overwrite directory '{tmp_path}' using delta select 1 a")
+    enabled.sql(f"insert overwrite directory '{tmp_path}/files' using parquet select 1 a")
+    assert enabled.read.parquet(f"{tmp_path}/files").collect() == [(1,)]
+
+
 class TestSeveral:
     @pytest.fixture
     def pair(self, enabled) -> Iterator[SparkSession]:

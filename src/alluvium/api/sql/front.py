@@ -54,6 +54,7 @@ _BY_NODE: Mapping[str, str] = {
     "DropTable": "tables.drop",
     "ExecuteImmediateQuery": "programs.immediate",
     "ExplainCommand": "rows.explain",
+    "InsertIntoDir": "rows.insert",
     "InsertIntoStatement": "rows.insert",
     "LoadData": "tables.refused",
     "MergeIntoTable": "rows.merge",

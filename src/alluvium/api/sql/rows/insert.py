@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
+from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.sql.call import Call, identified, some, texts
@@ -59,6 +60,9 @@ class _Insert:
 def run(call: Call) -> DataFrame | None:
     """Carries out an INSERT, or several that share their source, in their order; the answer has no columns."""
     kind = str(call.plan.nodeName())
+    if kind == "InsertIntoDir":
+        _ensure_only_files(call.plan)
+        return None
     nodes = list(_children(call.plan)) if kind == "Union" else [call.plan]
     tables = [_target(call, node) for node in nodes]
     if not any(tables):
@@ -78,6 +82,21 @@ def run(call: Call) -> DataFrame | None:
             (write if is_first else _prepared(call, insert))()
             is_first = False
     return call.nothing()
+
+
+def _ensure_only_files(plan: JavaObject) -> None:
+    """Leaves it to Spark to write files; a table is more than these.
+
+    Raises:
+        UnsupportedFeature: They are to be a table of ours.
+    """
+    provider = some(plan.provider())
+    if provider is not None and str(provider).casefold() in PROVIDERS:
+        raise UnsupportedFeature(
+            f"INSERT OVERWRITE DIRECTORY makes files, not a {provider} table",
+            code="unsupported-statement",
+            hint="name the table by its path: INSERT OVERWRITE delta.`/path` ...",
+        )
 
 
 def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
