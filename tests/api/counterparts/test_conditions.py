@@ -42,6 +42,7 @@ DOORS = {
     "stream",
     "sql",
     "query",
+    "changes",
 }
 
 

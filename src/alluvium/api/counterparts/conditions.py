@@ -52,7 +52,8 @@ class Row:
         counterpart: Theirs.
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
             `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs),
-            `sql`, and of its statements `query`: those that read or change rows;
+            `sql`, and of its statements `query`: those that
+            read or change rows, `changes` (`table_changes`);
             none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
@@ -167,7 +168,7 @@ ROWS: tuple[Row, ...] = (
     _row("schema-given", "DELTA_UNSUPPORTED_SCHEMA_DURING_READ", "0AKDC", OPERATION),
     _row("change-feed-disabled", "DELTA_MISSING_CHANGE_DATA", "KD002", version="version"),
     _row("no-start-of-changes", "DELTA_NO_START_FOR_CDC_READ", "42601"),
-    _row("invalid-range", "DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, at="load table query"),
+    _row("invalid-range", "DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, at="load table changes"),
     _row("invalid-argument", "DELTA_CDC_READ_NULL_RANGE_BOUNDARY", "22004", ARGUMENT, at="query", says="not NULL"),
     _row("changes-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
     _row("incompatible-schema", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION),

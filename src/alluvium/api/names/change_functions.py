@@ -8,6 +8,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import named_access
 from alluvium.api.reader import changes
 from alluvium.errors import InvalidRequest, NotFound
@@ -45,7 +46,8 @@ def _changes(
             hint=f"{function}('...', start[, end])",
         )
     start, end = _bound(given[1]), _bound(given[2]) if len(given) == 3 else None
-    return changes(spark, url_of(spark, given[0]), start, end)
+    with counterparts("changes"):
+        return changes(spark, url_of(spark, given[0]), start, end)
 
 
 def _bound(value: Argument) -> int | str | dt.datetime:
