@@ -6,7 +6,6 @@ noted here, and when the table is read at another version, that is cached in its
 
 from __future__ import annotations
 
-import threading
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaGateway
@@ -14,7 +13,6 @@ from pyspark.sql import SparkSession
 
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 
-_changing = threading.Lock()
 #: By gateway and URL the plan whose rows are cached.
 _cached: WeakKeyDictionary[JavaGateway, dict[str, JavaObject]] = WeakKeyDictionary()
 
@@ -27,8 +25,7 @@ def note_cached(spark: SparkSession, url: str, plan: JavaObject) -> None:
         url: The table.
         plan: What a query by that name reads, analysed.
     """
-    with _changing:
-        _cached.setdefault(java_of(spark).gateway, {})[url] = plan
+    _cached.setdefault(java_of(spark).gateway, {})[url] = plan
 
 
 def keep_cached(spark: SparkSession, url: str, plan: JavaObject) -> None:
@@ -39,19 +36,21 @@ def keep_cached(spark: SparkSession, url: str, plan: JavaObject) -> None:
         url: The table.
         plan: What a query is about to read, analysed: the newest version.
     """
-    with _changing:
-        known = _cached.get(java_of(spark).gateway)
-        before = None if not known else known.get(url)
-        if known is None or before is None:
-            return
-        session, manager = spark._jsparkSession, spark._jsparkSession.sharedState().cacheManager()
-        if manager.lookupCachedData(session, plan).isDefined():
-            return
-        found = manager.lookupCachedData(session, before)
-        if found.isEmpty():  # UNCACHE TABLE, or CLEAR CACHE
-            del known[url]
-            return
-        made = found.get().cachedRepresentation().cacheBuilder()
-        manager.uncacheQuery(session, before, False)
-        manager.cacheQuery(session, plan, made.tableName(), made.storageLevel())
-        known[url] = plan
+    known = _cached.get(java_of(spark).gateway, {})
+    before = known.get(url)
+    if before is None:
+        return
+    # No lock of ours is held meanwhile: who plans what is cached may be asked for tables. Two threads that come at once
+    # do the same, and Spark takes it once.
+    session, manager = spark._jsparkSession, spark._jsparkSession.sharedState().cacheManager()
+    if manager.lookupCachedData(session, plan).isDefined():
+        return
+    found = manager.lookupCachedData(session, before)
+    if found.isEmpty():
+        if known.get(url) is before:  # UNCACHE TABLE, or CLEAR CACHE
+            known.pop(url, None)
+        return
+    made = found.get().cachedRepresentation().cacheBuilder()
+    manager.uncacheQuery(session, before, False)
+    manager.cacheQuery(session, plan, made.tableName(), made.storageLevel())
+    known[url] = plan
