@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 interop lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix interop lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -56,6 +56,11 @@ test-fast: install
 test-spark40: install install-spark40
 	@$(RUN)/python scripts/test.py spark40 $(ARGS)
 
+# By other versions of Spark; no part of the suite: make matrix VERSIONS="4.1 4.2" ARGS=tests/api/sql
+VERSIONS ?= 4.1 4.2
+matrix: system
+	@PYTHON=$(PYTHON) scripts/matrix.sh "$(VERSIONS)" $(ARGS)
+
 # The reference engines get an environment of their own, by ../shared/reference/setup where that exists.
 interop: install readers
 	@scripts/install.sh reference
@@ -72,6 +77,6 @@ mutants: install
 	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.json $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -15,14 +15,35 @@ from alluvium.api.counterparts import exceptions as of_delta
 from alluvium.api.counterparts.conditions import ROWS, Counterpart, find_counterpart
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table import DeltaTable
-from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 
 ROOT = Path(__file__).resolve().parents[3]
 JARS = Path.home() / ".cache/alluvium-reference/jars"
 #: Words that Spark says, and our message tells on.
-SPARKS = {"GROUP BY", "is not a boolean", "cannot be resolved"}
+SPARKS = {
+    "GROUP BY",
+    "is not a boolean",
+    "cannot be resolved",
+    "Cannot resolve",
+    "you can use the functions",
+    "[CAST_OVERFLOW]",
+}
 #: Doors beside the methods of DeltaTable.
-DOORS = {"merge", "create", "load", "table", "save", "saveAsTable", "insertInto", "writeTo", "readStream", "stream"}
+DOORS = {
+    "merge",
+    "create",
+    "load",
+    "table",
+    "save",
+    "saveAsTable",
+    "insertInto",
+    "writeTo",
+    "readStream",
+    "stream",
+    "sql",
+    "query",
+    "changes",
+}
 
 
 def literals(tree: ast.AST) -> str:
@@ -33,7 +54,7 @@ def literals(tree: ast.AST) -> str:
 @pytest.fixture(scope="module")
 def said() -> str:
     """What the sources say, but for the table itself. Seconds, which no process shall spend to collect the tests."""
-    paths = [path for path in (ROOT / "src").rglob("*.py") if path.name != "conditions.py"]
+    paths = [path for path in (ROOT / "src").rglob("*.py") if path.parent.name != "counterparts"]
     return "\n".join(literals(ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
 
 
@@ -87,6 +108,15 @@ def test_every_row_can_be_met():
         (InvalidRequest("WHEN NOT MATCHED THEN INSERT sets 'v' twice", code="assigned-twice"), "merge", "DELTA_DUPLICATE_COLUMNS_ON_INSERT"),
         (CommitConflict("lost", code="metadata-changed", conflicts=[Conflict("metadata-changed", 1, None, "")]), "delete", "DELTA_METADATA_CHANGED"),
         (InvalidRequest("no lane", code="unknown-lane"), "load", None),
+        (NotFound("there is no Delta table here: /x", code="not-a-table"), "query", "PATH_NOT_FOUND"),
+        (NotFound("there is no Delta table here: /x", code="not-a-table"), "sql", "DELTA_MISSING_DELTA_TABLE"),
+        (NotFound("there is no table called 't'", code="not-a-table"), "sql", "TABLE_OR_VIEW_NOT_FOUND"),
+        (InvalidRequest("not enough columns: the table has 2", code="schema-mismatch"), "query", "DELTA_INSERT_COLUMN_ARITY_MISMATCH"),
+        (InvalidRequest("too many columns: the table has 2", code="schema-mismatch"), "query", "DELTA_METADATA_MISMATCH"),
+        (InvalidRequest("too many columns: the statement names 2", code="schema-mismatch"), "query", "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS"),
+        (InvalidRequest("PARTITION names 'a'", code="invalid-partition-column"), "query", "NON_PARTITION_COLUMN"),
+        (UnsupportedFeature("TRUNCATE TABLE ... PARTITION is not for", code="unsupported-statement"), "sql", "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED"),
+        (UnsupportedFeature("LOAD DATA is not for Delta tables", code="unsupported-statement"), "sql", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"),
     ],
 )  # fmt: skip
 def test_conditions_by_code_door_and_words(error, door, condition):

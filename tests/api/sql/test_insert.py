@@ -224,3 +224,52 @@ class TestPaimon:
         enabled.sql(f"TRUNCATE TABLE {name}")
         assert rows(enabled, name) == []
         assert len(enabled.read.format("paimon").option("versionAsOf", 1).load(path).collect()) == 2
+
+
+def test_a_directory_of_files_is_no_table(enabled, tmp_path):
+    with pytest.raises(UnsupportedFeature, match="makes files, not a delta table"):
+        enabled.sql(f"insert overwrite directory '{tmp_path}' using delta select 1 a")
+    enabled.sql(f"insert overwrite directory '{tmp_path}/files' using parquet select 1 a")
+    assert enabled.read.parquet(f"{tmp_path}/files").collect() == [(1,)]
+
+
+class TestSeveral:
+    @pytest.fixture
+    def pair(self, enabled) -> Iterator[SparkSession]:
+        enabled.sql("create table one using delta as select 1 id, 'a' v")
+        enabled.sql("create table two (id int, v string) using delta")
+        yield enabled
+        enabled.sql("drop table one")
+        enabled.sql("drop table two")
+
+    def test_each_sees_what_those_before_it_wrote(self, pair):
+        pair.sql(
+            "from one insert overwrite one select id + 10, v insert into two select * insert into one select 0, 'z'"
+        )
+        assert (rows(pair, "one"), rows(pair, "two")) == ([(0, "z"), (11, "a")], [(11, "a")])
+
+    def test_nothing_is_written_where_one_is_wrong(self, pair):
+        with pytest.raises(InvalidRequest):
+            pair.sql("from one insert into two select * insert overwrite one select id")
+        assert rows(pair, "two") == []
+
+
+def test_columns_that_must_be_given(enabled):
+    enabled.sql("create table required (a int, b int not null) using delta")
+    for text in ("insert into required (a) values (1)", "insert into required by name select 1 a"):
+        with pytest.raises(InvalidRequest, match="'b', which must not be null, is not given"):
+            enabled.sql(text)
+    enabled.sql("insert into required (b) values (1)")
+    assert rows(enabled, "required") == [(None, 1)]
+
+
+def test_replace_on(enabled):
+    if enabled.version < "4.2":
+        pytest.skip("Spark's parser knows REPLACE ON from 4.2 on")
+    enabled.sql("create table met using delta as select id, 'old' v from range(4)")
+    enabled.sql(
+        "insert into met as x replace on x.id = s.id and x.id > 1 (values (1L, 'new'), (2L, 'new') as n(id, v)) as s"
+    )
+    assert rows(enabled, "met") == [(0, "old"), (1, "new"), (1, "old"), (2, "new"), (3, "old")]
+    with pytest.raises(InvalidRequest, match="called like those of the table"):
+        enabled.sql("insert into met as x replace on x.id = s.k (select 1L k, 'new' v) as s")

@@ -16,6 +16,7 @@ from alluvium.errors import AlluviumError
 #: Classes of `pyspark.errors`, by name.
 ANALYSIS = "AnalysisException"
 ARGUMENT = "IllegalArgumentException"
+ARITHMETIC = "ArithmeticException"
 OPERATION = "UnsupportedOperationException"
 PARSE = "ParseException"
 RUNTIME = "SparkRuntimeException"
@@ -50,7 +51,9 @@ class Row:
         code: Ours.
         counterpart: Theirs.
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
-            `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs);
+            `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs),
+            `sql`, and of its statements `query`: those that
+            read or change rows, `changes` (`table_changes`);
             none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
@@ -109,6 +112,37 @@ ROWS: tuple[Row, ...] = (
     _row("not-a-table", "DELTA_CANNOT_REPLACE_MISSING_TABLE", "42P01", at="clone", says="to replace"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="clone", says="to clone"),
     _row("unsupported-clone-source", "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC"),
+    # --- statements of SQL
+    _row("expects-table", "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809"),
+    _row("invalid-partition-column", "NON_PARTITION_COLUMN", "42000", at="query", says="PARTITION names", columnName="column"),
+    _row("unsupported-statement", "UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS", "0A000", says="INSERT OVERWRITE ... IF NOT EXISTS"),
+    _row("unsupported-statement", "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED", "0AKDC", says="TRUNCATE TABLE ... PARTITION"),
+    _row("unsupported-statement", "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601", says="whose log has the partitions"),
+    _row("unsupported-statement", "DELTA_OPERATION_NOT_ALLOWED", "0AKDC", says="INSERT OVERWRITE DIRECTORY"),
+    _row("unsupported-statement", "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", says="is not for Delta tables"),
+    _row("schema-mismatch", "DELTA_INSERT_COLUMN_MISMATCH", "42802", at="query", says="is not given", columnName="column"),
+    _row("invalid-data", "CAST_OVERFLOW_IN_TABLE_INSERT", "22003", ARITHMETIC, at="query", says="[CAST_OVERFLOW]"),
+    _row("invalid-data", "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE", "22003", ARITHMETIC, at="update merge", says="[CAST_OVERFLOW]"),
+    _row("unsupported-type", "DELTA_UNSUPPORTED_DATA_TYPES", "0AKDC", at="sql", says="no table can hold values of"),
+    _row("assigned-twice", "COLUMN_ALREADY_EXISTS", "42711", at="query", says="is given twice", columnName="column"),
+    _row("assigned-twice", "DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", at="query", says="INSERT sets"),
+    _row("schema-mismatch", "DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", at="query", says="not enough columns: the table has"),
+    _row("schema-mismatch", "DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", at="query", says="not enough fields in"),
+    _row("schema-mismatch", "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01", at="query", says="not enough columns: the statement names"),
+    _row("schema-mismatch", "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01", at="query", says="too many columns: the statement names"),
+    _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION", "42K09", at="query", says="you can use the functions"),
+    _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at="query", says="Cannot resolve"),
+    _row("invalid-condition", "UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY", "0A000", at="query", says="has a subquery"),
+    _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="query update delete merge", says="there is no Delta table here"),
+    _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", says="there is no table called"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="query sql", says="does not exist", userVersion="version"),
+    _row("invalid-version", "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", ARGUMENT, at="query", says="is not a version of a table"),
+    _row("no-column-mapping", "DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", at="sql", says="renaming a column"),
+    _row("unknown-database", "SCHEMA_NOT_FOUND", "42704", at="sql"),
+    _row("invalid-table-name", "INVALID_SCHEMA_OR_RELATION_NAME", "42602", at="sql", says="the catalog takes no table"),
+    _row("table-exists", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", at="sql"),
+    _row("changed-view", "DELTA_UNSUPPORTED_SOURCE", "0AKDD"),
+    _row("not-delta", "DELTA_ONLY_OPERATION", "0AKDD"),
     # --- what is not there
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="load table"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="create writeTo convertToDelta"),
@@ -134,7 +168,8 @@ ROWS: tuple[Row, ...] = (
     _row("schema-given", "DELTA_UNSUPPORTED_SCHEMA_DURING_READ", "0AKDC", OPERATION),
     _row("change-feed-disabled", "DELTA_MISSING_CHANGE_DATA", "KD002", version="version"),
     _row("no-start-of-changes", "DELTA_NO_START_FOR_CDC_READ", "42601"),
-    _row("invalid-range", "DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, at="load table"),
+    _row("invalid-range", "DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, at="load table changes"),
+    _row("invalid-argument", "DELTA_CDC_READ_NULL_RANGE_BOUNDARY", "22004", ARGUMENT, at="query", says="not NULL"),
     _row("changes-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
     _row("incompatible-schema", "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION),
     # --- logs, and what they ask for
@@ -185,8 +220,10 @@ ROWS: tuple[Row, ...] = (
     _row("contradicting-options", "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", says="partitioned or clustered"),
     _row("unknown-property", "DELTA_UNSET_NON_EXISTENT_PROPERTY", "42616", at="unsetProperties"),
     _row("unknown-property", "DELTA_UNKNOWN_CONFIGURATION", "F0000"),
+    _row("reserved-property", "DELTA_ADD_CONSTRAINTS", "0A000", says="a constraint is not set as a property"),
     _row("reserved-property", "DELTA_CANNOT_MODIFY_TABLE_PROPERTY", "42939", OPERATION),
     _row("invalid-property", "DELTA_READ_FEATURE_PROTOCOL_REQUIRES_WRITE", "KD004", RUNTIME, says="requires writer version 7"),
+    _row("invalid-property", "DELTA_INVALID_ISOLATION_LEVEL", "25000", ARGUMENT, says="delta.isolationLevel"),
     _row("invalid-property", "DELTA_INVALID_INTERVAL", "22006", ARGUMENT, says="expected an interval"),
     _row("invalid-property", None, None, OPERATION, says="delta.columnMapping.mode"),
     _row("invalid-property", None, None, ARGUMENT),
@@ -202,6 +239,8 @@ ROWS: tuple[Row, ...] = (
     _row("append-only", "DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION),
     _row("schema-mismatch", "DELTA_FAILED_TO_MERGE_FIELDS", "22005", says="in the table and", currentField="column", updateField="column"),
     _row("schema-mismatch", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="more than one column", duplicateCols="column"),
+    _row("schema-mismatch", "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", at=_DML, says=": the table has no column"),
+    _row("schema-mismatch", "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", at=_DML, says=": the data"),
     _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at=_DML),
     _row("schema-mismatch", "DELTA_METADATA_MISMATCH", "42KDG"),
     _row("clustering-mismatch", "DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10"),
@@ -213,7 +252,7 @@ ROWS: tuple[Row, ...] = (
     _row("constraint-violated", "DELTA_REPLACE_WHERE_MISMATCH", "44000", says="constraint 'replaceWhere'"),
     _row("constraint-violated", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME),
     _row("generated-column-violated", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME),
-    _row("text-too-long", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", RUNTIME, at="save saveAsTable insertInto writeTo"),
+    _row("text-too-long", "DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", RUNTIME, at="save saveAsTable insertInto writeTo query"),
     _row("text-too-long", "EXCEED_LIMIT_LENGTH", "54006", RUNTIME),
     _row("reserved-column", "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", RUNTIME, columnList="column"),
     _row("unsupported-type", "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", says="void columns alone"),

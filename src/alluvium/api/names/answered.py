@@ -69,7 +69,8 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
     else:
         return None
     try:
-        rows = read(spark, url, **_point(provider, asked))
+        point = _point(provider, asked)
+        rows = read(spark, url, **point)
     except NotFound as error:
         if entry is not None and error.code == "not-a-table":
             error.hint = f"the catalog has {entry.table.name}, its log is gone: DROP TABLE removes the name"
@@ -77,7 +78,8 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
     database = entry.table.parts[1] if entry is not None else asked.namespace[0]
     name = entry.table.parts[2] if entry is not None else asked.name
     partitions = _trailing(rows.columns, told_partitions(rows))
-    return table_of(spark, rows, TableEntry(database, name, provider, rows.schema, partitions, url, known))
+    shown = TableEntry(database, name, provider, rows.schema, partitions, url, known, not point)
+    return table_of(spark, rows, shown)
 
 
 def _entry(spark: SparkSession, asked: AskedTable) -> FoundEntry | None:

@@ -8,9 +8,11 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import named_access
 from alluvium.api.reader import changes
 from alluvium.errors import InvalidRequest, NotFound
+from alluvium.spark.sessions.catalog import find_relation
 from alluvium.spark.sessions.table_functions import Argument, Instant, forget_function, register_function
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
@@ -44,7 +46,8 @@ def _changes(
             hint=f"{function}('...', start[, end])",
         )
     start, end = _bound(given[1]), _bound(given[2]) if len(given) == 3 else None
-    return changes(spark, url_of(spark, given[0]), start, end)
+    with counterparts("changes"):
+        return changes(spark, url_of(spark, given[0]), start, end)
 
 
 def _bound(value: Argument) -> int | str | dt.datetime:
@@ -54,7 +57,9 @@ def _bound(value: Argument) -> int | str | dt.datetime:
 def _url_of_name(spark: SparkSession, name: str) -> str:
     access = named_access(spark, name)
     if access is None:
-        raise NotFound(f"{name!r} is not a Delta table", code="not-a-table")
+        missing = find_relation(spark, name) is None
+        problem = f"there is no table called {name!r}" if missing else f"{name!r} is not a Delta table"
+        raise NotFound(problem, code="not-a-table")
     return access.url
 
 

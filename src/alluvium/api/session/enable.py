@@ -36,6 +36,7 @@ from alluvium.api.server_scan import register
 from alluvium.api.session import connect_streams
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.sql.front import sql
+from alluvium.api.sql.kept.cached import note_table
 from alluvium.api.writer import write
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.catalog import quoted_name
@@ -168,6 +169,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(reader, "table", _table)
         _replace(SparkSession, "table", _table)
         _replace(SparkSession, "sql", _sql)
+        _replace(Catalog, "cacheTable", _cache_table)
         _replace(Catalog, "tableExists", _table_exists)
         _replace(Catalog, "createTable", _create_table)
         _replace(Catalog, "listColumns", _list_columns)
@@ -262,7 +264,16 @@ def _table_exists(original: Callable[..., bool], self: Catalog, tableName: str, 
     name = tableName if dbName is None else quoted_name((dbName, tableName))
     spark = self._sparkSession
     access = known_access(spark, name) if is_enabled(spark) else None
-    return original(self, tableName, dbName) if access is None or access.entry is None else True
+    if access is not None and access.entry is not None:
+        return True
+    with counterparts("tableExists"):
+        return original(self, tableName, dbName)
+
+
+def _cache_table(original: Callable[..., None], self: Catalog, tableName: str, *args: object, **kwargs: object) -> None:
+    original(self, tableName, *args, **kwargs)
+    if is_enabled(self._sparkSession):
+        note_table(self._sparkSession, tableName)
 
 
 def _list_columns(
@@ -374,6 +385,7 @@ def _save_as_table(
 ) -> object:
     said = _said(self)
     if _format(self, format) is None and not _appends_to_ours(self, name, format, mode):
+        _ensure_not_ours(self, name, str(mode or said.mode))
         return original(self, name, format, mode, partitionBy, **options)
     ensure_native(_session(self))
     partitions = said.partition_by if partitionBy is None else partitionBy
@@ -389,6 +401,16 @@ def _appends_to_ours(writer: DataFrameWriter, name: str, format: str | None, mod
     if format or said.format or str(mode or said.mode).casefold() != "append" or is_connect(spark):
         return False
     return is_enabled(spark) and known_access(spark, name) is not None
+
+
+def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
+    """Rows of another format are not appended to a table of ours; Spark would look for a class that reads it."""
+    spark = _session(writer)
+    if mode.casefold() == "append" and not is_connect(spark) and is_enabled(spark) and known_access(spark, name):
+        with counterparts("saveAsTable"):
+            raise InvalidRequest(
+                f"{name!r} is a Delta table", code="table-exists", hint="leave the format out, or say format('delta')"
+            )
 
 
 def _insert_into(

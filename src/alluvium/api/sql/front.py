@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
 
-from alluvium.api.delta.delta_access import known_access
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.sql.binding import bound
 from alluvium.api.sql.call import Arguments, Call, identified
 from alluvium.api.sql.grammar.parameters import bind_parameters
@@ -25,9 +26,8 @@ from alluvium.api.sql.kinds import Kind, kind_of
 from alluvium.api.sql.rows.merge_text import in_sparks_words
 from alluvium.api.sql.text.terms import Settings, Statement, TableName
 from alluvium.api.sql.unseen import named_as_ours
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest
 from alluvium.spark.jvm.gateway import JavaObject, java_of
-from alluvium.spark.sessions.catalog import find_relation, quoted_name
 
 _ROOM = "alluvium.api.sql."
 #: By the outermost node of a parsed plan: the module that carries it out, by `run(call) -> DataFrame | None`. None
@@ -36,20 +36,25 @@ _BY_NODE: Mapping[str, str] = {
     "AddColumns": "tables.alter_columns",
     "AddPartitions": "tables.refused",
     "AlterColumns": "tables.alter_columns",
+    "AnalyzeColumn": "tables.refused",
     "AnalyzeTable": "tables.refused",
+    "CacheTable": "kept.cached",
     "CommentOnTable": "tables.properties",
     "CompoundBody": "programs.script",
     "CreateTable": "tables.create",
     "CreateTableAsSelect": "tables.create",
     "CreateTableLike": "tables.like",
     "CreateTableLikeCommand": "tables.like",
+    "CreateTempViewUsing": "kept.temporary_view",
     "DeleteFromTable": "rows.delete",
+    "DescribeColumn": "tables.describe",
     "DescribeRelation": "tables.describe",
     "DropColumns": "tables.alter_columns",
     "DropPartitions": "tables.refused",
     "DropTable": "tables.drop",
     "ExecuteImmediateQuery": "programs.immediate",
     "ExplainCommand": "rows.explain",
+    "InsertIntoDir": "rows.insert",
     "InsertIntoStatement": "rows.insert",
     "LoadData": "tables.refused",
     "MergeIntoTable": "rows.merge",
@@ -77,6 +82,10 @@ _BY_NODE: Mapping[str, str] = {
     "UnsetTableProperties": "tables.properties",
     "UpdateTable": "rows.update",
 }
+#: Modules of statements that read or change rows: their errors are those of queries.
+_LIKE_QUERIES = frozenset(
+    ("kept.cached", "kept.temporary_view", "rows.delete", "rows.explain", "rows.insert", "rows.merge", "rows.update")
+)
 #: By the class of a statement that only Delta knows: the module, by `run(spark, statement) -> DataFrame | None`.
 _BY_STATEMENT: Mapping[str, str] = {
     "AddConstraint": "upkeep.alter",
@@ -97,6 +106,8 @@ _BY_STATEMENT: Mapping[str, str] = {
     "SyncIdentity": "upkeep.alter",
     "Vacuum": "upkeep.vacuum",
 }
+#: Spark takes them for descriptions of a column, of a table that is called DETAIL or HISTORY.
+_TAKEN_FOR_ANOTHER = frozenset(("DescribeDetail", "DescribeHistory"))
 
 
 def sql(
@@ -119,7 +130,7 @@ def sql(
         AlluviumError: As the verb that the statement calls.
     """
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
-        with named_as_ours():
+        with named_as_ours(), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))
     if not frames:
         return _run(original, spark, text, args)
@@ -151,7 +162,7 @@ class _Front:
         if kind_of(substituted) is Kind.DELTA_ONLY:
             statement = parse_statement(substituted, _settings(self.spark))
             if statement is not None:
-                return _delta_only(self.spark, statement, args)
+                return self._delta_only(statement, args, substituted)
         plan = self._parsed(substituted)
         if plan is None and (spelled := in_sparks_words(substituted)) is not None:
             plan = self._parsed(spelled)
@@ -175,9 +186,25 @@ class _Front:
         module = _BY_NODE.get(str(inner.nodeName()))
         if module is None:
             return None
-        return cast(
-            "DataFrame | None", _module(module).run(Call(self.spark, text, inner, self.run, queries, self, args))
-        )
+        with counterparts("query") if module in _LIKE_QUERIES else nullcontext():
+            return cast(
+                "DataFrame | None", _module(module).run(Call(self.spark, text, inner, self.run, queries, self, args))
+            )
+
+    def _delta_only(self, statement: Statement, args: Arguments | None, text: str) -> DataFrame | None:
+        given = bind_parameters(statement, args or {}, _settings(self.spark))
+        name = type(given).__name__
+        done = _module(_BY_STATEMENT[name]).run(self.spark, given)
+        # Of somebody else's table it is Spark's, or an extension's, if that can read it.
+        if done is None and (name in _TAKEN_FOR_ANOTHER or self._parsed(text) is None):
+            target = getattr(given, "target", None)
+            shown = ".".join(target.parts) if isinstance(target, TableName) else str(target)
+            raise InvalidRequest(
+                f"the statement is for Delta tables, and {shown!r} is a table of another format",
+                code="not-delta",
+                hint="CONVERT TO DELTA makes a Delta table of Parquet files",
+            )
+        return cast("DataFrame | None", done)
 
     def run(self, text: str) -> DataFrame:
         """A statement by Spark alone."""
@@ -189,24 +216,6 @@ class _Front:
         if kind == "UnresolvedWith":
             return self.knows(plan.child())
         return kind == "PlanWithUnresolvedIdentifier" or kind in _BY_NODE
-
-
-def _delta_only(spark: SparkSession, statement: Statement, args: Arguments | None) -> DataFrame | None:
-    bound = bind_parameters(statement, args or {}, _settings(spark))
-    name = type(bound).__name__
-    if name not in _BY_STATEMENT:
-        if _is_of_others(spark, getattr(bound, "target", None)):
-            return None
-        raise UnsupportedFeature(f"the statement {name} is not implemented yet", code="unsupported-statement")
-    return cast("DataFrame | None", _module(_BY_STATEMENT[name]).run(spark, bound))
-
-
-def _is_of_others(spark: SparkSession, target: object) -> bool:
-    """Whether a name is that of a view, or of a table of another format."""
-    if not isinstance(target, TableName):
-        return False
-    name = quoted_name(target.parts)
-    return known_access(spark, name) is None and find_relation(spark, name) is not None
 
 
 def _module(name: str) -> Any:

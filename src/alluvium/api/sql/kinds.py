@@ -144,10 +144,27 @@ def _explain(words: _Words) -> Head:
 
 
 def _create(words: _Words) -> Head:
-    """`CREATE TABLE`, of which a CLONE is ours; views, functions and schemas are Spark's."""
+    """`CREATE TABLE`, of which a CLONE is ours, and temporary views of a format; what else is made is Spark's."""
     words.take("CREATE")
     words.take("OR", "REPLACE")
+    words.take("GLOBAL")
+    if words.take("TEMPORARY") or words.take("TEMP"):
+        return _temporary(words)
     return _table_or_clone(words)
+
+
+def _temporary(words: _Words) -> Head:
+    """`VIEW v [(columns)] USING`, also called a table."""
+    named = (words.take("VIEW") or words.take("TABLE")) and words.take_name()
+    if not named:
+        return _QUERY
+    depth = 0
+    for token in words.rest():
+        if token.kind is TokenKind.SYMBOL and token.text in ("(", ")"):
+            depth += 1 if token.text == "(" else -1
+        elif depth == 0:
+            return _SPARK_PARSED if token.word == "USING" else _QUERY
+    return _QUERY
 
 
 def _replace(words: _Words) -> Head:
@@ -250,7 +267,7 @@ _FIRST_WORDS: dict[str, Head | Callable[[_Words], Head]] = {
         for word in ("VACUUM", "OPTIMIZE", "RESTORE", "CONVERT", "GENERATE", "REORG", "FSCK")
     },
     **dict.fromkeys(
-        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "MSCK", "REPAIR", "LOAD", "CALL", "BEGIN"),
+        ("MERGE", "UPDATE", "DELETE", "INSERT", "TRUNCATE", "MSCK", "REPAIR", "LOAD", "CALL", "BEGIN", "CACHE"),
         _SPARK_PARSED,
     ),
     "WITH": _with,

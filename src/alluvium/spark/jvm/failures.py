@@ -22,7 +22,7 @@ import py4j.java_gateway
 import py4j.protocol
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
-from pyspark.errors.exceptions.captured import CapturedException, PythonException
+from pyspark.errors.exceptions.captured import CapturedException, PythonException, UnknownException, convert_exception
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.jvm.gateway import JavaObject
@@ -53,6 +53,8 @@ _expected: set[str] = set()
 #: Directories outside of a table's root that hold files of it, and the root.
 _elsewhere: dict[str, str] = {}
 _remembered: OrderedDict[int, Exception] = OrderedDict()
+#: How Java tells of an error that a proxy's interface does not declare.
+_UNDECLARED = "java.lang.reflect.UndeclaredThrowableException"
 #: How the JVM tells that a query has failed, and our errors that are that, too.
 _FAILED_QUERY = "org.apache.spark.sql.streaming.StreamingQueryException"
 _OF_QUERIES: dict[type[Exception], type[Exception]] = {}
@@ -92,7 +94,10 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             if carried is None and _roots:
                 carried = _failed_read(error.java_exception)
             if carried is None:
-                raise
+                declared = _undeclared(error.java_exception)
+                if declared is None:
+                    raise
+                raise declared from None
             raise _of_query(carried, error.java_exception) from None
         except PythonException as error:
             # PySpark's own wrapper is within, where it was there before ours, and knows failures of Python workers.
@@ -122,6 +127,17 @@ def _of_query(error: Exception, java_exception: JavaObject) -> Exception:
         error.args = args
     error.__class__ = _OF_QUERIES[plain]
     return error
+
+
+def _undeclared(java_exception: JavaObject) -> Exception | None:
+    """Spark's error that came through a proxy of ours, as PySpark raises it; None: it is none.
+
+    Java wraps what a method throws and its interface does not declare, as Spark's catalogs do, which are of Scala.
+    """
+    if str(java_exception.getClass().getName()) != _UNDECLARED:
+        return None
+    found: Exception = convert_exception(java_exception.getCause())
+    return None if isinstance(found, UnknownException) else found
 
 
 def _of_worker(error: Exception) -> AlluviumError | None:

@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
+from alluvium.spark.sessions.cached_tables import keep_cached
 from alluvium.spark.sessions.catalog import FoundEntry, new_entry
 from alluvium.spark.sessions.session import java_schema, session_catalog
 
@@ -48,6 +49,7 @@ class TableEntry:
         partition_columns: Those of them by which it is partitioned.
         location: URL of the table.
         known: The catalog's own entry; None for a table by its path.
+        is_newest: Whether no point in time was asked for.
     """
 
     database: str
@@ -57,6 +59,7 @@ class TableEntry:
     partition_columns: Sequence[str]
     location: str
     known: FoundEntry | None = None
+    is_newest: bool = False
 
 
 def spelling(number: int) -> str:
@@ -78,7 +81,10 @@ def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> JavaObj
     analysed = rows._jdf.queryExecution().analyzed()
     _name_leaves(spark, analysed, shown)
     known = _classes_of(java)
-    _put(spark, known.cache_name(catalog_name, entry.database, entry.name), known.project(analysed.output(), analysed))
+    plan = known.project(analysed.output(), analysed)
+    if entry.is_newest:
+        keep_cached(spark, entry.location, plan)
+    _put(spark, known.cache_name(catalog_name, entry.database, entry.name), plan)
     return known.table(once)
 
 

@@ -77,3 +77,47 @@ def test_partition_columns_that_are_not_the_last(session):
     told = [row["col_name"] for row in session.sql("describe first").collect()]
     assert told == ["p", "a", "# Partition Information", "# col_name", "p"]
     assert session.sql("select a from first where p = 1").collect() == [(2,)]
+
+
+def test_secrets_are_hidden(session):
+    session.sql("create table hidden (a int) using delta tblproperties ('my.password' = 'geheim', 'k' = 'v')")
+    shown = dict(session.sql("show tblproperties hidden").collect())
+    assert (shown["my.password"], shown["k"]) == ("*********(redacted)", "v")
+    assert session.sql("show tblproperties hidden('my.password')").head()["value"] == "*********(redacted)"
+    for text in ("show create table hidden", "describe extended hidden"):
+        assert "geheim" not in str(session.sql(text).collect())
+
+
+def test_described_at_length(session):
+    session.sql(
+        "create table told (id int comment 'c', v varchar(4), p int) using delta partitioned by (p) comment 'about'"
+    )
+    found = list(map(tuple, session.sql("describe extended told").collect()))
+    assert found[:6] == [
+        ("id", "int", "c"),
+        ("v", "string", None),
+        ("p", "int", None),
+        ("# Partition Information", "", ""),
+        ("# col_name", "data_type", "comment"),
+        ("p", "int", None),
+    ]
+    assert [row[0] for row in found[8:]] == [
+        "Catalog",
+        "Namespace",
+        "Database",
+        "Table",
+        "Type",
+        "Comment",
+        "Location",
+        "Provider",
+        "Is_managed_location",
+        "Table Properties",
+    ]
+    assert dict(session.sql("describe extended told v").collect()) == {
+        "col_name": "v",
+        "data_type": "varchar(4)",
+        "comment": "NULL",
+    }
+    with pytest.raises(InvalidRequest) as info:
+        session.sql("describe told nope")
+    assert info.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"

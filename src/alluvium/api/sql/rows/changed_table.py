@@ -22,7 +22,7 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
     is somebody else's.
 
     Raises:
-        InvalidRequest: `"changed-view"`: a temporary view shows some of its rows, or of several tables.
+        InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session.
         UnsupportedFeature: It is a Paimon table.
     """
     alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
@@ -34,19 +34,27 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
             return None
         access = _viewed(call, parts)
         if access is None:
-            _ensure_not_paimon(call, parts)
+            _ensure_not_others(call, parts)
             return None
         alias = alias or parts[-1]
     table = DeltaTable(call.spark, access)
     return table if alias is None else table.alias(alias)
 
 
-def _ensure_not_paimon(call: Call, parts: tuple[str, ...]) -> None:
-    """Spark, which would be asked next, knows nothing of it."""
+def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
+    """Refuses Paimon tables and the catalog's views: of the one Spark, which would be asked next, knows nothing, and of
+    the other it would say that the table below does not support it.
+    """
     try:
         entry = find_relation(call.spark, quoted_name(parts))
     except (InvalidRequest, UnsupportedFeature):
         return  # Spark says what is wrong with the name
+    if entry is not None and not entry.provider:
+        raise Unresolvable(
+            f"the statement changes rows of tables, and {'.'.join(parts)!r} is a view",
+            code="changed-view",
+            hint="name the table that the view shows",
+        )
     names_path = len(parts) == 2 and parts[0].casefold() == PAIMON.name and is_path(parts[1])
     if names_path if entry is None else entry.provider == PAIMON.name:
         raise UnsupportedFeature(
@@ -68,11 +76,11 @@ def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
         return None
     view = plan = call.spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
     while _shows_all(plan):
-        if (name := _names_table(plan)) is None:
+        if (name := _names_table(plan)) is None or _is_temporary(plan.child()):
             plan = plan.child()
         elif _names(plan) == _names(view):
             access = known_access(call.spark, name)
-            if access is not None and _shows_older(call, plan, access):
+            if access is None or _shows_older(call, plan, access):
                 break
             return access
         else:
@@ -113,6 +121,11 @@ def _names_table(alias: JavaObject) -> str | None:
         return None
     qualifier = texts(alias.identifier().qualifier())
     return quoted_name((*qualifier, str(alias.alias()))) if qualifier else None
+
+
+def _is_temporary(plan: JavaObject) -> bool:
+    """Whether it is a temporary view; a global one stands below a name that is qualified as a table's is."""
+    return str(plan.nodeName()) == "View" and bool(plan.isTempView())
 
 
 def _keeps_names(project: JavaObject) -> bool:

@@ -9,11 +9,15 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
+from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
+from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.sql.call import Call, identified, some, texts
 from alluvium.api.sql.rows.default_words import says_default, without_default_words
 from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows, static_condition
+from alluvium.api.sql.rows.replace_criteria import ReplaceOn, replace_on
+from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Committed
 from alluvium.schema.types import Struct
@@ -41,6 +45,7 @@ class _Insert:
         overwrites: Whether rows that are there go.
         condition: Which of them go, of `REPLACE WHERE`.
         options: Of the writer.
+        replaces_on: What REPLACE ON says.
     """
 
     access: TableAccess | PaimonAccess
@@ -49,26 +54,49 @@ class _Insert:
     overwrites: bool
     condition: JavaObject | None
     options: Mapping[str, object]
+    replaces_on: ReplaceOn | None = None
 
 
 def run(call: Call) -> DataFrame | None:
     """Carries out an INSERT, or several that share their source, in their order; the answer has no columns."""
     kind = str(call.plan.nodeName())
+    if kind == "InsertIntoDir":
+        _ensure_only_files(call.plan)
+        return None
     nodes = list(_children(call.plan)) if kind == "Union" else [call.plan]
     tables = [_target(call, node) for node in nodes]
     if not any(tables):
         return None
     found = [None if t is None else _read(call, node, t) for node, t in zip(nodes, tables, strict=True)]
-    # All of them see their sources as these are before the first has written.
+    # What can be said against any of them is said before the first has written.
     ready = [None if insert is None else _prepared(call, insert) for insert in found]
     for node, write in zip(nodes, ready, strict=True):
         if write is None:
             # Into somebody else's table, or a directory: Spark carries out such a plan at once, names and all, and so
             # before our tables change.
             call.rows(node)
-    for write in filter(None, ready):
-        write()
+    is_first = True
+    for insert, write in zip(found, ready, strict=True):
+        if insert is not None and write is not None:
+            # As in the reference, each sees what those before it have written.
+            (write if is_first else _prepared(call, insert))()
+            is_first = False
     return call.nothing()
+
+
+def _ensure_only_files(plan: JavaObject) -> None:
+    """Leaves it to Spark to write files; a table is more than these.
+
+    Raises:
+        UnsupportedFeature: They are to be a table of ours.
+    """
+    provider = some(plan.provider())
+    if provider is not None and str(provider).casefold() in PROVIDERS:
+        raise UnsupportedFeature(
+            f"INSERT OVERWRITE DIRECTORY makes files, not a {provider} table",
+            code="unsupported-statement",
+            hint="name the table by its path: INSERT OVERWRITE delta.`/path` ...",
+        )
 
 
 def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
@@ -106,21 +134,12 @@ def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _
             name if name.isidentifier() else quote(name) for name in texts(criteria.cols())
         )
         return _Insert(access, node.query(), columns, True, None, options)
-    condition = None if criteria is None else _condition(criteria, access)
+    if criteria is not None and str(criteria.getClass().getSimpleName()) == "InsertReplaceOn":
+        found = replace_on(call, node, criteria, access.url)
+        return _Insert(access, node.query(), columns, True, None, options | found.options(), found)
+    # Spark 4.2 and later have `REPLACE WHERE` in the same place.
+    condition = None if criteria is None else criteria.productElement(0)
     return _Insert(access, node.query(), columns, bool(node.overwrite()), condition, options)
-
-
-def _condition(criteria: JavaObject, access: TableAccess | PaimonAccess) -> JavaObject:
-    """The condition of `REPLACE WHERE`; Spark 4.2 and later have it and others in one place."""
-    kind = str(criteria.getClass().getSimpleName())
-    if kind == "InsertReplaceWhere":
-        return criteria.productElement(0)
-    raise UnsupportedFeature(
-        "INSERT ... REPLACE ON is not implemented",
-        code="unsupported-statement",
-        url=access.url,
-        hint="a writer's option has it: df.alias('s').write.option('replaceOn', ...); or use REPLACE USING",
-    )
 
 
 def _partition(spec: JavaObject) -> tuple[dict[str, str | None], tuple[str, ...]]:
@@ -160,6 +179,8 @@ def explain(call: Call, mode: JavaObject) -> str | None:
         which = "the partitions that they are in" if _is_dynamic(call, insert) else options.get("replaceWhere")
         if "replaceUsing" in options:
             which = f"rows that are equal in {options['replaceUsing']}"
+        if insert.replaces_on is not None:
+            which = f"rows that a new one meets: {insert.replaces_on.condition}"
         goes = f"in the place of {which or 'all rows'}"
     plan = rows._jdf.queryExecution().explainString(mode)
     return f"INSERT INTO {access.url}: new rows {goes}\n{plan}"
@@ -180,12 +201,36 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     columns = insert.columns.checked(schema, partition_columns, access.url)
     if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
         query, columns = without_default_words(call, query, access, columns)
-    rows = named_rows(call.rows(query), columns, schema, access.url)
-    if columns.evolves and isinstance(access, TableAccess):
-        options["mergeSchema"] = "true"
+    given = call.rows(query)
+    rows = named_rows(given, columns, schema, access.url)
+    if insert.replaces_on is not None:
+        rows = insert.replaces_on.named(given, rows, columns, schema)
+    if isinstance(access, TableAccess):
+        _ensure_required(access, rows.columns)
+        if columns.evolves:
+            options["mergeSchema"] = "true"
     if insert.overwrites:
         options |= _what_goes(call, insert, columns, schema)
     return rows, options
+
+
+def _ensure_required(access: TableAccess, given: Sequence[str]) -> None:
+    """As in the reference: a column that must not be null, and that nobody else fills in, has to be given.
+
+    Raises:
+        InvalidRequest: It is not.
+    """
+    brought = {name.casefold() for name in given}
+    for f in access.snapshot().config.schema.fields:
+        is_filled = any(key in (DEFAULT, GENERATION) or key.startswith(IDENTITY) for key in f.metadata)
+        if not f.nullable and not is_filled and f.name.casefold() not in brought:
+            raise InvalidRequest(
+                f"the column {f.name!r}, which must not be null, is not given",
+                code="schema-mismatch",
+                url=access.url,
+                column=f.name,
+                hint="name it behind the table, and give its value",
+            )
 
 
 def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[str]]:
@@ -197,7 +242,7 @@ def _columns_of(access: TableAccess | PaimonAccess) -> tuple[Struct, Sequence[st
 
 def _what_goes(call: Call, insert: _Insert, columns: InsertColumns, schema: Struct) -> dict[str, object]:
     """The option that says which rows an overwrite replaces, where these are not all, or those of whole partitions."""
-    if "replaceUsing" in insert.options:
+    if "replaceUsing" in insert.options or insert.replaces_on is not None:
         return {}
     is_dynamic = _is_dynamic(call, insert)
     if insert.condition is not None:

@@ -45,17 +45,8 @@ class InsertColumns:
         Raises:
             InvalidRequest: A column is unknown, named twice, or no partition column.
         """
-        static = {_known(name, schema, url): value for name, value in self.static.items()}
-        dynamic = tuple(_known(name, schema, url) for name in self.dynamic)
-        for name in (*static, *dynamic):
-            if name not in partition_columns:
-                raise InvalidRequest(
-                    f"PARTITION names {name!r}, which is no partition column",
-                    code="invalid-partition-column",
-                    url=url,
-                    column=name,
-                    hint=f"the table is partitioned by {', '.join(partition_columns) or 'nothing'}",
-                )
+        static = {_partition(name, partition_columns, url): value for name, value in self.static.items()}
+        dynamic = tuple(_partition(name, partition_columns, url) for name in self.dynamic)
         listed = tuple(_known(name, schema, url) for name in self.listed)
         _ensure_once((*listed, *static), url)
         return replace(self, static=static, dynamic=dynamic, listed=listed)
@@ -156,6 +147,19 @@ def static_condition(call: Call, columns: InsertColumns, schema: Struct) -> Colu
         value = Column(call.java.expression_utils.column(constant))
         conditions.append(column.isNull() if text is None else column.eqNullSafe(value))
     return reduce(and_, conditions)
+
+
+def _partition(name: str, partition_columns: Sequence[str], url: str) -> str:
+    found = next((column for column in partition_columns if column.casefold() == name.casefold()), None)
+    if found is None:
+        raise InvalidRequest(
+            f"PARTITION names {name!r}, which is no partition column",
+            code="invalid-partition-column",
+            url=url,
+            column=name,
+            hint=f"the table is partitioned by {', '.join(partition_columns) or 'nothing'}",
+        )
+    return found
 
 
 def _known(name: str, schema: Struct, url: str) -> str:

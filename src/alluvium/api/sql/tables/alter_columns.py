@@ -39,9 +39,23 @@ def run(call: Call) -> DataFrame | None:
     if kind == "DropColumns":
         paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
         alteration.drop_paths(paths, bool(call.plan.ifExists()))
-    else:
+    elif kind != "AlterColumns" or not _says_nothing(call, access):
         alteration.apply(_CHANGES[kind](call, access))
     return call.nothing()
+
+
+def _says_nothing(call: Call, access: TableAccess) -> bool:
+    """Whether columns are only said to be of the types that they have: then there is nothing to commit."""
+    schema = access.snapshot().config.schema
+    return all(_is_so(_change(call, spec), schema) for spec in _members(call.plan.specs()))
+
+
+def _is_so(change: ColumnChange, schema: Struct) -> bool:
+    if change.data_type is None or change != ColumnChange(change.path, change.data_type, text_type=change.text_type):
+        return False
+    _, current, found = find_path(schema, change.path)
+    declared = None if found is None else found.metadata.get(CHAR_VARCHAR)
+    return current == change.data_type and declared == change.text_type
 
 
 def _added(call: Call, access: TableAccess) -> _ChangeOf:

@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.sql.call import Call
-from alluvium.api.sql.tables.cached import is_cached
+from alluvium.api.sql.kept.cached import is_cached
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.catalog import drop_table, quoted_name
 

@@ -7,15 +7,24 @@ from pyspark.sql import DataFrame
 from alluvium.api.sql.call import Call
 from alluvium.errors import UnsupportedFeature
 
-_HINTS = {
-    "AddPartitions": "partitions come with their rows",
-    "DropPartitions": "DELETE FROM t WHERE ... removes the rows of a partition",
-    "RecoverPartitions": "the log knows the partitions; nothing needs to be recovered",
-    "RepairTable": "the log knows the partitions; nothing needs to be repaired",
-    "RenamePartitions": "UPDATE t SET ... changes the partition of rows",
-    "SetTableSerDeProperties": "ALTER TABLE ... SET TBLPROPERTIES",
-    "LoadData": "INSERT INTO t SELECT * FROM parquet.`path` takes rows over",
-    "AnalyzeTable": "statistics are written with the rows; ANALYZE TABLE t COMPUTE DELTA STATISTICS takes them anew",
+_STATISTICS = "statistics are written with the rows; ANALYZE TABLE t COMPUTE DELTA STATISTICS takes them anew"
+#: By the node: how the statement reads, and what to do instead.
+_REFUSED = {
+    "AddPartitions": ("ALTER TABLE ... ADD PARTITION", "partitions come with their rows"),
+    "DropPartitions": (
+        "ALTER TABLE ... DROP PARTITION",
+        "DELETE FROM t WHERE ... removes the rows of a partition",
+    ),
+    "RenamePartitions": ("ALTER TABLE ... RENAME PARTITION", "UPDATE t SET ... changes the partition of rows"),
+    "RecoverPartitions": (
+        "ALTER TABLE ... RECOVER PARTITIONS",
+        "the log knows the partitions; nothing needs to be recovered",
+    ),
+    "RepairTable": ("MSCK REPAIR TABLE", "the log knows the partitions; nothing needs to be repaired"),
+    "SetTableSerDeProperties": ("ALTER TABLE ... SET SERDEPROPERTIES", "ALTER TABLE ... SET TBLPROPERTIES"),
+    "LoadData": ("LOAD DATA", "INSERT INTO t SELECT * FROM parquet.`path` takes rows over"),
+    "AnalyzeColumn": ("ANALYZE TABLE", _STATISTICS),
+    "AnalyzeTable": ("ANALYZE TABLE", _STATISTICS),
 }
 
 
@@ -25,10 +34,11 @@ def run(call: Call) -> DataFrame | None:
     Raises:
         UnsupportedFeature: It is (`unsupported-statement`).
     """
-    kind = str(call.plan.nodeName())
     access = call.table(call.plan.children().head())
     if access is None:
         return None
+    words, hint = _REFUSED[str(call.plan.nodeName())]
+    why = ", whose log has the partitions" if words.endswith(" PARTITION") else ""
     raise UnsupportedFeature(
-        f"{kind} does not go with a Delta table", code="unsupported-statement", url=access.url, hint=_HINTS.get(kind)
+        f"{words} is not for Delta tables{why}", code="unsupported-statement", url=access.url, hint=hint
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from alluvium.api.sql.call import Call, texts
-from alluvium.api.sql.tables.cached import is_cached
+from alluvium.api.sql.kept.cached import is_cached
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.catalog import quoted_name
 from alluvium.spark.sessions.entry_changes import rename_table

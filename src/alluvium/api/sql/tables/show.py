@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -12,6 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.like import wanted_like
+from alluvium.api.sql.tables.properties import without_secrets
 from alluvium.api.sql.tables.statement_text import statement_text
 from alluvium.codecs.partition_path import DEFAULT_PARTITION
 from alluvium.delta.view.partitions import partition_constants, partition_fields
@@ -92,6 +94,7 @@ def _statement(call: Call, access: TableAccess) -> DataFrame:
             "a Delta table has no serde", code="unsupported-statement", url=access.url, hint="leave AS SERDE out"
         )
     wanted = wanted_like(access)
+    wanted = replace(wanted, properties=without_secrets(call, wanted.properties))
     if access.entry is None:
         return call.rows_of(_STATEMENT, [(statement_text(f"delta.{quote(access.url)}", wanted),)])
     location = None if access.entry.is_managed else access.url

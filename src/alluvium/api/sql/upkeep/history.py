@@ -5,20 +5,33 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.delta_table import DeltaTable
+from alluvium.api.delta.delta_views import DETAIL
 from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
+from alluvium.api.sql.text.terms import TableName, Target
 from alluvium.api.sql.upkeep.targets import delta_table
+from alluvium.spark.sessions.catalog import find_table, quoted_name
 
 
 def run(spark: SparkSession, statement: DescribeDetail | DescribeHistory | Restore) -> DataFrame | None:
     """Carries out one of the statements."""
     table = delta_table(spark, statement.target)
     if table is None:
-        return None
+        return _of_another(spark, statement.target) if isinstance(statement, DescribeDetail) else None
     if isinstance(statement, DescribeDetail):
         return table.detail()
     if isinstance(statement, DescribeHistory):
         return table.history(statement.limit)  # type: ignore[arg-type]  # parameters are bound
     return _restored(table, statement)
+
+
+def _of_another(spark: SparkSession, target: Target) -> DataFrame | None:
+    """What there is to say of a table of another format: as in the reference, little."""
+    found = find_table(spark, quoted_name(target.parts)) if isinstance(target, TableName) else None
+    if found is None:
+        return None
+    known = {"format": found.provider, "name": found.name, "description": "", "location": found.location}
+    row: dict[str, object] = {**dict.fromkeys(DETAIL.names), "partitionColumns": [], "properties": {}, **known}
+    return spark.createDataFrame([row], DETAIL)
 
 
 def _restored(table: DeltaTable, statement: Restore) -> DataFrame:
