@@ -13,14 +13,16 @@ from alluvium.delta.changes.head import load_head
 from alluvium.delta.changes.schema import EXTRA_COLUMNS
 from alluvium.delta.changes.source import times_of
 from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.features.registry import ensure_readable_protocol
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
 from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
 from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, is_left_out
-from alluvium.delta.streams.offset import BEFORE, Offset, format_offset
+from alluvium.delta.streams.offset import BEFORE, CHANGED, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.tail import LogTail, other_table
+from alluvium.delta.streams.tracking import Tracker
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
@@ -68,10 +70,12 @@ class Stream:
     Attributes:
         snapshot: The table as it was then.
         options: How it is streamed.
+        tracker: Follows its columns; None: where they change, the stream stops.
     """
 
     snapshot: Snapshot
     options: StreamOptions
+    tracker: Tracker | None = None
     _tail: LogTail = field(init=False)
     _first: Step | None = None
     _fitting: set[int] = field(default_factory=set)
@@ -114,6 +118,9 @@ class Stream:
         """
         with locating(self.snapshot.store, None):
             begin = self.begin() if start is None else start
+            marked = self._track(begin)
+            if marked is not None:
+                return marked
             if start is None and self.options.starting_version == "latest":
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
@@ -127,6 +134,9 @@ class Stream:
         """How far a run of several batches goes that reads what there is now; errors as of `latest`."""
         with locating(self.snapshot.store, None):
             begin = self.begin() if start is None else start
+            marked = self._track(begin)
+            if marked is not None:
+                return marked
             self._ensure_begun(begin, is_resumed=start is not None)
             return self._advance(begin, limited=False, until=None, passes=True)
 
@@ -135,9 +145,13 @@ class Stream:
         options = self.options
         capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
         end = begin
-        for step in self._steps(begin, None if until is None else until):
+        for step in self._steps(begin, until):
+            if not step.in_snapshot and self.tracker is not None and self.tracker.is_changed_by(step.commit):
+                return Offset(self.table_id, step.version, CHANGED)
+            if not capacity.is_left:
+                return end
             everything = step.in_snapshot and options.in_event_order
-            first = begin.index + 1 if step.version == begin.version else 0
+            first = begin.first if step.version == begin.version else 0
             sizes = step.files["size"].combine_chunks().slice(first)
             if step.is_whole:
                 taken = len(sizes) if capacity.take_all(pc.fill_null(sizes, 0)) else -1
@@ -148,9 +162,10 @@ class Stream:
                     end = Offset(self.table_id, step.version, first + taken - 1, step.in_snapshot)
                 return end
             end = begin.after(step.version)
-            if not capacity.is_left or (step.in_snapshot and not passes):
+            if (self.tracker is None and not capacity.is_left) or (step.in_snapshot and not passes):
                 return end
-        return end
+        # The version of a mark is not looked at again: nothing of it lies before the mark.
+        return until if until is not None and until.is_mark and until.version == end.version else end
 
     def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
         """What lies between two offsets; nothing where they are the same.
@@ -165,6 +180,8 @@ class Stream:
                 begin = self._begin_of(end) if start is None else start
                 if begin.place == end.place:
                     return ()
+                if self.tracker is not None:
+                    self.tracker.begin(begin.version, end.version - 1 if end.index == BEFORE else end.version)
                 self._ensure_begun(begin, is_resumed=start is not None)
                 parts = [_part(step, begin, end) for step in self._steps(begin, end)]
             except (NotFound, InvalidRequest) as error:
@@ -213,9 +230,9 @@ class Stream:
         As in the reference, it is stopped, too, where they were renamed right after the last version that it has read:
         whatever its rows go to has the old names.
         """
-        if begin.version in self._fitting:
+        if begin.version in self._fitting or self.tracker is not None:
             return
-        is_behind = is_resumed and begin.index == BEFORE and not begin.in_snapshot
+        is_behind = is_resumed and begin.index < 0 and not begin.in_snapshot
         read = begin.version - 1 if is_behind else begin.version
         try:
             protocol, metadata = load_head(self.snapshot.store, max(0, read))
@@ -225,7 +242,18 @@ class Stream:
         self._ensure_fits(protocol, metadata, max(0, read))
         self._fitting.add(begin.version)
 
+    def _track(self, begin: Offset) -> Offset | None:
+        """Of a stream that follows the table's columns: where it is held up by a change of them."""
+        if self.tracker is None:
+            return None
+        self.tracker.begin(begin.version)
+        return self.tracker.reached(begin)
+
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
+        if self.tracker is not None:
+            if protocol is not None:
+                ensure_readable_protocol(protocol)
+            return
         own = self.snapshot
         ensure_fits(
             protocol or own.config.protocol,
@@ -242,7 +270,7 @@ class Stream:
         if begin.in_snapshot:
             yield self._snapshot_step(start)
             start += 1
-        last = None if end is None else end.version if end.index != BEFORE else end.version - 1
+        last = None if end is None else end.version if end.index >= 0 else end.version - 1
         if last is not None and last < start:
             return
         commits = self._tail.commits(start, last, fails_on_loss=self.options.fails_on_loss)
@@ -255,6 +283,8 @@ class Stream:
         if self._first is None or self._first.version != version:
             snapshot = load_snapshot(self.snapshot.store, version, time_zone=self.snapshot.time_zone)
             self._ensure_fits(snapshot.config.protocol, snapshot.config.metadata, version)
+            if self.tracker is not None:
+                self.tracker.change(snapshot.config.protocol, snapshot.config.metadata, version, replaces=True)
             files = snapshot.files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
             versions = pa.repeat(pa.scalar(version, pa.int64()), files.num_rows)
             chosen = [files[name].cast(CHANGED_FILES.field(name).type) for name in CHANGED_FILES.names[:-1]]
@@ -316,7 +346,7 @@ def _part(step: Step, begin: Offset, end: Offset) -> CommitChanges:
     Raises:
         UnsupportedFeature: Changes that belong together lie on both sides of one (`parted-changes`).
     """
-    first = begin.index + 1 if step.version == begin.version else 0
+    first = begin.first if step.version == begin.version else 0
     last = end.index if step.version == end.version else step.files.num_rows - 1
     if first == 0 and last >= step.files.num_rows - 1:
         return step.commit

@@ -16,6 +16,7 @@ from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import empty_stream, read_native
 from alluvium.spark.sessions.session import ensure_native, java_schema
+from alluvium.spark.streams.places import place_of
 from alluvium.spark.streams.proxies import called, classes_of
 
 #: Of a thread of a query, which one it is. Without pinned threads (`PYSPARK_PIN_THREAD=false`) nobody knows.
@@ -55,6 +56,7 @@ class StreamProxy:
         self._number = next(_numbers)
         #: Queries that read what there is now and end, and how far that reaches, once it is known.
         self._ends: dict[str, str | None] = {}
+        self._begun: set[str] = set()
 
     # The names below are those of the Java interfaces.
 
@@ -76,6 +78,7 @@ class StreamProxy:
     @called
     def latestOffset(self, start: JavaObject | None, limit: JavaObject) -> JavaObject | None:
         """How far a batch from `start` on reaches; an equal offset where there is nothing new."""
+        self._start()
         begin = None if start is None else str(start.json())
         query, until = self._query(), None
         if query in self._ends:
@@ -87,6 +90,7 @@ class StreamProxy:
     @called
     def getBatch(self, start: JavaObject, end: JavaObject) -> JavaObject:
         """The rows between two offsets. Spark asks for the last batch again at a restart, and drops it."""
+        self._start()
         begin = str(start.get().json()) if start.isDefined() else None
         return self._rows(self._stream.batch(begin, str(end.json())))._jdf
 
@@ -109,12 +113,14 @@ class StreamProxy:
 
     @called
     def commit(self, end: JavaObject) -> None:
-        """Nothing: what has been read is found in the table's log as long as that has it."""
+        """All before `end` is done; what has been read is found in the table's log as long as that has it."""
+        self._stream.committed(str(end.json()))
 
     @called
     def stop(self) -> None:
         """The query that calls has ended."""
         self._ends.pop(self._query(), None)
+        self._begun.discard(self._query())
 
     @called
     def getOffset(self) -> None:
@@ -145,6 +151,12 @@ class StreamProxy:
     def toString(self) -> str:
         """As a query's progress shows it."""
         return self._stream.name
+
+    def _start(self) -> None:
+        query = self._query()
+        if query not in self._begun:
+            self._stream.started(lambda: place_of(self._spark, query, self._number))
+            self._begun.add(query)
 
     def _query(self) -> str:
         return self._spark.sparkContext.getLocalProperty(_QUERY) or ""
