@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import ClassVar
 
@@ -25,12 +25,15 @@ _EVERYTHING = "ReadAllAvailable"
 _numbers = itertools.count(1)
 
 
-def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
+def read_stream(
+    spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+) -> DataFrame:
     """The rows of a stream, for queries to be started of.
 
     Args:
         spark: A classic session.
         stream: What is streamed.
+        shape: Gives the rows of a source the stream's columns, row by row; None: they have them.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a session without a JVM, or one that has been stopped.
@@ -39,7 +42,7 @@ def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
     failures.install()
     java = java_of(spark)
     held = java.array_list()
-    held.add(StreamProxy(spark, stream))
+    held.add(StreamProxy(spark, stream, shape))
     relation = classes_of(java).relation.apply(held.get(0), spark._jsparkSession)
     return DataFrame(java.dataset.ofRows(spark._jsparkSession, relation), spark)
 
@@ -47,11 +50,14 @@ def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
 class StreamProxy:
     """Spark's `Source`. One object serves all queries that are started of a DataFrame."""
 
-    def __init__(self, spark: SparkSession, stream: StreamSource) -> None:
+    def __init__(
+        self, spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+    ) -> None:
         self._spark = spark
         self._java = java_of(spark)
         self._classes = classes_of(self._java)
         self._stream = stream
+        self._shape = shape or (lambda rows: rows)
         self._schema = java_schema(spark, to_spark(nullable_schema(stream.schema)))
         self._number = next(_numbers)
         #: Queries that read what there is now and end, and how far that reaches, once it is known.
@@ -95,8 +101,16 @@ class StreamProxy:
         return self._rows(self._stream.batch(begin, str(end.json())))._jdf
 
     def _rows(self, sources: Sequence[ScanSource]) -> DataFrame:
-        frames = [read_native(self._spark, source, is_streaming=True) for source in sources]
+        frames = [self._shape(self._read(source)) for source in sources]
         return reduce(DataFrame.union, frames) if frames else empty_stream(self._spark, self._schema)
+
+    def _read(self, source: ScanSource) -> DataFrame:
+        if all(part.merge is None for part in source.plan_scan(None).parts):
+            return read_native(self._spark, source, is_streaming=True)
+        # Planned apart: what merges rows of files would keep them as state of the query, were it planned with it.
+        merged = read_native(self._spark, source)._jdf
+        rows = merged.queryExecution().toRdd()
+        return DataFrame(self._spark._jsparkSession.internalCreateDataFrame(rows, merged.schema(), True), self._spark)
 
     @called
     def metrics(self, latest: JavaObject) -> JavaObject:
