@@ -2,10 +2,10 @@
 
     python scripts/stream_kills.py /tmp/kills --kills 200 --seed 7
 
-Three queries copy one table: rows as they are, rows without duplicates (which keeps state), and counts that replace each
-other (complete). While they run, rows are appended; at a random instant the driver and its JVM get SIGKILL. What was counted so far stays in
-the folder: called again, it goes on until there are as many kills as asked for. At the end the queries run to their end,
-and what they wrote is compared with the source by rows, transactions and offsets.
+Three queries copy one table: rows as they are, rows without duplicates (which keeps state), and counts that replace
+each other (complete). While they run, rows are appended; at a random instant the driver and its JVM get SIGKILL. What
+was counted so far stays in the folder: called again, it goes on until there are as many kills as asked for. At the end
+the queries run to their end, and what they wrote is compared with the source by rows, transactions and offsets.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 import alluvium
 
@@ -33,8 +34,6 @@ ROWS = 5
 
 def drive(folder: Path, to_the_end: bool) -> None:
     """The driver: starts the queries, and runs until it is killed, or all is read."""
-    from pyspark.sql import SparkSession
-
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
     spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
@@ -75,7 +74,7 @@ def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
 
 
 def kill_once(folder: Path, chance: random.Random, count: int) -> int:
-    """Lets the queries run until they have written something, and a little longer; how many rows the source has then."""
+    """Lets the queries run until one has written something, and a little longer; how many rows the source has then."""
     before = {name: version_of(folder / name) for name in QUERIES}
     for _ in range(chance.randrange(1, 6)):
         count = append(folder, count)

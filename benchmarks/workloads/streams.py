@@ -57,7 +57,9 @@ def _many(bench: Bench, engine: str, turn: int) -> Request:
 
 
 WORKLOADS = (
-    Workload("stream-idle", "stream without news: started, ended", _ENGINES, "alluvium", 1.00, _going_on("stream-idle")),
+    Workload(
+        "stream-idle", "stream without news: started, ended", _ENGINES, "alluvium", 1.00, _going_on("stream-idle")
+    ),
     Workload(
         "stream-small",
         "stream of one small file",
@@ -74,8 +76,8 @@ WORKLOADS = (
         1.00,
         _going_on("stream-merge", "stream_merge", rows=100),
     ),
+    Workload("stream-copy", "stream of 8 M rows, beside the batch", PAIRED_ENGINES, "alluvium", 1.10, _copy, rounds=5),
     Workload(
-        "stream-copy", "stream of 8 M rows, beside the batch", PAIRED_ENGINES, "alluvium", 1.10, _copy, rounds=5
+        "stream-many", "1,000 batches of one file each", _ENGINES, "alluvium", 1.00, _many, rounds=1, quick_rounds=1
     ),
-    Workload("stream-many", "1,000 batches of one file each", _ENGINES, "alluvium", 1.00, _many, rounds=1, quick_rounds=1),
 )

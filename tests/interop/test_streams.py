@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
+from alluvium.errors import InvalidRequest
 
 pytestmark = NEEDS_REFERENCE
 
@@ -51,3 +53,80 @@ def test_one_checkpoint_goes_through_both(spark, tmp_path: Path) -> None:
 def disabled(spark):
     yield
     alluvium.disable(spark)
+
+
+def test_one_log_of_columns_goes_through_both(spark, tmp_path: Path) -> None:
+    source, target, checkpoint = (str(tmp_path / name) for name in ("source", "target", "checkpoint"))
+    alluvium.enable(spark)
+    alluvium.write(spark.sql("select 1L id, 'x' a"), source, **{"delta.columnMapping.mode": "name"})
+    alluvium.write(spark.sql("select 0L id, 'x' a, 'x' b, 'x' c, 'x' d"), target)
+
+    def by_us(**options: str) -> str | None:
+        reader = spark.readStream.format("delta").options(schemaTrackingLocation=checkpoint, **options)
+        writer = reader.load(source).writeStream.format("delta").option("checkpointLocation", checkpoint)
+        try:
+            writer.trigger(availableNow=True).start(target).awaitTermination()
+        except InvalidRequest as error:
+            return str(error)
+        return None
+
+    def by_delta_spark(**options: str) -> str | None:
+        given = {"schemaTrackingLocation": checkpoint, **options}
+        job = {"do": "stream", "table": target, "source": source, "checkpoint": checkpoint, "options": given}
+        return judge(tmp_path, [job])[0]["error"]
+
+    changed, blocked = "DELTA_STREAMING_METADATA_EVOLUTION", "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST"
+    agreed = {"allowSourceColumnRename": "always"}
+    runs = (by_delta_spark, by_us, by_delta_spark, by_us)
+    assert runs[0]() is None
+    for n, (old, new) in enumerate((("a", "b"), ("b", "c"), ("c", "d"))):
+        spark.sql(f"alter table delta.`{source}` rename column {old} to {new}")
+        alluvium.write(spark.sql(f"select {n + 2}L id, 'y' {new}"), source, mode="append")
+        # One is stopped by the change, the other goes on behind it.
+        assert changed in str(runs[n]())
+        assert blocked in str(runs[n + 1]())
+        assert runs[n + 1](**agreed) is None
+    rows = alluvium.open(target).to_arrow().sort_by("id").to_pylist()
+    assert [next((k for k in "abcd" if row[k] and row["id"]), None) for row in rows] == [None, "a", "b", "c", "d"]
+
+
+def test_a_log_that_comes_late_is_the_same(spark, tmp_path: Path) -> None:
+    """What each writes for the same table, whose stream had no log before its columns changed."""
+    alluvium.enable(spark)
+    source = str(tmp_path / "source")
+    alluvium.write(spark.sql("select 1L id, 'x' a"), source, **{"delta.columnMapping.mode": "name"})
+    targets = {who: (str(tmp_path / who), str(tmp_path / f"{who}-checkpoint")) for who in ("us", "them")}
+
+    def run(who: str, **options: str) -> None:
+        target, checkpoint = targets[who]
+        if who == "them":
+            judge(
+                tmp_path,
+                [{"do": "stream", "table": target, "source": source, "checkpoint": checkpoint, "options": options}],
+            )
+            return
+        writer = spark.readStream.format("delta").options(**options).load(source).writeStream.format("delta")
+        with contextlib.suppress(InvalidRequest):
+            writer.option("checkpointLocation", checkpoint).trigger(availableNow=True).start(target).awaitTermination()
+
+    for who in targets:
+        run(who)
+    spark.sql(f"alter table delta.`{source}` rename column a to b")
+    alluvium.write(spark.sql("select 2L id, 'y' b"), source, mode="append")
+    for who in targets:
+        for _ in range(3):
+            run(who, schemaTrackingLocation=targets[who][1])
+    found = {}
+    for who, (_, checkpoint) in targets.items():
+        entries = sorted(p for p in Path(checkpoint).glob("_schema_log_*/*") if p.name.isdigit())
+        logged = [json.loads(p.read_text().splitlines()[1]) for p in entries]
+        for entry in logged:
+            entry["sourceMetadataPath"] = entry["sourceMetadataPath"].replace(checkpoint, "")
+            for name in ("dataSchemaJson", "partitionSchemaJson", "protocolJson"):
+                entry[name] = json.loads(entry[name])
+        offsets = sorted(
+            (p for p in (Path(checkpoint) / "offsets").iterdir() if p.name.isdigit()), key=lambda p: p.name
+        )
+        found[who] = (logged, [p.read_text().splitlines()[-1] for p in offsets])
+    assert found["us"] == found["them"]
+    assert len(found["us"][0]) == 2

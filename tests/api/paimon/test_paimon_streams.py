@@ -37,11 +37,10 @@ def test_rows_then_changes_into_a_delta_table(spark, tmp_path: Path) -> None:
     assert consumers == [{"consumer_id": "c", "next_snapshot_id": 3}]
     kinds = copy(str(tmp_path / "kinds"), **{"read.changelog": "true", "scan.snapshot-id": "3"})
     assert kinds == [("+I", 3, "e"), ("-D", 2, "d")]
-    table.expire(3)
+    table.expire(1)
     with pytest.raises(NotFound) as caught:
         copy(str(tmp_path / "gone"), **{"scan.snapshot-id": "1"})
-        copy(str(tmp_path / "gone"), **{"scan.snapshot-id": "1"})
-    assert caught.value.code in ("stream-lost-data", "snapshot-not-found", "snapshot-expired")
+    assert caught.value.code == "stream-lost-data"
 
 
 @pytest.mark.parametrize(
@@ -59,8 +58,8 @@ def test_what_means_nothing_is_refused_at_load(spark, tmp_path: Path, options, k
     with pytest.raises(kind) as caught:
         spark.readStream.format("paimon").options(**options).load(str(table.path))
     assert caught.value.code == code
+    rows = spark.readStream.format("paimon").load(str(table.path))
     with pytest.raises(UnsupportedFeature) as refused:
-        rows = spark.readStream.format("paimon").load(str(table.path))
         rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "c")).start(str(tmp_path / "o"))
     assert refused.value.code == "unsupported-stream"
 

@@ -143,14 +143,14 @@ def test_what_must_be_agreed_to(after: Action, needed: tuple[str, ...], said: st
     passed = Offset("t", 2, PASSED)
     with pytest.raises(InvalidRequest):
         query.run(Offset("t", 2))
-    for wrong in ({}, {name: "3" for name in needed}, {needed[0]: "sure"}):
+    for wrong in ({}, dict.fromkeys(needed, "3"), {needed[0]: "sure"}):
         with pytest.raises(InvalidRequest) as caught:
             query.run(passed, **wrong)
         assert (caught.value.code, caught.value.version) == ("stream-change-not-agreed", 2)
         assert said in str(caught.value)
     settings = [f"spark.databricks.delta.streaming.{name}.ckpt_{java_hash(PLACE)}" for name in needed]
     assert all(name in str(caught.value.hint) for name in settings)
-    assert query.run(passed, **{name: "2" for name in needed}) == (Offset("t", 4), ["1"])
+    assert query.run(passed, **dict.fromkeys(needed, "2")) == (Offset("t", 4), ["1"])
     query.settings = dict.fromkeys(settings, "always")
     assert query.run(passed) == (Offset("t", 4), ["1"])
     if len(needed) == 2:
@@ -237,7 +237,10 @@ def test_whose_log_it_is() -> None:
     query.run()
     tracker = query.stream().tracker
     assert tracker is not None
-    for place, code in (("file:/c/sources/1", "tracking-location-conflict"), ("file:/d/sources/0", "tracking-location-outside")):
+    for place, code in (
+        ("file:/c/sources/1", "tracking-location-conflict"),
+        ("file:/d/sources/0", "tracking-location-outside"),
+    ):
         with pytest.raises(InvalidRequest) as caught:
             tracker.start(lambda place=place: place)  # type: ignore[misc]
         assert caught.value.code == code

@@ -41,7 +41,7 @@ class PaimonStream:
 
     Attributes:
         stream: The table's.
-        has_kinds: Whether each change is a row with its kind; otherwise rows that are new, or new versions of older ones.
+        has_kinds: Whether each change is a row with its kind; otherwise rows come that are new, or new versions.
     """
 
     stream: Stream
@@ -109,7 +109,9 @@ def read_paimon_stream(
     limit = next((name for name in given if name.startswith(_LIMITS)), None)
     if limit is not None:
         raise InvalidRequest(
-            f"{limit} is not known: a batch takes all snapshots that are there", code="unknown-option", hint="leave it out"
+            f"{limit} is not known: a batch takes all snapshots that are there",
+            code="unknown-option",
+            hint="leave it out",
         )
     said = {name: given.pop(name) for name in STARTS if name in given}
     has_kinds = parse_flag(given.pop(_CHANGELOG, None), _CHANGELOG)

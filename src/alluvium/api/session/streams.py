@@ -127,8 +127,8 @@ def _ensure_delta(name: str) -> None:
             f"streams into {name} tables are not implemented yet",
             code="unsupported-stream",
             features=("streams",),
-            hint='write each batch in foreachBatch: alluvium.write(rows, url, format="paimon", mode="append"), which writes '
-            "a batch that comes again twice",
+            hint='write batches in foreachBatch by alluvium.write(rows, url, format="paimon", mode="append"): one that '
+            "comes again after a crash is written again",
         )
 
 

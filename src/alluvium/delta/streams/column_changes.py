@@ -1,4 +1,4 @@
-"""What became of a table's columns between two versions, by their names in files: what a stream's readers must agree to."""
+"""What became of a table's columns between two versions, found by their names in files."""
 
 from __future__ import annotations
 

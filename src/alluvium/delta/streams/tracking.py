@@ -1,8 +1,8 @@
 """A stream that goes on where the table's columns change: it reads by those that its log holds, ends a batch where a
 version changes them, writes that down, and stops, to be read anew. Renames, drops and wider types must be agreed to.
 
-As in the reference, so do the table's protocol and its properties `delta.*`, and a version that changes them is marked in the
-offsets twice: Spark calls a batch done only when it has begun another.
+As in the reference, so do the table's protocol and its properties `delta.*`, and a version that changes them is marked
+in the offsets twice: Spark calls a batch done only when it has begun another.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from alluvium.delta.log.read_changes import CommitChanges, load_commit, parse_he
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.agreement import Agreement, ensure_agreed
 from alluvium.delta.streams.column_changes import column_changes
-from alluvium.delta.streams.offset import BEFORE, CHANGED, PASSED, Offset
-from alluvium.delta.streams.tracking_log import Entry, TrackingLog, config_of, entry_of
+from alluvium.delta.streams.offset import CHANGED, PASSED, Offset
+from alluvium.delta.streams.tracking_log import TrackingLog, config_of, entry_of
 from alluvium.delta.terms.config import TableConfig, parse_config
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import Metadata, Protocol
@@ -191,7 +191,7 @@ class Tracker:
             code="stream-metadata-changed",
             version=version,
             path=self.log.store.url,
-            hint="read the table anew and start the query again with the same checkpoint: it goes on with the new columns",
+            hint="read the table anew and start the query again with the same checkpoint: it goes on with them",
         )
         raise self._ended
 
@@ -201,8 +201,8 @@ class Tracker:
             changes = column_changes(parse_config(protocol, metadata), config)
             if not changes.is_additive:
                 raise InvalidRequest(
-                    f"the batch from version {first} to {last} was planned before there was a log of columns, and no columns "
-                    f"show all of it: {changes}",
+                    f"the batch from version {first} to {last} was planned before there was a log of columns, and no "
+                    f"columns show all of it: {changes}",
                     code="tracking-log-too-late",
                     version=version,
                     hint="begin with a new checkpoint",

@@ -1,4 +1,4 @@
-"""The log of a streamed table's columns, beside a query's checkpoint: delta-spark's form, so that either goes on with it.
+"""The log of a streamed table's columns, in a query's checkpoint, in delta-spark's form: either goes on with it.
 
 An entry is an object whose name counts up from 0, of two lines: the form's version, and JSON.
 """

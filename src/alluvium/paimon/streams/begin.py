@@ -48,7 +48,7 @@ def ensure_start(said: Mapping[str, str]) -> None:
             f"a stream of the scan mode {mode!r} begins at {' or '.join(needs) or 'no point that is named'}, not at "
             f"{', '.join(given) or 'none'}",
             code="invalid-option",
-            hint="from-snapshot and from-snapshot-full take scan.snapshot-id, from-timestamp takes scan.timestamp-millis",
+            hint="from-snapshot and from-snapshot-full take scan.snapshot-id, from-timestamp scan.timestamp-millis",
         )
 
 
@@ -82,7 +82,10 @@ def begin_of(now: Snapshot, said: Mapping[str, str]) -> Offset:
 
 
 def _first_since(now: Snapshot, timestamp_ms: int) -> int:
-    """The first snapshot at a time or later. `ContinuousFromTimestampStartingScanner`: behind the last one before it."""
+    """The first snapshot at a time or later.
+
+    Specification: `ContinuousFromTimestampStartingScanner`: behind the last one before it.
+    """
     there = list_snapshots(now.store, now.branch)
     if not there:
         return 1
@@ -107,7 +110,9 @@ def read_consumer(now: Snapshot, name: str) -> int | None:
     except NotFound:
         return None
     except msgspec.MsgspecError as error:
-        raise CorruptTable(f"the consumer {name!r} cannot be read: {error}", code="damaged-consumer", path=path) from None
+        raise CorruptTable(
+            f"the consumer {name!r} cannot be read: {error}", code="damaged-consumer", path=path
+        ) from None
 
 
 def write_consumer(now: Snapshot, name: str, next_snapshot: int) -> None:

@@ -89,8 +89,8 @@ class Stream:
     def _ensure_there(self, start: Offset, there: list[int]) -> None:
         if start.snapshot_id > there[-1] + 1:
             raise NotFound(
-                f"the stream has read the table to snapshot {start.snapshot_id - 1}, its newest is {there[-1]}: it was rolled "
-                "back, or made anew",
+                f"the stream has read the table to snapshot {start.snapshot_id - 1}, its newest is {there[-1]}: it was "
+                "rolled back, or made anew",
                 code="stream-lost-data",
                 version=start.snapshot_id,
                 hint="begin with a new checkpoint",
@@ -109,5 +109,5 @@ class Stream:
                 f"{there[0]}",
                 code="stream-lost-data",
                 version=start.snapshot_id,
-                hint="begin with a new checkpoint; a consumer-id keeps snapshots from being expired before they are read",
+                hint="begin with a new checkpoint; a consumer-id keeps snapshots until they are read",
             ) from None

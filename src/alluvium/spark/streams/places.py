@@ -1,6 +1,6 @@
 """Where a query's checkpoint has room for what it knows of a source: `<checkpoint>/sources/<number>`.
 
-Spark tells that to sources that it makes itself. Ours look for the query that asks, and count its sources as Spark does.
+Spark tells that to sources that it makes itself. Ours look for the query that asks, and count its sources as it does.
 """
 
 from __future__ import annotations

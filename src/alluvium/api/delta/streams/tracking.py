@@ -34,7 +34,7 @@ def track_columns(
         open_any: From a URL to its store.
 
     Raises:
-        InvalidRequest: The log is another table's, or what was lost may be passed over: then changes of columns are lost.
+        InvalidRequest: The log is another table's, or what was lost may be passed over: changes of columns, too.
         CorruptTable: The log cannot be read.
     """
     location = next((said.known[name] for name in _LOCATIONS if name in said.known), None)
