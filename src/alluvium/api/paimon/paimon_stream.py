@@ -24,6 +24,7 @@ from alluvium.plan.ports import ScanSource
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.streams.source import read_stream
 from alluvium.storage.store import Store
@@ -76,7 +77,7 @@ class PaimonStream:
         if self.has_kinds:
             return kinds_first(rows, _KINDS)
         # Rows that went, and those that were before an update, are no rows of the table.
-        return rows.where(f"{quote(KIND)} in (0, 2)").drop(KIND)
+        return rows.where(sql_column(f"{quote(KIND)} in (0, 2)")).drop(KIND)
 
     def started(self, find_place: Callable[[], str]) -> None:
         """Nothing: a consumer is told of what has been read, wherever the checkpoint lies."""

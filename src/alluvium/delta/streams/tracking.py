@@ -133,7 +133,7 @@ class Tracker:
         version = min(max(first, first if last is None else last), list_log(self.table).latest)
         config = parse_config(*load_head(self.table, version))
         if last is not None:
-            self._ensure_common(min(first, version), version, config)
+            self._ensure_one_schema(min(first, version), version, config)
         is_changed = self._differs(config.protocol, config.metadata, version)
         self._write(version, config, ends=is_changed)
 
@@ -195,7 +195,7 @@ class Tracker:
         )
         raise self._ended
 
-    def _ensure_common(self, first: int, last: int, config: TableConfig) -> None:
+    def _ensure_one_schema(self, first: int, last: int, config: TableConfig) -> None:
         for version in sorted(v for v in list_log(self.table, first).commits if first <= v <= last):
             protocol, metadata = load_head(self.table, version)
             changes = column_changes(parse_config(protocol, metadata), config)
