@@ -266,3 +266,16 @@ def test_whose_log_it_is() -> None:
 def test_the_number_of_a_source_is_javas() -> None:
     # As delta-spark 4.4 named `file:/tmp/c/sources/0`; of signs beyond 16 bits each half counts.
     assert [java_hash(text) for text in ("", "a", "polygenelubricants", "\U0001f600")] == [0, 97, -2147483648, 1772899]
+
+
+def test_changes_must_be_recorded_at_every_version() -> None:
+    query = Query("tracked-feed")
+    feed = {"delta__enableChangeDataFeed": "true"}
+    query.log.commit(mapped(A, B, **feed))
+    query.log.commit(mapped(A, B))
+    query.log.commit(mapped(A, B, **feed), add("1"))
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2, changes=True)
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(stream.begin())
+    assert (caught.value.code, caught.value.version) == ("change-feed-disabled", 3)

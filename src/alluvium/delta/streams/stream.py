@@ -18,8 +18,8 @@ from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
 from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
-from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, is_left_out
-from alluvium.delta.streams.offset import BEFORE, CHANGED, Offset, format_offset
+from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, ensure_recorded, is_left_out
+from alluvium.delta.streams.offset import BEFORE, CHANGED, PASSED, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.tail import LogTail, other_table
 from alluvium.delta.streams.tracking import Tracker
@@ -194,6 +194,9 @@ class Stream:
             return self._sources(parts, begin, (format_offset(begin), format_offset(end)))
 
     def _sources(self, parts: list[CommitChanges], begin: Offset, span: tuple[str, ...]) -> tuple[ScanSource, ...]:
+        if self.tracker is not None:
+            # The same range may be shown in other columns.
+            span = (*span, self.tracker.shown.metadata.schema_string)
         if self.options.changes:
             commits = [part for part in map(self._without_excluded, parts) if _is_filled(part)]
             return change_sources(self.snapshot, commits, self._times(commits, begin), span)
@@ -232,7 +235,7 @@ class Stream:
         """
         if begin.version in self._fitting or self.tracker is not None:
             return
-        is_behind = is_resumed and begin.index < 0 and not begin.in_snapshot
+        is_behind = is_resumed and begin.index in (BEFORE, CHANGED) and not begin.in_snapshot
         read = begin.version - 1 if is_behind else begin.version
         try:
             protocol, metadata = load_head(self.snapshot.store, max(0, read))
@@ -253,6 +256,8 @@ class Stream:
         if self.tracker is not None:
             if protocol is not None:
                 ensure_readable_protocol(protocol)
+            if metadata is not None:
+                ensure_recorded(replace(self.snapshot.config, metadata=metadata), version, self.options)
             return
         own = self.snapshot
         ensure_fits(
