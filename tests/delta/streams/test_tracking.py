@@ -279,3 +279,15 @@ def test_changes_must_be_recorded_at_every_version() -> None:
     with pytest.raises(InvalidRequest) as caught:
         stream.latest(stream.begin())
     assert (caught.value.code, caught.value.version) == ("change-feed-disabled", 3)
+
+
+def test_a_stream_goes_on_behind_a_mark_without_its_log() -> None:
+    query = Query("tracked-left")
+    query.log.commit(mapped(A, B_RENAMED))
+    query.log.commit(add("1"))
+    stream = Stream(load_snapshot(query.log.store), StreamOptions())
+    assert stream.latest(Offset("t", 2, PASSED)) == Offset("t", 4)
+    for start in (Offset("t", 2), Offset("t", 2, CHANGED)):
+        with pytest.raises(InvalidRequest) as caught:
+            Stream(load_snapshot(query.log.store), StreamOptions()).latest(start)
+        assert caught.value.code == "stream-columns-remapped"

@@ -19,7 +19,7 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
 from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
 from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, ensure_recorded, is_left_out
-from alluvium.delta.streams.offset import BEFORE, CHANGED, PASSED, Offset, format_offset
+from alluvium.delta.streams.offset import BEFORE, CHANGED, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.tail import LogTail, other_table
 from alluvium.delta.streams.tracking import Tracker
