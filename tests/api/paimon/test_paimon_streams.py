@@ -43,6 +43,27 @@ def test_rows_then_changes_into_a_delta_table(spark, tmp_path: Path) -> None:
     assert caught.value.code == "stream-lost-data"
 
 
+def test_into_tables_without_a_key(spark, tmp_path: Path) -> None:
+    alluvium.enable(spark)
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+
+    def copy() -> None:
+        rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(source)
+        writer = rows.writeStream.format("paimon").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{target}-checkpoint").start(target).awaitTermination()
+
+    alluvium.write(spark.range(4).repartition(2), source)
+    copy()
+    # As if it had died between our commit and Spark's.
+    Path(f"{target}-checkpoint", "commits", "1").unlink()
+    Path(f"{target}-checkpoint", "commits", ".1.crc").unlink()
+    alluvium.write(spark.range(4, 6).coalesce(1), source, mode="append")
+    copy()
+    view = alluvium.open(target)
+    assert sorted(view.to_arrow()["id"].to_pylist()) == list(range(6))
+    assert view.system("snapshots")["commit_identifier"].to_pylist() == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "code"),
     [

@@ -15,6 +15,7 @@ from alluvium.api.delta.delta_access import PROVIDER, known_access
 from alluvium.api.delta.streams.reader import read_delta_stream
 from alluvium.api.delta.streams.writer import start_into, start_into_named
 from alluvium.api.engine import session_opener
+from alluvium.api.paimon.paimon_sink import start_into_paimon
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.streams.queries import said_of_reader, said_of_writer
@@ -74,9 +75,9 @@ def start_stream(
     said = said_of_writer(self)
     if said.format.casefold() not in FORMATS:
         return original(self, path)
+    start = start_into if said.format.casefold() == PROVIDER else start_into_paimon
     with counterparts("writeStream", said.format):
-        _ensure_delta(said.format)
-        return start_into(self, _path(path, said.options), session_opener(self._spark, None))
+        return start(self, _path(path, said.options), session_opener(self._spark, None))
 
 
 def stream_to_table(
@@ -124,11 +125,10 @@ def _tell(
 def _ensure_delta(name: str) -> None:
     if name.casefold() != PROVIDER:
         raise UnsupportedFeature(
-            f"streams into {name} tables are not implemented yet",
+            f"streams into {name} tables by name are not implemented yet",
             code="unsupported-stream",
             features=("streams",),
-            hint='write batches in foreachBatch by alluvium.write(rows, url, format="paimon", mode="append"): one that '
-            "comes again after a crash is written again",
+            hint='name the path: .start("/data/table")',
         )
 
 
