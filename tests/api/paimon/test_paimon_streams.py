@@ -81,7 +81,7 @@ def test_what_means_nothing_is_refused_at_load(spark, tmp_path: Path, options, k
     assert caught.value.code == code
     rows = spark.readStream.format("paimon").load(str(table.path))
     with pytest.raises(UnsupportedFeature) as refused:
-        rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "c")).start(str(tmp_path / "o"))
+        rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "c")).start(str(table.path))
     assert refused.value.code == "unsupported-stream"
 
 
