@@ -44,7 +44,7 @@ class Tracker:
         table: The table's objects.
         now: The table as it was when the stream was made.
         log: What is written down.
-        location: `schemaTrackingLocation`.
+        location: `schemaTrackingLocation`, as Hadoop spells it.
         agreement: What the reader agrees to.
     """
 
@@ -77,11 +77,11 @@ class Tracker:
             return
         commits = list_log(self.table, newest.delta_commit_version).commits
         config, last = config_of(newest, self.now), newest.delta_commit_version
-        for version in sorted(v for v in commits if v >= last):
-            found = _change_alone(self.table, commits[version])
-            if found is None or version > last + 1:
-                break
+        # The version of the entry itself may have files, which are still to be read by its columns.
+        version = last
+        while version in commits and (found := _change_alone(self.table, commits[version])) is not None:
             config, last = _with(config, *found), version
+            version += 1
         if last > newest.delta_commit_version:
             self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
 

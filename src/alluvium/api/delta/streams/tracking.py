@@ -52,6 +52,6 @@ def track_columns(
     log = load_tracking_log(open_any(directory), table_id)
     options = {name: said.known[name] for name in _AGREED if name in said.known}
     agreement = Agreement(options, lambda name: spark.conf.get(name, None))
-    tracker = Tracker(snapshot.store, snapshot.config, log, location, agreement)
+    tracker = Tracker(snapshot.store, snapshot.config, log, open_any(location).uri("").rstrip("/"), agreement)
     tracker.skim()
     return tracker
