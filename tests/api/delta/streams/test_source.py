@@ -188,7 +188,7 @@ def test_a_file_that_was_vacuumed(streams) -> None:
         ({"startingTimestamp": "nonsense"}, "invalid-timestamp"),
         ({"readChangeFeed": "true"}, "change-feed-disabled"),
         ({"maxFilePerTrigger": "1"}, "unknown-option"),
-        ({"schemaTrackingLocation": "/x"}, "unsupported-option"),
+        ({"schemaTrackingLocation": "/x", "failOnDataLoss": "false"}, "invalid-option"),
     ],
 )
 def test_what_means_nothing_is_refused_at_load(streams, options, code) -> None:
