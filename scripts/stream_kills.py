@@ -11,7 +11,6 @@ the queries run to their end, and what they wrote is compared with the source by
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import signal
@@ -21,10 +20,11 @@ import time
 from collections import Counter
 from pathlib import Path
 
-import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
 
 import alluvium
+from alluvium.errors import NotFound
 
 #: Name of a query, and its output mode.
 QUERIES = {"plain": "append", "stateful": "append", "complete": "complete"}
@@ -33,31 +33,48 @@ ROWS = 5
 
 
 def drive(folder: Path, to_the_end: bool) -> None:
-    """The driver: starts the queries, and runs until it is killed, or all is read."""
+    """The driver: starts the queries, and appends rows until it is killed; or waits until all is read."""
     settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
     spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     alluvium.enable(spark)
-    trigger = {"availableNow": True} if to_the_end else {"processingTime": "0 seconds"}
-    queries = []
-    for name, mode in QUERIES.items():
-        rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(folder / "source"))
-        if name == "stateful":
-            rows = rows.dropDuplicates(["id"])
-        if name == "complete":
-            rows = rows.groupBy("id").count()
-        writer = rows.writeStream.format("delta").outputMode(mode).trigger(**trigger)
-        writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
-        queries.append(writer.start(str(folder / name)))
+    if not to_the_end:
+        append(spark, folder)
+    queries = [start(spark, folder, name, to_the_end) for name in QUERIES]
+    while not to_the_end:
+        append(spark, folder)
+        failed = next((query for query in queries if not query.isActive), None)
+        if failed is not None:
+            failed.awaitTermination()
     for query in queries:
         query.awaitTermination()
 
 
-def append(folder: Path, count: int) -> int:
-    """Appends the next few rows; how many there are then."""
-    rows = pa.table({"id": pa.array(range(count, count + ROWS), pa.int64())})
-    alluvium.write(rows, str(folder / "source"), mode="append")
-    return count + ROWS
+def start(spark: SparkSession, folder: Path, name: str, to_the_end: bool) -> StreamingQuery:
+    """Starts a query, or goes on with it."""
+    rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(folder / "source"))
+    if name == "stateful":
+        rows = rows.dropDuplicates(["id"])
+    if name == "complete":
+        rows = rows.groupBy("id").count()
+    writer = rows.writeStream.format("delta").outputMode(QUERIES[name])
+    writer = writer.option("checkpointLocation", str(folder / f"{name}-checkpoint"))
+    writer = writer.trigger(availableNow=True) if to_the_end else writer.trigger(processingTime="0 seconds")
+    return writer.start(str(folder / name))
+
+
+def append(spark: SparkSession, folder: Path) -> None:
+    """Appends the next few rows to the source."""
+    count = written(folder)
+    alluvium.write(spark.range(count, count + ROWS).coalesce(1), str(folder / "source"), mode="append")
+
+
+def written(folder: Path) -> int:
+    """How many rows the source has: 0, 1, 2 and so on."""
+    try:
+        return int(sum(alluvium.open(str(folder / "source")).files()["num_rows"].to_pylist()))
+    except NotFound:
+        return 0
 
 
 def version_of(path: Path) -> int:
@@ -66,39 +83,33 @@ def version_of(path: Path) -> int:
     return int(max(names)) if names else -1
 
 
-def start(folder: Path, *more: str) -> subprocess.Popen[bytes]:
+def begin(folder: Path, *more: str) -> subprocess.Popen[bytes]:
     """Starts the driver in a group of its own, so that its JVM dies with it."""
     command = [sys.executable, __file__, str(folder), "--drive", *more]
-    log = (folder / "driver.log").open("ab")
-    return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
+    with (folder / "driver.log").open("ab") as log:
+        return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
 
 
-def kill_once(folder: Path, chance: random.Random, count: int) -> int:
-    """Lets the queries run until one has written something, and a little longer; how many rows the source has then."""
-    before = {name: version_of(folder / name) for name in QUERIES}
-    for _ in range(chance.randrange(1, 6)):
-        count = append(folder, count)
-    driver = start(folder)
+def kill_once(folder: Path, chance: random.Random) -> None:
+    """Lets the queries run until one has written something, and a little longer."""
     waits_for = chance.choice(list(QUERIES))
+    before = version_of(folder / waits_for)
+    driver = begin(folder)
     until = time.monotonic() + 120
-    while version_of(folder / waits_for) == before[waits_for] and time.monotonic() < until:
+    while version_of(folder / waits_for) == before and time.monotonic() < until:
         if driver.poll() is not None:
             raise SystemExit(f"the driver ended by itself, see {folder / 'driver.log'}")
         time.sleep(0.005)
-    end = time.monotonic() + chance.uniform(0, 1.5)
-    while time.monotonic() < end:
-        if chance.random() < 0.1:
-            count = append(folder, count)
-        time.sleep(min(0.05, max(0.0, end - time.monotonic())))
+    time.sleep(chance.uniform(0, 2))
     os.killpg(driver.pid, signal.SIGKILL)
     driver.wait()
-    return count
 
 
-def judge(folder: Path, count: int) -> list[str]:
+def judge(folder: Path) -> list[str]:
     """What is wrong with what the queries wrote, after they have run to their end."""
-    if start(folder, "--to-the-end").wait() != 0:
+    if begin(folder, "--to-the-end").wait() != 0:
         return [f"the last run failed, see {folder / 'driver.log'}"]
+    count = written(folder)
     wrong = []
     for name in QUERIES:
         view = alluvium.open(str(folder / name))
@@ -119,21 +130,18 @@ def judge(folder: Path, count: int) -> list[str]:
 
 
 def play(folder: Path, kills: int, seed: int, seconds: float) -> int:
-    """Kills until there are so many, or time is up; the exit code."""
+    """Kills until there are so many, or time is up; how many things are wrong."""
     folder.mkdir(parents=True, exist_ok=True)
-    kept = folder / "counts.json"
-    counts = json.loads(kept.read_text()) if kept.exists() else {"kills": 0, "rows": append(folder, 0)}
+    kept = folder / "kills"
+    done = int(kept.read_text()) if kept.exists() else 0
     end = time.monotonic() + seconds
-    while counts["kills"] < kills and time.monotonic() < end:
-        chance = random.Random(f"{seed} {counts['kills']}")
-        # A player that was stopped may have appended more than it has written down.
-        counts["rows"] = alluvium.open(str(folder / "source")).to_arrow().num_rows
-        counts["rows"] = kill_once(folder, chance, counts["rows"])
-        counts["kills"] += 1
-        kept.write_text(json.dumps(counts))
-    wrong = judge(folder, alluvium.open(str(folder / "source")).to_arrow().num_rows)
+    while done < kills and time.monotonic() < end:
+        kill_once(folder, random.Random(f"{seed} {done}"))
+        done += 1
+        kept.write_text(str(done))
+    wrong = judge(folder)
     versions = {name: version_of(folder / name) + 1 for name in QUERIES}
-    print(f"{counts['kills']} kills, {counts['rows']} rows, commits: {versions}, seed {seed}")
+    print(f"{done} kills, {written(folder)} rows, commits: {versions}, seed {seed}")
     print("\n".join(wrong) or "no row lost, none twice, each batch committed once")
     return len(wrong)
 
