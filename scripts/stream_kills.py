@@ -18,6 +18,8 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -83,32 +85,38 @@ def version_of(path: Path) -> int:
     return int(max(names)) if names else -1
 
 
-def begin(folder: Path, *more: str) -> subprocess.Popen[bytes]:
-    """Starts the driver in a group of its own, so that its JVM dies with it."""
+@contextmanager
+def driver(folder: Path, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A driver, in a group of its own: killed at the end with its JVM, and with the player."""
     command = [sys.executable, __file__, str(folder), "--drive", *more]
     with (folder / "driver.log").open("ab") as log:
-        return subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
+        process = subprocess.Popen(command, start_new_session=True, stdout=log, stderr=log)
+    try:
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def kill_once(folder: Path, chance: random.Random) -> None:
     """Lets the queries run until one has written something, and a little longer."""
     waits_for = chance.choice(list(QUERIES))
     before = version_of(folder / waits_for)
-    driver = begin(folder)
-    until = time.monotonic() + 120
-    while version_of(folder / waits_for) == before and time.monotonic() < until:
-        if driver.poll() is not None:
-            raise SystemExit(f"the driver ended by itself, see {folder / 'driver.log'}")
-        time.sleep(0.005)
-    time.sleep(chance.uniform(0, 2))
-    os.killpg(driver.pid, signal.SIGKILL)
-    driver.wait()
+    with driver(folder) as process:
+        until = time.monotonic() + 120
+        while version_of(folder / waits_for) == before and time.monotonic() < until:
+            if process.poll() is not None:
+                raise SystemExit(f"the driver ended by itself, see {folder / 'driver.log'}")
+            time.sleep(0.005)
+        time.sleep(chance.uniform(0, 2))
 
 
 def judge(folder: Path) -> list[str]:
     """What is wrong with what the queries wrote, after they have run to their end."""
-    if begin(folder, "--to-the-end").wait() != 0:
-        return [f"the last run failed, see {folder / 'driver.log'}"]
+    with driver(folder, "--to-the-end") as process:
+        if process.wait() != 0:
+            return [f"the last run failed, see {folder / 'driver.log'}"]
     count = written(folder)
     wrong = []
     for name in QUERIES:
@@ -158,6 +166,8 @@ def main() -> int:
     if given.drive:
         drive(given.folder, given.to_the_end)
         return 0
+    # Whoever ends the player ends its driver.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     return play(given.folder, given.kills, given.seed, given.seconds)
 
 
