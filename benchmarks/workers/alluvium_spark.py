@@ -6,6 +6,7 @@ from pyspark import __version__
 from pyspark.sql import DataFrame
 from spark_dml import dml_verbs
 from spark_queries import project_session, verbs
+from spark_streams import stream_verbs
 
 import alluvium
 from protocol import serve
@@ -24,6 +25,7 @@ if __name__ == "__main__":
                 spark, lambda path: alluvium.read(spark, path), write, lambda path: alluvium.changes(spark, path, 0)
             ),
             **dml_verbs(spark, lambda path: alluvium.DeltaTable.forPath(spark, path)),
+            **stream_verbs(spark, lambda path: alluvium.DeltaTable.forPath(spark, path)),
         },
         lambda: {"alluvium": alluvium.__version__, "pyspark": __version__},
     )

@@ -8,6 +8,7 @@ from delta.tables import DeltaTable
 from engines import delta_session
 from spark_dml import dml_verbs
 from spark_queries import verbs
+from spark_streams import stream_verbs
 
 from protocol import serve
 
@@ -22,6 +23,7 @@ if __name__ == "__main__":
                 lambda path: spark.read.format("delta").options(readChangeFeed=True, startingVersion=0).load(path),
             ),
             **dml_verbs(spark, lambda path: DeltaTable.forPath(spark, path)),
+            **stream_verbs(spark, lambda path: DeltaTable.forPath(spark, path)),
         },
         lambda: {name: version(name) for name in ("delta-spark", "pyspark")},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads import dml, logs, paimon, paimon_commits, reading, upkeep, without_spark, writing
+from workloads import dml, logs, paimon, paimon_commits, reading, streams, upkeep, without_spark, writing
 from workloads.bench import Bench, Workload
 
 WORKLOADS = (
@@ -12,6 +12,7 @@ WORKLOADS = (
     *writing.WORKLOADS,
     *dml.WORKLOADS,
     *upkeep.WORKLOADS,
+    *streams.WORKLOADS,
     *paimon.WORKLOADS,
     *paimon_commits.WORKLOADS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
+from alluvium.errors import InvalidRequest
 
 pytestmark = NEEDS_REFERENCE
 
@@ -51,3 +53,88 @@ def test_one_checkpoint_goes_through_both(spark, tmp_path: Path) -> None:
 def disabled(spark):
     yield
     alluvium.disable(spark)
+
+
+def test_one_log_of_columns_goes_through_both(spark, tmp_path: Path) -> None:
+    source, target, checkpoint = (str(tmp_path / name) for name in ("source", "target", "checkpoint"))
+    alluvium.enable(spark)
+    alluvium.write(spark.sql("select 1L id, 'x' a"), source, **{"delta.columnMapping.mode": "name"})
+    alluvium.write(spark.sql("select 0L id, 'x' a, 'x' b, 'x' c"), target)
+
+    def by_us(**options: str) -> str | None:
+        reader = spark.readStream.format("delta").options(schemaTrackingLocation=checkpoint, **options)
+        writer = reader.load(source).writeStream.format("delta").option("checkpointLocation", checkpoint)
+        try:
+            writer.trigger(availableNow=True).start(target).awaitTermination()
+        except InvalidRequest as error:
+            return str(error)
+        return None
+
+    def by_delta_spark(*runs: dict[str, str], blocked: str = "") -> str | None:
+        """What the last of some runs says; those before it are stopped for a reason."""
+        job = {"do": "stream", "table": target, "source": source, "checkpoint": checkpoint}
+        answers = judge(tmp_path, [{**job, "options": {"schemaTrackingLocation": checkpoint, **run}} for run in runs])
+        assert all(blocked in answer["error"] for answer in answers[:-1])
+        return answers[-1]["error"]
+
+    def rename(old: str, new: str, row: int) -> str:
+        """The version that did it; a row follows."""
+        spark.sql(f"alter table delta.`{source}` rename column {old} to {new}")
+        alluvium.write(spark.sql(f"select {row}L id, 'y' {new}"), source, mode="append")
+        return str(alluvium.open(source).version - 1)
+
+    changed, blocked = "DELTA_STREAMING_METADATA_EVOLUTION", "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST"
+    # One is stopped by the change, the other goes on behind it.
+    assert by_us() is None
+    first = rename("a", "b", 2)
+    assert changed in str(by_us())
+    assert blocked in str(by_us())
+    agreed = {"allowSourceColumnRename": first}
+    assert by_delta_spark({}, agreed, blocked=blocked) is None
+    second = rename("b", "c", 3)
+    assert changed in str(by_delta_spark(agreed))
+    assert blocked in str(by_us(**agreed))
+    assert by_us(allowSourceColumnRename=second) is None
+    rows = alluvium.open(target).to_arrow().sort_by("id").to_pylist()
+    assert [next((k for k in "abc" if row[k] and row["id"]), None) for row in rows] == [None, "a", "b", "c"]
+
+
+def test_a_log_that_comes_late_is_the_same(spark, tmp_path: Path) -> None:
+    """What each writes for the same table, whose stream had no log before its columns changed."""
+    alluvium.enable(spark)
+    source = str(tmp_path / "source")
+    alluvium.write(spark.sql("select 1L id, 'x' a"), source, **{"delta.columnMapping.mode": "name"})
+    targets = {who: (str(tmp_path / who), str(tmp_path / f"{who}-checkpoint")) for who in ("us", "them")}
+
+    def run(who: str, times: int = 1, **options: str) -> None:
+        target, checkpoint = targets[who]
+        if who == "them":
+            job = {"do": "stream", "table": target, "source": source, "checkpoint": checkpoint, "options": options}
+            judge(tmp_path, [job] * times)
+            return
+        for _ in range(times):
+            writer = spark.readStream.format("delta").options(**options).load(source).writeStream.format("delta")
+            writer = writer.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+            with contextlib.suppress(InvalidRequest):
+                writer.start(target).awaitTermination()
+
+    for who in targets:
+        run(who)
+    spark.sql(f"alter table delta.`{source}` rename column a to b")
+    alluvium.write(spark.sql("select 2L id, 'y' b"), source, mode="append")
+    for who in targets:
+        run(who, 3, schemaTrackingLocation=targets[who][1])
+    found = {}
+    for who, (_, checkpoint) in targets.items():
+        entries = sorted(p for p in Path(checkpoint).glob("_schema_log_*/*") if p.name.isdigit())
+        logged = [json.loads(p.read_text().splitlines()[1]) for p in entries]
+        for entry in logged:
+            entry["sourceMetadataPath"] = entry["sourceMetadataPath"].replace(checkpoint, "")
+            for name in ("dataSchemaJson", "partitionSchemaJson", "protocolJson"):
+                entry[name] = json.loads(entry[name])
+        offsets = sorted(
+            (p for p in (Path(checkpoint) / "offsets").iterdir() if p.name.isdigit()), key=lambda p: p.name
+        )
+        found[who] = (logged, [p.read_text().splitlines()[-1] for p in offsets])
+    assert found["us"] == found["them"]
+    assert len(found["us"][0]) == 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from alluvium.expr.tree import Expression
@@ -57,6 +57,16 @@ class StreamSource(Protocol):
 
     def batch(self, start: str | None, end: str) -> Sequence[ScanSource]:
         """The rows between two offsets, by sources that have all columns of `schema`; none where there are none."""
+
+    def started(self, find_place: Callable[[], str]) -> None:
+        """A query begins to read.
+
+        Args:
+            find_place: Finds where its checkpoint has room for what it knows of this stream.
+        """
+
+    def committed(self, end: str) -> None:
+        """A query has written down that all before an offset is done."""
 
     def metrics(self, offset: str) -> Mapping[str, str]:
         """What the progress of a query that has come so far tells beside."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.delta.streams.offset import BEFORE, Offset, format_offset, parse_offset
+from alluvium.delta.streams.offset import BEFORE, CHANGED, PASSED, Offset, format_offset, parse_offset
 from alluvium.errors import InvalidRequest
 
 TEXT = '{"sourceVersion":1,"reservoirId":"t","reservoirVersion":4,"index":1,"isStartingVersion":true}'
@@ -15,10 +15,16 @@ def test_the_text_is_delta_sparks() -> None:
     assert parse_offset(TEXT, "t") == Offset("t", 4, 1, in_snapshot=True)
 
 
-@pytest.mark.parametrize("index", [-20, -19, -100])
-def test_marks_of_a_changed_schema_are_before_the_files(index: int) -> None:
-    text = TEXT.replace('"sourceVersion":1', '"sourceVersion":3').replace('"index":1', f'"index":{index}')
-    assert parse_offset(text, "t").index == BEFORE
+def test_marks_of_a_changed_schema_are_before_the_files() -> None:
+    def marked(index: int) -> str:
+        text = TEXT.replace('"sourceVersion":1', '"sourceVersion":3').replace('"index":1', f'"index":{index}')
+        return text.replace('Version":true', 'Version":false')
+
+    found = [parse_offset(marked(index), "t") for index in (-100, -20, -19)]
+    assert [offset.index for offset in found] == [BEFORE, CHANGED, PASSED]
+    assert sorted(found, key=lambda offset: offset.place) == found
+    assert [offset.first for offset in found] == [0, 0, 0]
+    assert [format_offset(offset) for offset in found[1:]] == [marked(-20), marked(-19)]
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,11 @@ READ = frozenset(
         "replaceWhere.dataColumns.enabled",
         "retentionDurationCheck.enabled",
         "schema.autoMerge.enabled",
+        "streaming.allowSchemaLocationOutsideCheckpointLocation",
+        "streaming.allowSourceColumnDrop",
+        "streaming.allowSourceColumnRename",
+        "streaming.allowSourceColumnRenameAndDrop",
+        "streaming.allowSourceColumnTypeChange",
         "timeTravel.resolveOnIdentifier.enabled",
         "vacuum.logging.enabled",
         "write.txnAppId",
@@ -48,4 +53,5 @@ def unread(names: Iterable[str]) -> list[str]:
 
 
 def _is_read(name: str) -> bool:
-    return name in READ or name.startswith(_BEGINNINGS)
+    # Behind `ckpt_` stands of which stream alone.
+    return name.partition(".ckpt_")[0] in READ or name.startswith(_BEGINNINGS)

@@ -121,7 +121,7 @@ def read_system(spark: SparkSession, request: WorkerRequest, choice: LaneChoice,
         schema = to_spark(nullable_schema(schema_from_arrow(table.schema)))
         return spark.createDataFrame(table, schema=schema)
     frame = read_rows(spark, _of(request, snapshot, View(view)), choice)
-    return _kinds_first(frame, "rowkind") if view == AUDIT else frame
+    return kinds_first(frame, "rowkind") if view == AUDIT else frame
 
 
 def read_changes(
@@ -138,13 +138,13 @@ def read_changes(
         chosen = named_range(snapshot, start, end, mode)
     if chosen.mode != "diff":
         view = View(CHANGES, chosen.start, chosen.end, chosen.mode)
-        return _kinds_first(read_rows(spark, _of(request, snapshot, view), choice), ROW_KIND)
+        return kinds_first(read_rows(spark, _of(request, snapshot, view), choice), ROW_KIND)
     if not snapshot.schema.primary_keys:
         raise InvalidRequest("the mode diff needs a primary key", code="invalid-mode", hint='use mode="delta"')
     views = [View(name, chosen.start, chosen.end) for name in (DIFF_AFTER, DIFF_BEFORE)]
     after, before = (read_rows(spark, _of(request, snapshot, view), choice) for view in views)
     schema = PaimonSource(snapshot, views[0]).schema
-    return _kinds_first(_difference(after, before, schema), ROW_KIND)
+    return kinds_first(_difference(after, before, schema), ROW_KIND)
 
 
 def _snapshot(request: WorkerRequest) -> Snapshot:
@@ -156,7 +156,7 @@ def _of(request: WorkerRequest, snapshot: Snapshot, view: View) -> WorkerRequest
     return replace(request, source=PaimonSource(snapshot, view))
 
 
-def _kinds_first(frame: DataFrame, name: str) -> DataFrame:
+def kinds_first(frame: DataFrame, name: str) -> DataFrame:
     """Numbers of kinds as `+I`, `-U`, `+U`, `-D`."""
     names = ", ".join(quote_text(kind) for kind in KIND_NAMES)
     own = [quote(column) for column in frame.columns if column != KIND]

@@ -15,6 +15,8 @@ from alluvium.api.delta.delta_access import PROVIDER, known_access
 from alluvium.api.delta.streams.reader import read_delta_stream
 from alluvium.api.delta.streams.writer import start_into, start_into_named
 from alluvium.api.engine import session_opener
+from alluvium.api.paimon.paimon_sink import start_into_paimon
+from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.streams.queries import said_of_reader, said_of_writer
 
@@ -39,13 +41,13 @@ def load_stream(
     if said.format.casefold() not in FORMATS:
         return original(self, path)
     with counterparts("readStream", said.format):
-        _ensure_delta(said.format)
         if said.has_schema:
             raise InvalidRequest(
-                "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
+                "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
             )
         spark = self._spark
-        return read_delta_stream(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
+        return read(spark, _path(path, said.options), said.options, session_opener(spark, None))
 
 
 def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tableName: str) -> DataFrame:
@@ -73,9 +75,9 @@ def start_stream(
     said = said_of_writer(self)
     if said.format.casefold() not in FORMATS:
         return original(self, path)
+    start = start_into if said.format.casefold() == PROVIDER else start_into_paimon
     with counterparts("writeStream", said.format):
-        _ensure_delta(said.format)
-        return start_into(self, _path(path, said.options), session_opener(self._spark, None))
+        return start(self, _path(path, said.options), session_opener(self._spark, None))
 
 
 def stream_to_table(
@@ -123,10 +125,10 @@ def _tell(
 def _ensure_delta(name: str) -> None:
     if name.casefold() != PROVIDER:
         raise UnsupportedFeature(
-            f"streams of {name} tables are not implemented yet",
+            f"streams into {name} tables by name are not implemented yet",
             code="unsupported-stream",
             features=("streams",),
-            hint="read what came between two snapshots: alluvium.changes(spark, url, start)",
+            hint='name the path: .start("/data/table")',
         )
 
 

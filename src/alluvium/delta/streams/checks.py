@@ -76,13 +76,7 @@ def ensure_fits(
     ensure_readable_protocol(protocol)
     config = parse_config(protocol, metadata)
     ensure_readable(config)
-    if options.changes and not change_data_feed.is_used(config):
-        raise InvalidRequest(
-            f"changes were not recorded at version {version}: delta.enableChangeDataFeed is not true",
-            code="change-feed-disabled",
-            version=version,
-            hint="set it before the changes that you want to see, and begin the stream after that",
-        )
+    ensure_recorded(config, version, options)
     widens = is_supported(type_widening.FEATURE, shown.protocol)
     # Spark trusts no file to keep a promise of NOT NULL, so that a stream's columns may always be null.
     columns = as_nullable(shown.schema)
@@ -93,6 +87,17 @@ def ensure_fits(
     if "none" not in (config.mapping_mode, shown.mapping_mode) and _is_remapped(config, shown, version < read_version):
         raise _remapped(found[0], version)
     raise _changed(found, version, version > read_version, options)
+
+
+def ensure_recorded(config: TableConfig, version: int, options: StreamOptions) -> None:
+    """Refuses a version at which changes are not recorded, where they are asked for (`change-feed-disabled`)."""
+    if options.changes and not change_data_feed.is_used(config):
+        raise InvalidRequest(
+            f"changes were not recorded at version {version}: delta.enableChangeDataFeed is not true",
+            code="change-feed-disabled",
+            version=version,
+            hint="set it before the changes that you want to see, and begin the stream after that",
+        )
 
 
 def _is_remapped(config: TableConfig, shown: TableConfig, is_older: bool) -> bool:

@@ -11,10 +11,13 @@ from alluvium.errors import InvalidRequest
 
 #: The index before all files of a version.
 BEFORE = -1
+#: Of a version that changes the columns, for streams that keep a log of them: a batch ends before its files, and once
+#: that is known to be done, another one right behind. Both are delta-spark's, as is their order: all before index 0.
+CHANGED, PASSED = -20, -19
 #: Forms of an offset that delta-spark 4.4 writes; the third for those that mark a change of the schema.
 _PLAIN, _MARKED = 1, 3
-#: In the third form: before a version's change of the schema, right after it, and before all of the version.
-_MARKS = (-20, -19, -100)
+#: How `BEFORE` is spelled in the third form, where it comes before the marks.
+_BASE = -100
 
 #: What tells two offsets of a table apart, and which is further.
 Place: TypeAlias = tuple[int, int]
@@ -35,7 +38,8 @@ class Offset:
     Attributes:
         table_id: Of the table's metadata.
         version: The version.
-        index: The last file of it that has been read, counted from 0; `BEFORE`: none.
+        index: The last file of it that has been read, counted from 0; `BEFORE`: none; `CHANGED`, `PASSED`: none, but
+            it has been seen that the columns change.
         in_snapshot: Whether the files are those that were live at the version, the first rows of a stream; otherwise
             they are those that it added.
     """
@@ -47,7 +51,17 @@ class Offset:
 
     @property
     def place(self) -> Place:
-        return self.version, self.index
+        return self.version, _BASE if self.index == BEFORE else self.index
+
+    @property
+    def is_mark(self) -> bool:
+        """Whether it stands at a change of the columns."""
+        return self.index in (CHANGED, PASSED)
+
+    @property
+    def first(self) -> int:
+        """The index of the first file of the version that has not been read."""
+        return max(self.index, BEFORE) + 1
 
     def after(self, version: int) -> Offset:
         """Behind the last file of a version."""
@@ -56,7 +70,8 @@ class Offset:
 
 def format_offset(offset: Offset) -> str:
     """The JSON that stands in a checkpoint."""
-    wire = _Wire(_PLAIN, offset.table_id, offset.version, offset.index, offset.in_snapshot)
+    form = _MARKED if offset.is_mark else _PLAIN
+    wire = _Wire(form, offset.table_id, offset.version, offset.index, offset.in_snapshot)
     return msgspec.json.encode(wire).decode()
 
 
@@ -91,5 +106,5 @@ def parse_offset(text: str, table_id: str) -> Offset:
             hint="the table was dropped and made anew, or the checkpoint is that of another table: begin with a new "
             "checkpoint",
         )
-    index = BEFORE if wire.source_version == _MARKED and wire.index in _MARKS else wire.index
+    index = BEFORE if wire.source_version == _MARKED and wire.index == _BASE else wire.index
     return Offset(wire.reservoir_id, wire.reservoir_version, index, wire.is_starting_version)

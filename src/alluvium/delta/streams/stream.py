@@ -13,14 +13,16 @@ from alluvium.delta.changes.head import load_head
 from alluvium.delta.changes.schema import EXTRA_COLUMNS
 from alluvium.delta.changes.source import times_of
 from alluvium.delta.features.log.in_commit_timestamp import enablement
+from alluvium.delta.features.registry import ensure_readable_protocol
 from alluvium.delta.log.read_changes import CHANGED_FILES, CommitChanges
 from alluvium.delta.log.segment import list_log
 from alluvium.delta.streams.admission import Capacity
 from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
-from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, is_left_out
-from alluvium.delta.streams.offset import BEFORE, Offset, format_offset
+from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, ensure_recorded, is_left_out
+from alluvium.delta.streams.offset import BEFORE, CHANGED, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
 from alluvium.delta.streams.tail import LogTail, other_table
+from alluvium.delta.streams.tracking import Tracker
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
@@ -70,10 +72,12 @@ class Stream:
     Attributes:
         snapshot: The table as it was then.
         options: How it is streamed.
+        tracker: Follows its columns; None: where they change, the stream stops.
     """
 
     snapshot: Snapshot
     options: StreamOptions
+    tracker: Tracker | None = None
     _tail: LogTail = field(init=False)
     _first: Step | None = None
     _fitting: set[int] = field(default_factory=set)
@@ -116,6 +120,9 @@ class Stream:
         """
         with locating(self.snapshot.store, None):
             begin = self.begin() if start is None else start
+            marked = self._track(begin)
+            if marked is not None:
+                return marked
             if start is None and self.options.starting_version == "latest":
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
@@ -129,6 +136,9 @@ class Stream:
         """How far a run of several batches goes that reads what there is now; errors as of `latest`."""
         with locating(self.snapshot.store, None):
             begin = self.begin() if start is None else start
+            marked = self._track(begin)
+            if marked is not None:
+                return marked
             self._ensure_begun(begin, is_resumed=start is not None)
             return self._advance(begin, limited=False, until=None, passes=True)
 
@@ -137,9 +147,13 @@ class Stream:
         options = self.options
         capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
         end = begin
-        for step in self._steps(begin, None if until is None else until):
+        for step in self._steps(begin, until):
+            if not step.in_snapshot and self.tracker is not None and self.tracker.is_changed_by(step.commit):
+                return Offset(self.table_id, step.version, CHANGED)
+            if not capacity.is_left:
+                return end
             everything = step.in_snapshot and options.in_event_order
-            first = begin.index + 1 if step.version == begin.version else 0
+            first = begin.first if step.version == begin.version else 0
             sizes = step.files["size"].combine_chunks().slice(first)
             if step.is_whole:
                 taken = len(sizes) if capacity.take_all(pc.fill_null(sizes, 0)) else -1
@@ -150,9 +164,10 @@ class Stream:
                     end = Offset(self.table_id, step.version, first + taken - 1, step.in_snapshot)
                 return end
             end = begin.after(step.version)
-            if not capacity.is_left or (step.in_snapshot and not passes):
+            if (self.tracker is None and not capacity.is_left) or (step.in_snapshot and not passes):
                 return end
-        return end
+        # The version of a mark is not looked at again: nothing of it lies before the mark.
+        return until if until is not None and until.is_mark and until.version == end.version else end
 
     def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
         """What lies between two offsets; nothing where they are the same.
@@ -167,6 +182,8 @@ class Stream:
                 begin = self._begin_of(end) if start is None else start
                 if begin.place == end.place:
                     return ()
+                if self.tracker is not None:
+                    self.tracker.begin(begin.version, end.version - 1 if end.index == BEFORE else end.version)
                 self._ensure_begun(begin, is_resumed=start is not None)
                 parts = [_part(step, begin, end) for step in self._steps(begin, end)]
             except (NotFound, InvalidRequest) as error:
@@ -180,6 +197,9 @@ class Stream:
             return self._sources(parts, begin, (format_offset(begin), format_offset(end), self.options.text))
 
     def _sources(self, parts: list[CommitChanges], begin: Offset, span: tuple[str, ...]) -> tuple[ScanSource, ...]:
+        if self.tracker is not None:
+            # The same range may be shown in other columns.
+            span = (*span, self.tracker.shown.metadata.schema_string)
         if self.options.changes:
             commits = [part for part in map(self._without_excluded, parts) if _is_filled(part)]
             return change_sources(self.snapshot, commits, self._times(commits, begin), span)
@@ -222,9 +242,9 @@ class Stream:
         As in the reference, it is stopped, too, where they were renamed right after the last version that it has read:
         whatever its rows go to has the old names.
         """
-        if begin.version in self._fitting:
+        if begin.version in self._fitting or self.tracker is not None:
             return
-        is_behind = is_resumed and begin.index == BEFORE and not begin.in_snapshot
+        is_behind = is_resumed and begin.index in (BEFORE, CHANGED) and not begin.in_snapshot
         read = begin.version - 1 if is_behind else begin.version
         try:
             protocol, metadata = load_head(self.snapshot.store, max(0, read))
@@ -252,7 +272,20 @@ class Stream:
             self._fitting.clear()
         self._fitting.add(version)
 
+    def _track(self, begin: Offset) -> Offset | None:
+        """Of a stream that follows the table's columns: where it is held up by a change of them."""
+        if self.tracker is None:
+            return None
+        self.tracker.begin(begin.version)
+        return self.tracker.reached(begin)
+
     def _ensure_fits(self, protocol: Protocol | None, metadata: Metadata | None, version: int) -> None:
+        if self.tracker is not None:
+            if protocol is not None:
+                ensure_readable_protocol(protocol)
+            if metadata is not None:
+                ensure_recorded(replace(self.snapshot.config, metadata=metadata), version, self.options)
+            return
         own = self.snapshot
         ensure_fits(
             protocol or own.config.protocol,
@@ -269,7 +302,7 @@ class Stream:
         if begin.in_snapshot:
             yield self._snapshot_step(start)
             start += 1
-        last = None if end is None else end.version if end.index != BEFORE else end.version - 1
+        last = None if end is None else end.version if end.index >= 0 else end.version - 1
         if last is not None and last < start:
             return
         commits = self._tail.commits(start, last, fails_on_loss=self.options.fails_on_loss)
@@ -284,6 +317,8 @@ class Stream:
         if first is None or first.version != version:
             snapshot = load_snapshot(self.snapshot.store, version, time_zone=self.snapshot.time_zone)
             self._ensure_fits(snapshot.config.protocol, snapshot.config.metadata, version)
+            if self.tracker is not None:
+                self.tracker.change(snapshot.config.protocol, snapshot.config.metadata, version, replaces=True)
             files = snapshot.files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
             versions = pa.repeat(pa.scalar(version, pa.int64()), files.num_rows)
             chosen = [files[name].cast(CHANGED_FILES.field(name).type) for name in CHANGED_FILES.names[:-1]]
@@ -345,7 +380,7 @@ def _part(step: Step, begin: Offset, end: Offset) -> CommitChanges:
     Raises:
         UnsupportedFeature: Changes that belong together lie on both sides of one (`parted-changes`).
     """
-    first = begin.index + 1 if step.version == begin.version else 0
+    first = begin.first if step.version == begin.version else 0
     last = end.index if step.version == end.version else step.files.num_rows - 1
     if first == 0 and last >= step.files.num_rows - 1:
         return step.commit

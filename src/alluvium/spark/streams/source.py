@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import ClassVar
 
@@ -16,6 +16,7 @@ from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import empty_stream, read_native
 from alluvium.spark.sessions.session import ensure_native, java_schema
+from alluvium.spark.streams.places import place_of
 from alluvium.spark.streams.proxies import called, classes_of
 
 #: Of a thread of a query, which one it is. Without pinned threads (`PYSPARK_PIN_THREAD=false`) nobody knows.
@@ -24,12 +25,15 @@ _EVERYTHING = "ReadAllAvailable"
 _numbers = itertools.count(1)
 
 
-def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
+def read_stream(
+    spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+) -> DataFrame:
     """The rows of a stream, for queries to be started of.
 
     Args:
         spark: A classic session.
         stream: What is streamed.
+        shape: Gives the rows of a source the stream's columns, row by row; None: they have them.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a session without a JVM, or one that has been stopped.
@@ -38,7 +42,7 @@ def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
     failures.install()
     java = java_of(spark)
     held = java.array_list()
-    held.add(StreamProxy(spark, stream))
+    held.add(StreamProxy(spark, stream, shape))
     relation = classes_of(java).relation.apply(held.get(0), spark._jsparkSession)
     return DataFrame(java.dataset.ofRows(spark._jsparkSession, relation), spark)
 
@@ -46,15 +50,19 @@ def read_stream(spark: SparkSession, stream: StreamSource) -> DataFrame:
 class StreamProxy:
     """Spark's `Source`. One object serves all queries that are started of a DataFrame."""
 
-    def __init__(self, spark: SparkSession, stream: StreamSource) -> None:
+    def __init__(
+        self, spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+    ) -> None:
         self._spark = spark
         self._java = java_of(spark)
         self._classes = classes_of(self._java)
         self._stream = stream
+        self._shape = shape or (lambda rows: rows)
         self._schema = java_schema(spark, to_spark(nullable_schema(stream.schema)))
         self._number = next(_numbers)
         #: Queries that read what there is now and end, and how far that reaches, once it is known.
         self._ends: dict[str, str | None] = {}
+        self._begun: set[str] = set()
 
     # The names below are those of the Java interfaces.
 
@@ -76,6 +84,7 @@ class StreamProxy:
     @called
     def latestOffset(self, start: JavaObject | None, limit: JavaObject) -> JavaObject | None:
         """How far a batch from `start` on reaches; an equal offset where there is nothing new."""
+        self._start()
         begin = None if start is None else str(start.json())
         query, until = self._query(), None
         if query in self._ends:
@@ -87,12 +96,21 @@ class StreamProxy:
     @called
     def getBatch(self, start: JavaObject, end: JavaObject) -> JavaObject:
         """The rows between two offsets. Spark asks for the last batch again at a restart, and drops it."""
+        self._start()
         begin = str(start.get().json()) if start.isDefined() else None
         return self._rows(self._stream.batch(begin, str(end.json())))._jdf
 
     def _rows(self, sources: Sequence[ScanSource]) -> DataFrame:
-        frames = [read_native(self._spark, source, is_streaming=True) for source in sources]
+        frames = [self._shape(self._read(source)) for source in sources]
         return reduce(DataFrame.union, frames) if frames else empty_stream(self._spark, self._schema)
+
+    def _read(self, source: ScanSource) -> DataFrame:
+        if all(part.merge is None for part in source.plan_scan(None).parts):
+            return read_native(self._spark, source, is_streaming=True)
+        # Planned apart: what merges rows of files would keep them as state of the query, were it planned with it.
+        merged = read_native(self._spark, source)._jdf
+        rows = merged.queryExecution().toRdd()
+        return DataFrame(self._spark._jsparkSession.internalCreateDataFrame(rows, merged.schema(), True), self._spark)
 
     @called
     def metrics(self, latest: JavaObject) -> JavaObject:
@@ -109,12 +127,14 @@ class StreamProxy:
 
     @called
     def commit(self, end: JavaObject) -> None:
-        """Nothing: what has been read is found in the table's log as long as that has it."""
+        """All before `end` is done; what has been read is found in the table's log as long as that has it."""
+        self._stream.committed(str(end.json()))
 
     @called
     def stop(self) -> None:
         """The query that calls has ended."""
         self._ends.pop(self._query(), None)
+        self._begun.discard(self._query())
 
     @called
     def getOffset(self) -> None:
@@ -145,6 +165,12 @@ class StreamProxy:
     def toString(self) -> str:
         """As a query's progress shows it."""
         return self._stream.name
+
+    def _start(self) -> None:
+        query = self._query()
+        if query not in self._begun:
+            self._stream.started(lambda: place_of(self._spark, query, self._number))
+            self._begun.add(query)
 
     def _query(self) -> str:
         return self._spark.sparkContext.getLocalProperty(_QUERY) or ""

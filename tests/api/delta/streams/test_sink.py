@@ -136,6 +136,23 @@ def test_partitions(streams) -> None:
     assert (view.partition_columns, view.to_arrow().num_rows) == (("p",), 4)
 
 
+def test_clusters(streams) -> None:
+    streams.append("t", 0, 4)
+
+    def start(column: str, checkpoint: str):
+        writer = streams.read("t").withColumn("p", sf.col("id") % 2).writeStream.format("delta").clusterBy(column)
+        writer = writer.option("checkpointLocation", streams.path(checkpoint)).trigger(availableNow=True)
+        return writer.start(streams.path("out"))
+
+    with pytest.raises(InvalidRequest):
+        start("q", "cp")
+    start("p", "cp").awaitTermination()
+    assert '"clusteringColumns":[["p"]]' in alluvium.open(streams.path("out")).domains["delta.clustering"]
+    with pytest.raises(InvalidRequest) as caught:
+        start("id", "other")
+    assert caught.value.code == "clustering-mismatch"
+
+
 def test_foreach_batch_with_merge(streams) -> None:
     streams.append("t", 0, 6)
     path = streams.path("out")

@@ -188,7 +188,7 @@ def test_a_file_that_was_vacuumed(streams) -> None:
         ({"startingTimestamp": "nonsense"}, "invalid-timestamp"),
         ({"readChangeFeed": "true"}, "change-feed-disabled"),
         ({"maxFilePerTrigger": "1"}, "unknown-option"),
-        ({"schemaTrackingLocation": "/x"}, "unsupported-option"),
+        ({"schemaTrackingLocation": "/x", "failOnDataLoss": "false"}, "invalid-option"),
     ],
 )
 def test_what_means_nothing_is_refused_at_load(streams, options, code) -> None:
@@ -200,11 +200,14 @@ def test_what_means_nothing_is_refused_at_load(streams, options, code) -> None:
 
 def test_beginnings_that_are_not_there(streams) -> None:
     streams.append("t", 0, 2)
-    for options in ({"startingVersion": 7}, {"startingTimestamp": "2999-01-01"}):
+    for options, condition in (
+        ({"startingVersion": 7}, "DELTA_VERSION_NOT_FOUND"),
+        ({"startingTimestamp": "2999-01-01"}, "DELTA_TIMESTAMP_GREATER_THAN_COMMIT"),
+    ):
         query = streams.into(streams.read("t", **options), "out")
         with pytest.raises(NotFound) as caught:
             query.awaitTermination()
-        assert caught.value.code == "missing-version"
+        assert (caught.value.code, caught.value.getCondition()) == ("missing-version", condition)
     with pytest.raises(NotFound) as none:
         streams.read("nothing")
     assert none.value.getCondition() == "DELTA_SCHEMA_NOT_SET"

@@ -171,7 +171,7 @@ def _target(
         return DeltaTarget(store, made, None, retry, (clustered_by(made, clusters),) if clusters else ())
     config = snapshot.config
     _warn_of_properties(parsed, config)
-    _ensure_clustered_alike(snapshot, parse_clusters(parsed))
+    ensure_clustered_alike(snapshot, parse_clusters(parsed))
     with locating(store, snapshot.version):
         if overwrites:
             ensure_whole(parsed, config.partition_columns)
@@ -186,7 +186,8 @@ def _target(
         return DeltaTarget(store, merged_config(config, _schema_of(df)) if merges else config, snapshot, retry)
 
 
-def _ensure_clustered_alike(snapshot: Snapshot, names: Sequence[str]) -> None:
+def ensure_clustered_alike(snapshot: Snapshot, names: Sequence[str]) -> None:
+    """Refuses names of other clustering columns than a table has (`clustering-mismatch`); none are fine."""
     if not names:
         return
     known = clustering_columns(snapshot.state.domains, snapshot.config)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.streams.source import DeltaStream
-from alluvium.api.options import parse_options, parse_timestamp_ms
+from alluvium.api.delta.streams.tracking import TRACKING, track_columns
+from alluvium.api.options import Options, parse_options, parse_timestamp_ms
 from alluvium.delta.features.rows import change_data_feed
 from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
 from alluvium.delta.streams.stream import Stream
@@ -17,11 +19,6 @@ from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.streams.source import read_stream
 from alluvium.storage.store import Store
 
-#: What says that the columns may change while a stream runs: it keeps a log of them.
-TRACKING = (
-    "schemaTrackingLocation", "schemaLocation", "streamingSourceTrackingId", "allowSourceColumnRename",
-    "allowSourceColumnDrop", "allowSourceColumnTypeChange",
-)  # fmt: skip
 _POINTS = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
 
 
@@ -39,10 +36,11 @@ def read_delta_stream(
     Raises:
         NotFound: There is no table.
         InvalidRequest: An option that nobody knows, or that means nothing for a stream.
-        UnsupportedFeature: An option of delta-spark's that is not implemented.
+        CorruptTable: The log of columns of `schemaTrackingLocation` cannot be read.
     """
     zone = time_zone(spark)
-    asked = _parse(options, zone)
+    parsed = parse_options(options, (*FLAGS, *VALUES, *TRACKING, *_POINTS, "path"), ())
+    asked = _parse(parsed, zone)
     snapshot = open_snapshot(open_any(url), time_zone=zone, open_elsewhere=open_any)
     if not snapshot.config.schema.fields:
         raise InvalidRequest("a table without columns cannot be streamed", code="no-columns", url=snapshot.store.url)
@@ -54,11 +52,13 @@ def read_delta_stream(
             version=snapshot.version,
             hint="set it before the changes that you want to see",
         )
-    return read_stream(spark, DeltaStream(Stream(snapshot, asked)))
+    tracker = track_columns(spark, snapshot, parsed, asked, open_any)
+    if tracker is not None:
+        snapshot = replace(snapshot, config=tracker.shown, _found={})
+    return read_stream(spark, DeltaStream(Stream(snapshot, asked, tracker)))
 
 
-def _parse(options: Mapping[str, str], zone: str) -> StreamOptions:
-    parsed = parse_options(options, (*FLAGS, *VALUES, *_POINTS, "path"), TRACKING)
+def _parse(parsed: Options, zone: str) -> StreamOptions:
     for name in _POINTS:
         if parsed.get(name) is not None:
             raise InvalidRequest(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -51,6 +51,16 @@ class DeltaStream:
                 raise error
         except AlluviumError as told:
             return told
+
+    def started(self, find_place: Callable[[], str]) -> None:
+        if self.stream.tracker is not None:
+            with self._told():
+                self.stream.tracker.start(find_place)
+
+    def committed(self, end: str) -> None:
+        if self.stream.tracker is not None:
+            with self._told():
+                self.stream.tracker.committed(parse_offset(end, self.stream.table_id))
 
     def metrics(self, offset: str) -> Mapping[str, str]:
         with self._told():

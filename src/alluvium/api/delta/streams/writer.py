@@ -15,14 +15,15 @@ from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess, table_access
 from alluvium.api.delta.delta_columns import fields_of
-from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.delta.frames.writer import ensure_clustered_alike, write_parsed
 from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.write_options import parse_clusters
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, Options, parse_options
-from alluvium.delta.description.create import resolve_partition_columns
-from alluvium.delta.terms.config import TableConfig
+from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import STREAMING
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Operation
 from alluvium.schema.types import VOID, Struct
 from alluvium.schema.walk import as_nullable, fields_within
@@ -34,7 +35,7 @@ from alluvium.storage.store import Store
 
 WRITE_STREAM = (
     "path", "checkpointLocation", "queryName", "mergeSchema", "overwriteSchema", "userMetadata", "optimizeWrite",
-    *PARQUET_WRITE,
+    "clusterBy", *PARQUET_WRITE,
 )  # fmt: skip
 #: As the history has them, by Spark's.
 _SAVE_MODES = {"Append": "Append", "Complete": "Overwrite"}
@@ -121,7 +122,7 @@ def _created(spark: SparkSession, name: str, said: SaidOfWriter, options: Option
             location=options.get("path"),
             columns=tuple(replace(f, nullable=True, type=as_nullable(f.type)) for f in fields_of(schema)),
             partition_by=said.partition_by,
-            cluster_by=said.cluster_by,
+            cluster_by=parse_clusters(options),
             properties=options.properties,
         ),
     )
@@ -142,9 +143,11 @@ def _understood(said: SaidOfWriter) -> Options:
             code="unsupported-trigger",
             hint='trigger(processingTime="1 second"), or trigger(availableNow=True)',
         )
-    options = parse_options(said.options, WRITE_STREAM, ("clusterBy",))
+    options = parse_options(said.options, WRITE_STREAM, ())
     options.flag("mergeSchema"), options.flag("overwriteSchema")
-    return options
+    if not said.cluster_by:
+        return options
+    return replace(options, known={**options.known, "clusterBy": ", ".join(said.cluster_by)})
 
 
 def _start(
@@ -160,31 +163,33 @@ def _start(
             column=void,
             hint='cast it: lit(None).cast("string")',
         )
-    _ensure_partitions(schema, said, _config(open_any(url), open_any))
+    _ensure_layout(schema, said, _snapshot(open_any(url), open_any), options)
     return start_query(writer, DeltaSink(open_any, url, said, options))
 
 
-def _config(store: Store, open_any: Callable[[str], Store]) -> TableConfig | None:
+def _snapshot(store: Store, open_any: Callable[[str], Store]) -> Snapshot | None:
     try:
-        return open_snapshot(store, open_elsewhere=open_any).config
+        return open_snapshot(store, open_elsewhere=open_any)
     except NotFound as error:
         if error.code != "not-a-table":
             raise
         return None
 
 
-def _ensure_partitions(schema: Struct, said: SaidOfWriter, config: TableConfig | None) -> None:
-    if config is None and said.cluster_by:
-        raise UnsupportedFeature(
-            "a stream does not create clustered tables yet",
-            code="unsupported-option",
-            features=("clusterBy",),
-            hint="create the table before: DeltaTable.create(spark).clusterBy(...)",
-        )
+def _ensure_layout(schema: Struct, said: SaidOfWriter, snapshot: Snapshot | None, options: Options) -> None:
+    """Refuses partition and clustering columns that the table does not have, or could not get."""
+    clusters = parse_clusters(options)
+    if snapshot is not None:
+        ensure_clustered_alike(snapshot, clusters)
+    elif clusters:
+        clustered_by(new_config(schema, said.partition_by, {}, clusters), clusters)
     if not said.partition_by:
         return
     named = resolve_partition_columns(schema, said.partition_by)
-    if config is not None and resolve_partition_columns(config.schema, named) != config.partition_columns:
+    if snapshot is None:
+        return
+    config = snapshot.config
+    if resolve_partition_columns(config.schema, named) != config.partition_columns:
         raise InvalidRequest(
             f"the table is partitioned by {', '.join(config.partition_columns) or 'nothing'}, not by "
             f"{', '.join(named)}",

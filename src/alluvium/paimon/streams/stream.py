@@ -1,0 +1,113 @@
+"""A table as a stream: first its rows, then what snapshots change, one snapshot after the other.
+
+Columns are those that the table had when the stream was made; files of later schemas are shown in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from alluvium.errors import NotFound
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.log.travel import list_snapshots, read_changelog, read_snapshot
+from alluvium.paimon.streams.begin import CONSUMER, begin_of, write_consumer
+from alluvium.paimon.streams.offset import Offset
+from alluvium.paimon.terms.options import DELETION_VECTORS_MERGE_ON_READ
+from alluvium.paimon.view.changes import change_mode
+from alluvium.paimon.view.source import CHANGES, PaimonSource, View
+from alluvium.storage.locating import locating
+
+
+@dataclass(slots=True)
+class Stream:
+    """A table, streamed.
+
+    Attributes:
+        snapshot: The newest state when the stream was made, whose columns it has.
+        said: Where it begins (`begin.STARTS`).
+        newest: The newest snapshot that was seen.
+    """
+
+    snapshot: Snapshot
+    said: Mapping[str, str]
+    newest: int = 0
+    _begun: Offset | None = None
+
+    def begin(self) -> Offset:
+        """Where it begins; a query that knows no offset begins where the others of the stream did."""
+        if self._begun is None:
+            with locating(self.snapshot.store, None):
+                self._begun = begin_of(self.snapshot, self.said)
+        return self._begun
+
+    def latest(self, start: Offset | None) -> Offset:
+        """How far the stream can be read now; the first batch is empty, and writes down where it begins.
+
+        Raises:
+            NotFound: What comes next has expired (`stream-lost-data`), or the table is gone.
+        """
+        if start is None:
+            return self.begin()
+        with locating(self.snapshot.store, None):
+            there = list_snapshots(self.snapshot.store, self.snapshot.branch)
+        if not there:
+            if start.snapshot_id > 1 or start.is_whole:
+                raise NotFound("the table is gone: it has no snapshot", code="not-a-table")
+            return start
+        self.newest = there[-1]
+        self._ensure_there(start, there)
+        end = there[-1] + 1
+        return Offset(end) if end > start.snapshot_id else start
+
+    def batch(self, start: Offset | None, end: Offset) -> tuple[PaimonSource, ...]:
+        """What lies between two offsets; nothing where they are the same."""
+        if start is None or start == end:
+            return ()
+        found, first = [], start.snapshot_id
+        with locating(self.snapshot.store, None):
+            if start.is_whole:
+                found.append(self._whole(start.snapshot_id))
+                first += 1
+            if first < end.snapshot_id:
+                mode = change_mode(self.snapshot, "auto")
+                found.append(PaimonSource(self.snapshot, View(CHANGES, first - 1, end.snapshot_id - 1, mode)))
+        return tuple(found)
+
+    def committed(self, end: Offset) -> None:
+        """All before an offset is done; a consumer says so to those who expire snapshots."""
+        if CONSUMER in self.said:
+            with locating(self.snapshot.store, None):
+                write_consumer(self.snapshot, self.said[CONSUMER], end.snapshot_id)
+
+    def _whole(self, number: int) -> PaimonSource:
+        state = self.snapshot if self.snapshot.version == number else self.snapshot.state(number)
+        # "A full stream start merges level 0 too": what lies there comes in no later change.
+        options = {**self.snapshot.schema.options, DELETION_VECTORS_MERGE_ON_READ.key: "true"}
+        return PaimonSource(replace(state, schema=replace(self.snapshot.schema, options=options), _loaded={}), View())
+
+    def _ensure_there(self, start: Offset, there: list[int]) -> None:
+        if start.snapshot_id > there[-1] + 1:
+            raise NotFound(
+                f"the stream has read the table to snapshot {start.snapshot_id - 1}, its newest is {there[-1]}: it was "
+                "rolled back, or made anew",
+                code="stream-lost-data",
+                version=start.snapshot_id,
+                hint="begin with a new checkpoint",
+            )
+        if start.snapshot_id >= there[0]:
+            return
+        try:
+            if start.is_whole or change_mode(self.snapshot, "auto") != "changelog":
+                read_snapshot(self.snapshot.store, start.snapshot_id, self.snapshot.branch)
+            else:
+                # A changelog may be kept for longer than its snapshot.
+                read_changelog(self.snapshot.store, start.snapshot_id, self.snapshot.branch)
+        except NotFound:
+            raise NotFound(
+                f"the stream goes on at snapshot {start.snapshot_id}, which has expired; the next one that is there is "
+                f"{there[0]}",
+                code="stream-lost-data",
+                version=start.snapshot_id,
+                hint="begin with a new checkpoint; a consumer-id keeps snapshots until they are read",
+            ) from None

@@ -1,0 +1,91 @@
+"""Paimon tables as sources of streams: rows that merge, then changes; into a Delta table, and into memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from paimon_tables import HandWritten
+
+import alluvium
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+
+pytestmark = pytest.mark.spark
+KEYED = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.string())])
+
+
+def test_rows_then_changes_into_a_delta_table(spark, tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    table.commit([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}])
+    table.commit([{"k": 1, "v": "c"}])
+    alluvium.enable(spark)
+    out = str(tmp_path / "out")
+
+    def copy(target: str, **options: str) -> list[tuple[object, ...]]:
+        rows = spark.readStream.format("paimon").options(**options).load(str(table.path))
+        # Filters and state above rows that were merged.
+        writer = rows.where("k < 9").dropDuplicates().writeStream.format("delta").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{target}-checkpoint").start(target).awaitTermination()
+        return sorted(tuple(row.values()) for row in alluvium.open(target).to_arrow().to_pylist())
+
+    assert copy(out, **{"consumer-id": "c"}) == [(1, "c"), (2, "b")]
+    table.commit([{"k": 2, "v": "d"}, {"k": 3, "v": "e"}, {"k": 9, "v": "f"}], ["-D", "+I", "+I"])
+    assert copy(out, **{"consumer-id": "c"}) == [(1, "c"), (2, "b"), (3, "e")]
+    # As far as it is known to be done: Spark tells that when the next batch has begun.
+    consumers = alluvium.open(str(table.path)).system("consumers").to_pylist()
+    assert consumers == [{"consumer_id": "c", "next_snapshot_id": 3}]
+    kinds = copy(str(tmp_path / "kinds"), **{"read.changelog": "true", "scan.snapshot-id": "3"})
+    assert kinds == [("+I", 3, "e"), ("-D", 2, "d")]
+    table.expire(1)
+    with pytest.raises(NotFound) as caught:
+        copy(str(tmp_path / "gone"), **{"scan.snapshot-id": "1"})
+    assert caught.value.code == "stream-lost-data"
+
+
+def test_into_tables_without_a_key(spark, tmp_path: Path) -> None:
+    alluvium.enable(spark)
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+
+    def copy() -> None:
+        rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(source)
+        writer = rows.writeStream.format("paimon").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{target}-checkpoint").start(target).awaitTermination()
+
+    alluvium.write(spark.range(4).repartition(2), source)
+    copy()
+    # As if it had died between our commit and Spark's.
+    Path(f"{target}-checkpoint", "commits", "1").unlink()
+    Path(f"{target}-checkpoint", "commits", ".1.crc").unlink(missing_ok=True)
+    alluvium.write(spark.range(4, 6).coalesce(1), source, mode="append")
+    copy()
+    view = alluvium.open(target)
+    assert sorted(view.to_arrow()["id"].to_pylist()) == list(range(6))
+    assert view.system("snapshots")["commit_identifier"].to_pylist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "code"),
+    [
+        ({"scan.mode": "incremental"}, UnsupportedFeature, "unsupported-scan"),
+        ({"read.stream.maxFilesPerTrigger": "1"}, InvalidRequest, "unknown-option"),
+        ({"bogus": "1"}, InvalidRequest, "unknown-option"),
+        ({"read.changelog": "maybe"}, InvalidRequest, "invalid-option"),
+    ],
+)
+def test_what_means_nothing_is_refused_at_load(spark, tmp_path: Path, options, kind, code) -> None:
+    alluvium.enable(spark)
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    with pytest.raises(kind) as caught:
+        spark.readStream.format("paimon").options(**options).load(str(table.path))
+    assert caught.value.code == code
+    rows = spark.readStream.format("paimon").load(str(table.path))
+    with pytest.raises(UnsupportedFeature) as refused:
+        rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "c")).start(str(table.path))
+    assert refused.value.code == "unsupported-stream"
+
+
+@pytest.fixture(autouse=True)
+def disabled(spark):
+    yield
+    alluvium.disable(spark)

@@ -1,0 +1,102 @@
+"""Which snapshots a stream of a Paimon table reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from paimon_tables import HandWritten
+
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.streams.begin import read_consumer
+from alluvium.paimon.streams.offset import Offset, format_offset, parse_offset
+from alluvium.paimon.streams.stream import Stream
+from alluvium.storage.open import open_store
+
+KEYED = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.string())])
+
+
+def stream_of(table: HandWritten, said: Mapping[str, str] | None = None) -> Stream:
+    return Stream(load_snapshot(open_store(str(table.path))), said or {})
+
+
+def views(stream: Stream, start: Offset | None, end: Offset) -> list[tuple[str, int, int, str]]:
+    return [(s.view.name, s.view.start, s.view.end, s.view.mode) for s in stream.batch(start, end)]
+
+
+def test_rows_then_changes(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    table.commit([{"k": 1, "v": "a"}])
+    table.commit([{"k": 1, "v": "b"}])
+    stream = stream_of(table)
+    begin = stream.latest(None)
+    assert begin == Offset(2, is_whole=True)
+    assert stream.batch(None, begin) == ()
+    end = stream.latest(begin)
+    assert end == Offset(3)
+    (whole,) = stream.batch(begin, end)
+    assert whole.snapshot.version == 2
+    assert [part.merge is not None for part in whole.plan_scan().parts] == [True]
+    assert stream.latest(end) == end
+    table.commit([{"k": 1, "v": "c"}, {"k": 2, "v": "d"}], ["-D", "+I"])
+    assert stream.latest(end) == Offset(4)
+    assert views(stream, begin, Offset(4)) == [("rows", 0, 0, ""), ("changes", 2, 3, "delta")]
+    assert views(stream, end, Offset(4)) == [("changes", 2, 3, "delta")]
+    assert stream.batch(end, end) == ()
+
+
+def test_a_changelog_is_read_where_the_table_makes_one(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"], **{"changelog-producer": "input"})
+    table.commit([{"k": 1, "v": "a"}])
+    assert views(stream_of(table), Offset(1), Offset(2)) == [("changes", 0, 1, "changelog")]
+
+
+def test_level_0_is_read_at_the_start_of_tables_with_vectors(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"], **{"deletion-vectors.enabled": "true"})
+    table.commit([{"k": 1, "v": "a"}])
+    stream = stream_of(table)
+    (whole,) = stream.batch(Offset(1, is_whole=True), Offset(2))
+    assert sum(part.files.num_rows for part in whole.plan_scan().parts) == 1
+
+
+def test_what_has_expired_or_is_not_there(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    for n in range(3):
+        table.commit([{"k": n, "v": "a"}])
+    stream = stream_of(table)
+    table.expire(1)
+    for start in (Offset(1), Offset(1, is_whole=True), Offset(5)):
+        with pytest.raises(NotFound) as caught:
+            stream.latest(start)
+        assert (caught.value.code, caught.value.version) == ("stream-lost-data", start.snapshot_id)
+    for number in (2, 3):
+        table.expire(number)
+    with pytest.raises(NotFound) as caught:
+        stream.latest(Offset(2))
+    assert caught.value.code == "not-a-table"
+
+
+def test_consumers_are_told(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    table.commit([{"k": 1, "v": "a"}])
+    stream = stream_of(table, {"consumer-id": "mine"})
+    stream.committed(Offset(2))
+    assert read_consumer(stream.snapshot, "mine") == 2
+    stream_of(table).committed(Offset(9))
+    assert read_consumer(stream.snapshot, "mine") == 2
+
+
+def test_offsets() -> None:
+    text = '{"snapshotId":3,"index":-1,"scanSnapshot":true}'
+    assert format_offset(Offset(3, is_whole=True)) == text
+    assert parse_offset(text) == Offset(3, is_whole=True)
+    with pytest.raises(UnsupportedFeature) as parted:
+        parse_offset(text.replace("-1", "4"))
+    assert parted.value.code == "parted-changes"
+    for wrong in ("{}", "3", "no"):
+        with pytest.raises(InvalidRequest) as caught:
+            parse_offset(wrong)
+        assert caught.value.code == "invalid-offset"
