@@ -23,7 +23,8 @@ from faulty_store import Crash, Fault, FaultyStore, When
 import alluvium
 from alluvium import DeltaTable
 from alluvium.commands.delete import delete_rows
-from alluvium.commands.merge.merge import MergeRequest, merge_rows
+from alluvium.commands.merge.merge import merge_rows
+from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.merge.merge_clauses import When as Matched
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
