@@ -13,7 +13,7 @@ from alluvium.commands.paimon.upserts import TABLE, Change, upsert_rows
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
-from alluvium.paimon.schema.brought import written_schema
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable

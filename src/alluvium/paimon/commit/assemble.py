@@ -182,9 +182,9 @@ def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
     if draft.edits is None:
         return
     live = base.entries["file_name"].combine_chunks()
-    there = pc.sum(pc.is_in(draft.edits.masked, value_set=live)).as_py() or 0
-    if there != len(draft.edits.masked):
-        raise _gone(f"{len(draft.edits.masked) - there} files whose rows change are no longer in the table", base)
+    there = pc.sum(pc.is_in(draft.edits.files, value_set=live)).as_py() or 0
+    if there != len(draft.edits.files):
+        raise _gone(f"{len(draft.edits.files) - there} files whose rows change are no longer in the table", base)
 
 
 def _gone(message: str, base: Snapshot) -> CommitConflict:
@@ -313,10 +313,12 @@ def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: Man
         return before
     entries = INDEX_ENTRIES.empty_table() if before is None else read_index_manifest(base.store, before)
     remaining = entries
-    if draft.compacts:
-        remaining = _without_vectors(entries, removed, draft, base)
-    elif draft.edits is not None:
+    if draft.edits is not None:
         remaining = _with_vectors(entries, draft.edits, base, writer)
+        if not draft.edits.replaced and not draft.edits.added.num_rows:
+            return before
+    elif draft.compacts:
+        remaining = _without_vectors(entries, removed, draft, base)
     elif replaces and draft.replaced is not None and draft.replaced.files is None:
         is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
         remaining = entries.filter(pc.invert(is_taken_out))
@@ -351,7 +353,7 @@ def _with_vectors(entries: pa.Table, edits: VectorChange, base: Snapshot, writer
     vectors = pc.equal(entries["index_type"], VECTORS)
     goes = pc.and_(vectors, pc.is_in(entries["file_name"], value_set=pa.array(sorted(edits.replaced), pa.string())))
     touched = _vectors_of(entries.filter(pc.and_(vectors, pc.invert(goes))))
-    if entries.filter(goes).num_rows != len(edits.replaced) or touched.intersection(edits.masked.to_pylist()):
+    if entries.filter(goes).num_rows != len(edits.replaced) or touched.intersection(edits.files.to_pylist()):
         raise _gone("rows of files whose rows change were deleted", base)
     writer.parts += list(edits.contents.items())
     return pa.concat_tables([entries.filter(pc.invert(goes)), edits.added])

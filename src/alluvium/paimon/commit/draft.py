@@ -57,13 +57,14 @@ class VectorChange:
 
     Attributes:
         replaced: Names of the index files whose vectors are in new ones: they must be there still, and go.
-        masked: Names of the data files that get a vector, or another one: they must be there still.
+        files: Names of the data files whose rows are gone, some or all: they must be there still, with the vectors that
+            they had.
         added: New index files (`INDEX_ENTRIES`).
         contents: Of the new files, by their paths.
     """
 
     replaced: frozenset[str]
-    masked: pa.Array
+    files: pa.Array
     added: pa.Table
     contents: dict[str, bytes] = field(repr=False)
 

@@ -19,7 +19,7 @@ from alluvium.expr.tree import Expression
 from alluvium.paimon.features.deletion_vectors import vector_counts, vector_masks
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.schema.brought import written_schema
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.selection import narrowed, select_files, unmerged

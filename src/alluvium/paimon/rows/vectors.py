@@ -37,13 +37,13 @@ class EditedFiles:
         removed: Names of the files that go as a whole.
         masked: Names of those that stay behind a vector, and
         updated: how many of them had one before.
-        vectors: What becomes of the vectors; None: there are none, and there were none.
+        vectors: What becomes of the vectors.
     """
 
     removed: pa.Array
     masked: pa.Array
     updated: int
-    vectors: VectorChange | None
+    vectors: VectorChange
 
 
 def edit_files(snapshot: Snapshot, entries: pa.Table, touched: pa.Table) -> EditedFiles:
@@ -66,8 +66,6 @@ def edit_files(snapshot: Snapshot, entries: pa.Table, touched: pa.Table) -> Edit
     masked = pa.array(list(kept), pa.string())
     removed = names.filter(pc.invert(pc.is_in(names, value_set=masked)))
     had = set() if known is None else set(known.ranges["name"].to_pylist())
-    if not kept and not had.intersection(removed.to_pylist()):
-        return EditedFiles(removed, masked, 0, None)
     change = _change(snapshot, known, entries, kept)
     return EditedFiles(removed, masked, len(had.intersection(kept)), change)
 
@@ -113,7 +111,7 @@ def _change(
     added = pa.Table.from_pylist(rows, schema=INDEX_ENTRIES)
     folders = index_folder(snapshot, added)
     paths = {f"{folder}/{name}": contents[name] for folder, name in zip(folders, contents, strict=True)}
-    return VectorChange(frozenset(goes), pa.array(sorted(kept), pa.string()), added, paths)
+    return VectorChange(frozenset(goes), entries["file_name"].combine_chunks(), added, paths)
 
 
 def _index_entries(snapshot: Snapshot) -> pa.Table:

@@ -16,14 +16,14 @@ from alluvium.errors import (
 )
 from alluvium.expr.tree import named_paths, names_only
 from alluvium.paimon.commit.assemble import removed_entries
-from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
 from alluvium.paimon.commit.port import PaimonPort, point_to
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.schema_log import publish_first_schema
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.rows.vectors import EditedFiles, edit_files
-from alluvium.paimon.schema.brought import written_schema
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.dynamic import index_change
@@ -174,7 +174,12 @@ class PaimonTarget:
         return self._published(draft, written, base, files, paths)
 
     def compact(
-        self, new: NewFiles, added: pa.Table, before: pa.Table, vectors: frozenset[str] = frozenset()
+        self,
+        new: NewFiles,
+        added: pa.Table,
+        before: pa.Table,
+        vectors: frozenset[str] = frozenset(),
+        edits: VectorChange | None = None,
     ) -> Committed:
         """Publishes files in the place of others that hold the same rows.
 
@@ -182,7 +187,8 @@ class PaimonTarget:
             new: What the job has left.
             added: Its entries (`ENTRIES`).
             before: The entries whose files go; all of them have to be there still.
-            vectors: Files of the deletion vectors that were applied.
+            vectors: Files of the deletion vectors that were applied, of whole buckets;
+            edits: what becomes of them otherwise.
         """
         assert self.snapshot is not None, "what is compacted is there"
         with locating(self.store, self.version or None):
@@ -191,6 +197,7 @@ class PaimonTarget:
             files = _told(added, partition_maps(self.table, partitions), paths)
         replaced = Replaced(files=before["file_name"].combine_chunks())
         draft = Draft(self.table, added, replaced, properties=self.properties, compacts=True, vectors=vectors)
+        draft = replace(draft, edits=edits)
         return self._published(draft, new.table, self.snapshot, files, paths)
 
     def _published(

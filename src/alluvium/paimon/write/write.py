@@ -27,8 +27,7 @@ from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.files.orc_times import times_of_orc
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
-from alluvium.paimon.schema.brought import as_brought, written_schema
-from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.logical import as_brought, to_logical, written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
 from alluvium.paimon.terms.options import (
