@@ -80,7 +80,7 @@ def test_rows_go_one_by_one(tmp_path: Path, options: dict[str, str]) -> None:
     edit(open_target(store), {named[5, "a"]: [1], named[3, "a"]: [0]})
     # What was deleted before stays deleted, and a second file of the bucket has its vector in the same index file.
     assert [k for k, day in rows(store) if day == "a"] == [2, 3, 11, 12]
-    assert sorted(sum((cards for _, _, cards in vectors(store)), [])) == [1, 1, 3]
+    assert sorted(card for _, _, cards in vectors(store) for card in cards) == [1, 1, 3]
     kinds = alluvium.open(store.url).system("snapshots")["commit_kind"].to_pylist()
     assert kinds == ["APPEND"] * 3 + ["OVERWRITE"] * 2
 

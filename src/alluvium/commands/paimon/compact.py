@@ -34,7 +34,7 @@ def compact_rows(
     open_store: OpenStore,
     retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Committed:
-    """Compacts the buckets that are not one run yet, of append tables small files; again on the newest state where somebody compacted some of them.
+    """Compacts the buckets that are not one run yet, or small files of append tables; again where somebody else did.
 
     Args:
         spark: The session.

@@ -148,7 +148,7 @@ def read_places(spark: SparkSession, candidates: RowPlaces, *, reads_whole: bool
     if names.file in rows.columns:
         return rows
     number = sf.monotonically_increasing_id()
-    place = sf.bitwise_not(sf.lit(-1 << _ROW_BITS)).bitwiseAND(number)
+    place = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
     return rows.select("*", sf.shiftright(number, _ROW_BITS).alias(names.file), place.alias(names.row))
 
 

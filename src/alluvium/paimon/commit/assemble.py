@@ -20,7 +20,7 @@ from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
 from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
 from alluvium.paimon.files.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
-from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_manifests
+from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_all_manifests, merge_manifests
 from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.files.partition_bounds import partition_entries
 from alluvium.paimon.files.partitions import partitions_of
@@ -66,7 +66,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         added, next_row_id = with_row_ids(added, number, next_row_id)
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
-    base_list = format_manifest_list(merge_manifests(base.store, manifests, writer), codec)
+    merge = merge_all_manifests if draft.merges_manifests else merge_manifests
+    base_list = format_manifest_list(merge(base.store, manifests, writer), codec)
     delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     delta = _rows(added) - _rows(removed)
     document = SnapshotDocument(

@@ -87,6 +87,7 @@ class Draft:
         vectors: Names of the files of deletion vectors that were read with the files that are compacted: they go with
             them, and there must be no others.
         edits: What becomes of the deletion vectors of files whose rows go one by one.
+        merges_manifests: Whether all manifests are written anew, with what is live alone.
     """
 
     schema: TableSchema
@@ -101,3 +102,4 @@ class Draft:
     index: IndexChange | None = None
     vectors: frozenset[str] = frozenset()
     edits: VectorChange | None = None
+    merges_manifests: bool = False
