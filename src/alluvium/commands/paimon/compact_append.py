@@ -40,7 +40,8 @@ def append_compacted(
     entries = choose_small_files(snapshot, where)
     if not entries.num_rows:
         return Committed.nothing(snapshot.version or 0)
-    candidates = Candidates(snapshot, entries, pa.array(np.arange(entries.num_rows), pa.int64()))
+    numbers = pa.array(np.arange(entries.num_rows), pa.int64())
+    candidates = Candidates(snapshot, entries, numbers, is_placed=False)
     # What is there was checked when it came; files of a partition become few of the right size.
     plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=True)
     rows = read_native(spark, candidates, is_even=True, reads_whole=True)

@@ -39,12 +39,14 @@ class Candidates:
         entries: The files (`SCANNED_ENTRIES`).
         numbers: One a file; stays with the file when `only` leaves others out.
         columns: Under which names rows tell where they are.
+        is_placed: Whether rows tell it at all.
     """
 
     snapshot: Snapshot
     entries: pa.Table
     numbers: pa.Array
     columns: RowColumns = RowColumns()  # noqa: RUF009 - immutable
+    is_placed: bool = True
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -118,6 +120,9 @@ class Candidates:
         s, names = self.snapshot, self.columns
         with locating(s.store, s.version):
             plan = plan_files(s, narrowed(s, unmerged(s, self.entries), where), None, vector_masks(s))
+            if not self.is_placed:
+                names_of = self.snapshot.schema.names
+                return replace(plan, parts=tuple(_bare(part, names_of) for part in plan.parts if part.files.num_rows))
             paths = self.paths
             parts = tuple(self._placed(part, paths) for part in plan.parts if part.files.num_rows)
             places = (Field(names.file, LONG), Field(names.row, LONG))
@@ -136,6 +141,12 @@ class Candidates:
         place = files.schema.get_field_index("constants")
         files = files.set_column(place, "constants", made)
         return replace(part, files=files, output=tuple(columns), is_exact=True)
+
+
+def _bare(part: ScanPart, names: Sequence[str]) -> ScanPart:
+    """The table's columns alone."""
+    own = {c.name: c for c in part.output}
+    return replace(part, output=tuple(own[name] for name in names), is_exact=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +185,15 @@ def ensure_append_rows_change(snapshot: Snapshot) -> None:
         UnsupportedFeature: `"unsupported-row-change"`.
     """
     options = snapshot.schema.options
+    others = pc.invert(pc.ends_with(snapshot.entries["file_name"], ".parquet"))
+    if pc.any(others, min_count=0).as_py():
+        raise UnsupportedFeature(
+            "rows of append tables change one by one where they tell their places, as those in Parquet files do",
+            code="unsupported-row-change",
+            path=snapshot.entries.filter(others)["file_name"][0].as_py(),
+            features=("file.format",),
+            hint='write the rows anew into Parquet: overwrite the table with the option "file.format" = "parquet"',
+        )
     asked = [option.key for option in (o.ROW_TRACKING, o.DATA_EVOLUTION) if option.get(options)]
     if not asked:
         return
