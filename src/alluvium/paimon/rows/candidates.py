@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.expr.tree import Expression
+from alluvium.expr.tree import Expression, conjunction
 from alluvium.paimon.features.deletion_vectors import vector_counts, vector_masks
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
@@ -40,6 +40,7 @@ class Candidates:
         numbers: One a file; stays with the file when `only` leaves others out.
         columns: Under which names rows tell where they are.
         is_placed: Whether rows tell it at all.
+        where: Of rows that merge: what is true of those that may change.
     """
 
     snapshot: Snapshot
@@ -47,12 +48,13 @@ class Candidates:
     numbers: pa.Array
     columns: RowColumns = RowColumns()  # noqa: RUF009 - immutable
     is_placed: bool = True
+    where: Expression | None = None
 
     @property
     def identity(self) -> tuple[str, ...]:
         whole = PaimonSource(self.snapshot).identity
         if self.merges:
-            return whole
+            return (*whole, "rows", hashlib.sha256(repr(self.where).encode()).hexdigest())
         choice = hashlib.sha256(self.numbers.to_numpy(zero_copy_only=False).tobytes())
         choice.update("\n".join(self.entries["file_name"].to_pylist()).encode(errors="surrogatepass"))
         return (*whole, "rows", choice.hexdigest())
@@ -116,7 +118,8 @@ class Candidates:
 
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         if self.merges:
-            return PaimonSource(self.snapshot).plan_scan(where)
+            # Rows are numbered where they are read, behind which Spark pushes no filter.
+            return PaimonSource(self.snapshot).plan_scan(conjunction(tuple(filter(None, (self.where, where)))))
         s, names = self.snapshot, self.columns
         with locating(s.store, s.version):
             plan = plan_files(s, narrowed(s, unmerged(s, self.entries), where), None, vector_masks(s))
@@ -169,7 +172,7 @@ class PaimonVersion:
 
     def candidates(self, where: Expression | None) -> Candidates:
         entries = select_files(self.snapshot, where).entries
-        return Candidates(self.snapshot, entries, pa.array(np.arange(entries.num_rows), pa.int64()))
+        return Candidates(self.snapshot, entries, pa.array(np.arange(entries.num_rows), pa.int64()), where=where)
 
     def mode(self, candidates: object) -> RowChangeMode:
         schema = self.snapshot.schema
