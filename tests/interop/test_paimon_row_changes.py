@@ -18,13 +18,11 @@ VECTORS = {"deletion-vectors.enabled": "true"}
 #: Keys, partition keys and options.
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]] = {
     "anew": ((), ("p",), {}),
-    "buckets": ((), (), {"bucket": "2", "bucket-key": "k"}),
     "narrow": ((), (), VECTORS),
     "wide": ((), ("p",), {**VECTORS, "deletion-vectors.bitmap64": "true"}),
     "wide-buckets": ((), (), {**VECTORS, "bucket": "2", "bucket-key": "k", "deletion-vectors.bitmap64": "true"}),
     "keys": (("k",), (), {"bucket": "2"}),
     "dynamic": (("k", "p"), ("p",), {}),
-    "key-vectors": (("k",), (), {"bucket": "1", **VECTORS}),
 }  # fmt: skip
 
 

@@ -19,7 +19,6 @@ VECTORS = {"deletion-vectors.enabled": "true"}
 #: Keys, partition keys and options.
 TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]] = {
     "anew": ((), ("p",), {}),
-    "buckets": ((), (), {"bucket": "2", "bucket-key": "k"}),
     "vectors": ((), ("p",), {**VECTORS, "deletion-vectors.bitmap64": "true"}),
     "keys": (("k",), (), {"bucket": "2"}),
     "dynamic": (("k", "p"), ("p",), {}),
@@ -138,7 +137,7 @@ def test_arguments_of_a_merge(spark, tmp_path: Path) -> None:
 def test_statements(spark, tmp_path: Path) -> None:
     alluvium.enable(spark)
     try:
-        for name in ("keys", "anew"):
+        for name in ("keys",):
             keys, parted, options = TABLES[name]
             make(spark, url := str(tmp_path / name), keys, parted, **options)
             news(spark).createOrReplaceTempView("news_of_rows")

@@ -16,9 +16,8 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from pyspark.sql import Column, DataFrame, SparkSession
+    from typing_extensions import Self
 
     from alluvium.api.paimon.paimon_merge import PaimonMergeBuilder
 
