@@ -137,22 +137,21 @@ def test_arguments_of_a_merge(spark, tmp_path: Path) -> None:
 def test_statements(spark, tmp_path: Path) -> None:
     alluvium.enable(spark)
     try:
-        for name in ("keys",):
-            keys, parted, options = TABLES[name]
-            make(spark, url := str(tmp_path / name), keys, parted, **options)
-            news(spark).createOrReplaceTempView("news_of_rows")
-            table = f"paimon.`{url}`"
-            assert "DELETE" in spark.sql(f"explain delete from {table} where k = 1").collect()[0][0]
-            assert spark.sql(f"delete from {table} where k = 1").collect()[0][0] == 1
-            assert spark.sql(f"update {table} as t set s = upper(t.s) where t.k = 2").collect()[0][0] == 1
-            done = spark.sql(
-                f"merge into {table} t using news_of_rows s on t.k = s.k when matched and s.s = 'gone' then delete "
-                "when matched then update set * when not matched then insert *"
-            )
-            assert done.collect()[0] == (4, 1, 1, 2)
-            assert rows(url)[2] == "S2" and len(rows(url)) == 12
-            spark.sql(f"insert overwrite {table} select 1, 'a', 'b'")
-            assert rows(url) == {1: "a"}
+        keys, parted, options = TABLES["keys"]
+        make(spark, url := str(tmp_path / "t"), keys, parted, **options)
+        news(spark).createOrReplaceTempView("news_of_rows")
+        table = f"paimon.`{url}`"
+        assert "DELETE" in spark.sql(f"explain delete from {table} where k = 1").collect()[0][0]
+        assert spark.sql(f"delete from {table} where k = 1").collect()[0][0] == 1
+        assert spark.sql(f"update {table} as t set s = upper(t.s) where t.k = 2").collect()[0][0] == 1
+        done = spark.sql(
+            f"merge into {table} t using news_of_rows s on t.k = s.k when matched and s.s = 'gone' then delete "
+            "when matched then update set * when not matched then insert *"
+        )
+        assert done.collect()[0] == (4, 1, 1, 2)
+        assert rows(url)[2] == "S2" and len(rows(url)) == 12
+        spark.sql(f"insert overwrite {table} select 1, 'a', 'b'")
+        assert rows(url) == {1: "a"}
     finally:
         alluvium.disable(spark)
 
