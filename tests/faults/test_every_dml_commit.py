@@ -23,9 +23,10 @@ from faulty_store import Crash, Fault, FaultyStore, When
 import alluvium
 from alluvium import DeltaTable
 from alluvium.commands.delete import delete_rows
-from alluvium.commands.merge.merge import MergeRequest, merge_rows
+from alluvium.commands.merge.merge import merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.merge.merge_clauses import When as Matched
+from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
 from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot

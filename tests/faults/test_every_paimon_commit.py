@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
 from paimon_rows import append, new_target, open_target, stage
+from pyroaring import BitMap64
 
 import alluvium
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFound
@@ -25,7 +26,7 @@ from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.upkeep.compact import plan_full_compaction
-from alluvium.plan.changes import Replace
+from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -100,6 +101,29 @@ def compact(store: Store) -> int:
     return target.compact(new, compaction.added(new.table, new.footers), compaction.entries).version
 
 
+def vectors(url: str) -> None:
+    """Two files, of which one has a vector."""
+    PaimonTable.create(url, SCHEMA, ["p"], options={"deletion-vectors.enabled": "true"})
+    store = open_store(url)
+    append(open_target(store), [{"k": k, "p": p} for k, p in ((0, "b"), (1, "a"), (2, "b"), (3, "b"))])
+    mask(store, "p=b/", [0], [])
+
+
+def mask(store: Store, folder: str, numbers: list[int] | None, rows: list[dict[str, object]]) -> int:
+    """Rows of a file go, all without numbers, and others come."""
+    target = open_target(store)
+    files = alluvium.open(store.url).files()["path"].to_pylist()
+    path = next(path for path in files if path.startswith(folder))
+    gone = None if numbers is None else BitMap64(numbers).serialize()
+    touched = pa.table([[path], pa.array([gone], pa.binary())], schema=TOUCHED_FILES)
+    new = stage(target, rows).new if rows else NewFiles.none()
+    return target.commit(EditRows(new, touched, Operation("UPDATE"), ReadScope.table())).version
+
+
+def update_by_mask(store: Store) -> int:
+    return mask(store, "p=b/", [1], [{"k": 100, "p": "b"}])
+
+
 KINDS = {
     "create with rows": Kind(nothing, create, (100,)),
     "append with merged manifests": Kind(make, add, (1, 2, 3, 100, 101)),
@@ -108,6 +132,7 @@ KINDS = {
     "replace dynamically": Kind(make, replace_written, (1, 100)),
     "upsert with new keys": Kind(keyed, upsert, (1, 2, 3, 4, 100, 101)),
     "full compaction": Kind(keyed, compact, (1, 2, 3, 4)),
+    "rows behind masks": Kind(vectors, update_by_mask, (1, 3, 100)),
 }
 
 
@@ -127,7 +152,7 @@ def copy(made: Path, url: Path) -> None:
 
 
 #: Of those with many requests a failure before is soft, and one after a crash.
-LONG = ("upsert with new keys", "full compaction")
+LONG = ("upsert with new keys", "full compaction", "rows behind masks")
 CASES = [
     pytest.param(name, when, crash, id=f"{name}-{when.value}-{'crash' if crash else 'soft'}")
     for name, when, crash in itertools.product(KINDS, When, (False, True))

@@ -37,12 +37,13 @@ from alluvium.commands.rows.row_changes import (
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
-from alluvium.delta.rows.candidates import Candidates, choose_candidates
+from alluvium.delta.rows.candidates import choose_candidates
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, names_only
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
+from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
@@ -158,7 +159,7 @@ class _Update:
     judged: RowCondition
     skips: bool
 
-    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+    def first_pass(self, candidates: RowPlaces, purpose: Purpose) -> FirstPass:
         """Finds the rows that change, and computes them where they are to be written."""
         rows = self._rows(candidates, reads_whole=not self.skips)
         whole = partial(self._rows, reads_whole=False)
@@ -167,7 +168,7 @@ class _Update:
         changed = kept_pass(rows, candidates)
         return FirstPass(changed, whole, (changed,))
 
-    def _rows(self, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
+    def _rows(self, candidates: RowPlaces, *, reads_whole: bool) -> DataFrame:
         """The candidates' rows with their new values, and the others."""
         schema = self.target.schema
         read = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole)

@@ -32,7 +32,7 @@ from alluvium.spark.assigned import in_buckets
 from alluvium.spark.run_ends import with_ends
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.values.columns import Assignment
-from alluvium.spark.values.derive import complete
+from alluvium.spark.values.derive import CompleteRows, complete
 from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.spark.write import STAGED_MARK, write_files
 from alluvium.storage.parallel import map_parallel
@@ -83,15 +83,7 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     rows = complete(df, target.schema, plan, request.assignment)
     numbered = tuple(n for n in plan.numbered if n.column in rows.numbered)
     try:
-        placed, done, assigned = rows.df, rows.plan, None
-        if done.assigned is not None:
-            placed, done, assigned = in_buckets(placed, done, done.assigned)
-        counted = write_here(placed, target.store, done, request.open_store)
-        written, footers, reached = numbered_files(target.store, plan, numbered, counted)
-        if plan.keyed is not None:
-            paths = written["path"].to_pylist()
-            footers = with_ends(df.sparkSession, plan, plan.keyed, paths, footers)
-        changes = _changes(request, NewFiles(written, footers, reached, bool(numbered), assigned))
+        changes = _changes(request, new_files(rows, target.store, plan, numbered, request.open_store))
     except BaseException:
         clear(target.store, plan.directory)
         raise
@@ -105,6 +97,35 @@ def write_rows(df: DataFrame, target: Target, request: WriteRequest) -> Committe
     if committed.attempts == 0 or plan.is_staged:
         clear(target.store, plan.directory)
     return committed
+
+
+def new_files(
+    rows: CompleteRows,
+    store: Store,
+    plan: WritePlan,
+    numbered: Sequence[Numbered] = (),
+    open_store: OpenStore | None = None,
+) -> NewFiles:
+    """Writes complete rows into files that nothing names yet.
+
+    Args:
+        rows: What to write.
+        store: The table's objects.
+        plan: As the table made it.
+        numbered: Columns that the job numbers itself.
+        open_store: The table's objects for Python workers.
+
+    Raises:
+        InvalidRequest: As of `write_files`.
+    """
+    placed, done, assigned = rows.df, rows.plan, None
+    if done.assigned is not None:
+        placed, done, assigned = in_buckets(placed, done, done.assigned)
+    counted = write_here(placed, store, done, open_store)
+    written, footers, reached = numbered_files(store, plan, numbered, counted)
+    if plan.keyed is not None:
+        footers = with_ends(placed.sparkSession, plan, plan.keyed, written["path"].to_pylist(), footers)
+    return NewFiles(written, footers, reached, bool(numbered), assigned)
 
 
 def arranged_as(request: WriteRequest, plan: WritePlan) -> WritePlan:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+import pyarrow as pa
+
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import Committed, Replace, WrittenRows
+from alluvium.plan.changes import Committed, EditRows, Replace, RowChangeMode, RowColumns, WrittenRows
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import Struct
@@ -100,3 +102,96 @@ class Target(Protocol):
 
     def commit(self, changes: WrittenRows) -> Committed:
         """Publishes the changes, rebasing them over winners where the format's rules allow it."""
+
+
+class RowPlaces(ScanSource, Protocol):
+    """Numbered live files of one version whose rows a verb may change.
+
+    Its rows have the table's columns, and those of `columns` where a row lies in one place; rows that merge by key do
+    not, and whoever reads them numbers them.
+    """
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def version(self) -> int: ...
+
+    @property
+    def table_schema(self) -> Struct:
+        """The table's columns as they are in this version."""
+
+    @property
+    def columns(self) -> RowColumns:
+        """Under which names rows tell where they are."""
+
+    @property
+    def stored_ids(self) -> tuple[str, ...]:
+        """Columns of the files that keep a row's lasting identity and version; none where rows have no identity."""
+
+    @property
+    def numbers(self) -> pa.Array:
+        """One a file; stays with the file when `only` leaves others out."""
+
+    @property
+    def files(self) -> pa.Table:
+        """The files, one row each: at least `path`, as the log names it, and `size`."""
+
+    @property
+    def paths(self) -> pa.Array | pa.ChunkedArray:
+        """The files as plans name them."""
+
+    @property
+    def total_files(self) -> int:
+        """How many files the version has."""
+
+    def live_counts(self, files: pa.Table) -> pa.Array:
+        """Rows that are not deleted, of each of some rows of `files`; null where a file does not say."""
+
+    def only(self, numbers: pa.Array) -> RowPlaces:
+        """Those of the files that have these numbers."""
+
+    def places(self, numbers: pa.Array) -> pa.Array:
+        """Where the files of these numbers stand in `files`."""
+
+
+class RowTarget(Target, Protocol):
+    """A table of whose rows single ones change."""
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether a commit says something new of the table itself."""
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the table keeps change data, which a commit has to say."""
+
+    @property
+    def before_columns(self) -> tuple[str, ...]:
+        """Columns of rows that change which are wanted as they were, too; rows that go then keep all of theirs."""
+
+    def plan_change_files(self) -> WritePlan:
+        """How change data become files, where they are kept."""
+
+    def commit(self, changes: WrittenRows | EditRows) -> Committed: ...
+
+
+class RowTable(Protocol):
+    """One version of a table, as a verb over its rows sees it."""
+
+    @property
+    def source(self) -> ScanSource:
+        """All rows."""
+
+    @property
+    def schema(self) -> Struct:
+        """The table's columns."""
+
+    @property
+    def partition_columns(self) -> Sequence[str]: ...
+
+    def candidates(self, where: Expression | None) -> RowPlaces:
+        """The files that may hold a row for which `where` is true."""
+
+    def mode(self, candidates: RowPlaces) -> RowChangeMode:
+        """How the table takes changed rows of these files."""

@@ -137,6 +137,8 @@ class KeyedRows:
         first_numbers: Where numbers do not begin at 0: columns of the partition, `BUCKET_COLUMN` and `FIRST_COLUMN`.
         bucket: Column of the rows' buckets; None: they are found by the plan's `bucket`.
         is_whole: The rows are all of their buckets, with numbers and kinds: what they take back is gone.
+        kind_column: Column of integers beside the table's, the last of the plan's, that says the kind of a row as
+            `KeyMerge.kind` has it.
     """
 
     merge: KeyMerge
@@ -149,6 +151,7 @@ class KeyedRows:
     first_numbers: pa.Table | None = None
     bucket: str | None = None
     is_whole: bool = False
+    kind_column: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

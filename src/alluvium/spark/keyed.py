@@ -90,6 +90,8 @@ def _types(plan: WritePlan, keyed: KeyedRows, directories: Sequence[str]) -> dic
 def _with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
     """The rows that are written, with the numbers of their kinds."""
     kind = keyed.merge.kind or ""
+    if keyed.kind_column is not None:
+        return rows.withColumn(kind, sf.col(quote(keyed.kind_column)).cast("tinyint")).drop(keyed.kind_column)
     if keyed.kind_text is None:
         return rows.withColumn(kind, sf.lit(keyed.kind).cast("tinyint"))
     text = quote(keyed.kind_text)

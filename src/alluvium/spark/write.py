@@ -176,6 +176,9 @@ def _arranged(rows: DataFrame, plan: WritePlan) -> tuple[DataFrame, list[str]]:
 
 def _merged_by_key(rows: DataFrame, plan: WritePlan, keyed: KeyedRows) -> tuple[DataFrame, list[str]]:
     """The same for rows that merge by key: one row a key, in the order of keys within each directory."""
+    if keyed.kind_column is not None:
+        # A column of the rows' alone, which no file has.
+        plan = replace(plan, schema=Struct(tuple(f for f in plan.schema.fields if f.name != keyed.kind_column)))
     rows, directories = _materialized(rows, plan.partition_by, plan)
     if keyed.bucket is not None:
         directories = [*directories, keyed.bucket]

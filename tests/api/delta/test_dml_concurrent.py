@@ -17,8 +17,9 @@ from plain_writer import commit_rows
 
 import alluvium
 from alluvium import DeltaTable, RetryPolicy
-from alluvium.commands.merge.merge import MergeRequest, merge_rows
+from alluvium.commands.merge.merge import merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merging import MergeRequest
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import DeltaTarget

@@ -54,7 +54,7 @@ def test_a_winner_elsewhere_costs_no_second_execution(spark, tmp_path, meanwhile
     path = str(tmp_path / "t")
     table = make(spark, path, MODES[mode])
     runs = []
-    for module in ("delete", "update", "merge.merge"):
+    for module in ("delete", "update", "merge.merging"):
         monkeypatch.setattr(
             f"alluvium.commands.{module}.apply_changes", lambda *a, **k: (runs.append(1), apply_changes(*a, **k))[1]
         )

@@ -119,7 +119,6 @@ def test_levels_are_counted_from_the_trigger(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "options", "feature"),
     [
-        ([], {}, "append tables"),
         (["k"], {"bucket": "-2"}, "bucket = -2"),
         (["k"], {"bucket": "1", "changelog-producer": "full-compaction"}, "changelog-producer = full-compaction"),
         (

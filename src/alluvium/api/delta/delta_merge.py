@@ -12,9 +12,10 @@ from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.write_options import session_txn
-from alluvium.commands.merge.merge import MergeRequest, explain_rows, merge_rows
+from alluvium.commands.merge.merge import explain_rows, merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_explain import MergeExplanation
+from alluvium.commands.merge.merging import MergeRequest
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.statements.own_columns import OwnColumns

@@ -28,7 +28,7 @@ from alluvium.api.delta.write_options import session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows
-from alluvium.commands.merge.merge import MergeRequest
+from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.rewrite import remove_mapping, rewriter
 from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.terms.mapping import MODE

@@ -13,8 +13,8 @@ from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.write.write import written_schema
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY
 from alluvium.schema.types import Struct

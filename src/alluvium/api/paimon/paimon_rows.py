@@ -7,23 +7,25 @@ from functools import partial
 
 from pyspark.sql import Column, SparkSession
 
-from alluvium.commands.compact import compact_rows
-from alluvium.commands.upserts import Upsert, upsert_rows
+from alluvium.commands.paimon.compact import compact_rows
+from alluvium.commands.paimon.edits import edit_rows
+from alluvium.commands.paimon.upserts import TABLE, Change, upsert_rows
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
-from alluvium.paimon.write.write import written_schema
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import ensure_native, time_zone
 from alluvium.spark.statements.conditions import steady_condition
+from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import one_statement
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 
-def upsert(
+def change_rows(
     store: Store,
     storage_options: Mapping[str, str] | None,
     verb: str,
@@ -32,12 +34,14 @@ def upsert(
     dry_run: bool,
     retry: RetryPolicy,
     spark: SparkSession | None,
+    name: Qualifier | None = None,
 ) -> Committed | Preview:
     """DELETE or UPDATE of the newest state of a table; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
-    opened = partial(open_store, store.url, storage_options)
-    return upsert_rows(session, snapshot, Upsert(verb, condition, values, opened, dry_run), retry)
+    change = Change(verb, condition, values, partial(open_store, store.url, storage_options), dry_run, name or TABLE)
+    run = upsert_rows if snapshot.schema.primary_keys else edit_rows
+    return run(session, snapshot, change, retry)
 
 
 def compact(

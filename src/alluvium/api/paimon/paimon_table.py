@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from alluvium.api.paimon.row_verbs import RowVerbs
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import (
     load_latest_schema,
@@ -25,20 +26,18 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.view.system import read_system_table
-from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, SparkSession
     from pyspark.sql.types import StructType
 
 #: Columns: PySpark's, Arrow's, or Paimon's.
 SchemaLike: TypeAlias = "StructType | pa.Schema | Iterable[DataField]"
 
 
-class PaimonTable:
+class PaimonTable(RowVerbs):
     """A Paimon table at a URL. Its schema is read anew at each call: others may alter it.
 
     Example:
@@ -47,8 +46,7 @@ class PaimonTable:
     """
 
     def __init__(self, store: Store, storage_options: Mapping[str, str] | None = None) -> None:
-        self._store = store
-        self._storage_options = storage_options
+        super().__init__(store, storage_options)
 
     @classmethod
     def create(
@@ -136,108 +134,6 @@ class PaimonTable:
         return publish_next_schema(
             self._store, lambda newest: newest.apply(changes, _has_snapshots(self._store)), retry=retry
         )
-
-    def delete(
-        self,
-        condition: Column | str | None = None,
-        dry_run: bool = False,
-        retry: RetryPolicy = DEFAULT_RETRY,
-        spark: SparkSession | None = None,
-    ) -> Committed | Preview:
-        """Deletes the rows for which a condition is true, all without one, by rows that take those of their keys back.
-
-        No file that is there is written anew; a compaction leaves out what is gone.
-
-        Args:
-            condition: SQL text or a column.
-            dry_run: Only count the rows.
-            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
-            spark: The session that reads and writes the rows; None: the active one.
-
-        Returns:
-            The snapshot, and metrics (`numDeletedRows`); `attempts` is 0 where no row was to go.
-
-        Raises:
-            InvalidRequest: The condition does not resolve (`"invalid-expression"`), or there is no session
-                (`"no-session"`).
-            UnsupportedFeature: `"unsupported-row-change"`: rows of the table do not change by their keys.
-            CommitConflict: Another writer changed the table, and repeating was of no avail.
-        """
-        return self._upsert("DELETE", condition, {}, dry_run, retry, spark)
-
-    def update(
-        self,
-        condition: Column | str | None = None,
-        set: Mapping[str, Column | str] | None = None,
-        dry_run: bool = False,
-        retry: RetryPolicy = DEFAULT_RETRY,
-        spark: SparkSession | None = None,
-    ) -> Committed | Preview:
-        """Sets columns in the rows for which a condition is true, in all rows without one, by new rows of their keys.
-
-        Where a `sequence.field` orders the rows of a key, a value set to an older one leaves the row as it was.
-
-        Args:
-            condition: SQL text or a column.
-            set: Column to its new value: SQL text or a column over the row's old values.
-            dry_run: Only count the rows.
-            retry: As of `delete`.
-            spark: As of `delete`.
-
-        Returns:
-            As of `delete`, with `numUpdatedRows`.
-
-        Raises:
-            InvalidRequest: As of `delete`; a column is unknown or set twice, or a key (`"key-changed"`).
-            UnsupportedFeature: As of `delete`.
-            CommitConflict: As of `delete`.
-        """
-        if not set:
-            raise InvalidRequest(
-                "update sets no column", code="invalid-expression", hint='update("k = 1", {"n": "n + 1"})'
-            )
-        return self._upsert("UPDATE", condition, set, dry_run, retry, spark)
-
-    def compact(
-        self, where: str | None = None, retry: RetryPolicy = DEFAULT_RETRY, spark: SparkSession | None = None
-    ) -> Committed:
-        """Compacts a table with a primary key fully: a bucket becomes one sorted run at the top level, one row a key.
-
-        What was deleted is gone from the new files. Writers are not in the way: what they add meanwhile stays as it is.
-
-        Args:
-            where: SQL text about partition keys: only these partitions.
-            retry: How often, when others compact, too.
-            spark: The session that merges the rows; None: the active one.
-
-        Returns:
-            The snapshot; `attempts` is 0 where every bucket was compacted already.
-
-        Raises:
-            InvalidRequest: There is no session (`"no-session"`), or the condition does not resolve.
-            UnsupportedFeature: `"unsupported-compaction"`: what the table asks of a compaction is not done here.
-            CommitConflict: Another compaction won every time.
-        """
-        # Loaded by name, as for rows.
-        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
-        done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark)
-        return done
-
-    def _upsert(
-        self,
-        verb: str,
-        condition: Column | str | None,
-        values: Mapping[str, Column | str],
-        dry_run: bool,
-        retry: RetryPolicy,
-        spark: SparkSession | None,
-    ) -> Committed | Preview:
-        # Loaded by name: tables are made and altered where pyspark is not installed.
-        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
-        done: Committed | Preview = rows.upsert(
-            self._store, self._storage_options, verb, condition, values, dry_run, retry, spark
-        )
-        return done
 
     def snapshots(self) -> pa.Table:
         """The snapshots there are, oldest first: the system table `snapshots`."""

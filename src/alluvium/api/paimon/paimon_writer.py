@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
-from alluvium.commands.compact import compact_written
+from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH

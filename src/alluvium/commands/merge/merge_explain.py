@@ -8,11 +8,12 @@ import pyarrow.compute as pc
 
 from alluvium.commands.merge.merge_clauses import Clause, When
 from alluvium.commands.merge.merge_source import SourceFigures
-from alluvium.delta.rows.candidates import Candidates
 from alluvium.plan.changes import RowChangeMode
+from alluvium.plan.ports import RowPlaces
 
 _MODES = {
     RowChangeMode.MASK_ROWS: "deletion vectors: files stay, rows that go are masked, new ones are new files",
+    RowChangeMode.UPSERT_KEYS: "upserts: files stay, rows of the same keys are written",
     RowChangeMode.REWRITE_FILES: "copy on write: files that change are written anew",
 }
 _APPENDS = "append: no row of the table changes"
@@ -64,7 +65,7 @@ class MergeExplanation:
 
 
 def explain_merge(
-    candidates: Candidates,
+    candidates: RowPlaces,
     mode: RowChangeMode,
     figures: SourceFigures,
     clauses: tuple[Clause, ...],
@@ -72,13 +73,12 @@ def explain_merge(
     broadcasts: bool,
 ) -> MergeExplanation:
     """The explanation of a merge that is planned."""
-    snapshot = candidates.snapshot
     only_inserts = all(c.when is When.NOT_MATCHED for c in clauses)
     # The size of files that lie elsewhere, or are many, is known from the log alone.
     size = int(pc.sum(candidates.files["size"]).as_py() or 0)
     return MergeExplanation(
-        url=snapshot.store.url,
-        version=snapshot.version,
+        url=candidates.url,
+        version=candidates.version,
         mode=_APPENDS if only_inserts else _MODES[mode],
         source_rows=figures.rows,
         source_bytes=figures.size_bytes,
@@ -89,7 +89,7 @@ def explain_merge(
         ),
         files=tuple(candidates.files["path"].to_pylist()),
         size_bytes=size,
-        total_files=snapshot.files.num_rows,
+        total_files=candidates.total_files,
         passes=_passes(mode, only_inserts),
         clauses=tuple(c.shown + (" (under a condition)" if c.condition is not None else "") for c in clauses),
     )
@@ -98,6 +98,8 @@ def explain_merge(
 def _passes(mode: RowChangeMode, only_inserts: bool) -> tuple[str, ...]:
     if only_inserts:
         return ("reads columns of the condition: which rows of the source have a match",)
+    if mode is RowChangeMode.UPSERT_KEYS:
+        return ("reads the table's rows, merged by key: deletions, new values, and new rows",)
     if mode is RowChangeMode.MASK_ROWS:
         return ("reads columns of conditions, and those that changed rows keep: masks, and the new rows",)
     return (

@@ -14,18 +14,16 @@ from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_source import NUMBER, MergeSource
 from alluvium.commands.merge.merge_values import MergeValues
 from alluvium.commands.rows.new_values import ensure_no_identities, generated, with_generated
-from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass
+from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass, read_places
 from alluvium.delta.features.columns.identity_columns import identities
-from alluvium.delta.rows.candidates import Candidates
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import ChangeKind, RowColumns
+from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 from alluvium.spark.kept import keep_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED, changed_rows
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.resolve import Qualifier, attributes, named_rows, resolve_condition, shown_text
 from alluvium.spark.values.assign import Assignments, null_of
 from alluvium.spark.values.derive import with_numbers
@@ -72,7 +70,7 @@ class MergeRows:
     """
 
     spark: SparkSession
-    target: DeltaTarget
+    target: RowTarget
     source: MergeSource
     condition: Column | str
     clauses: tuple[Clause, ...]
@@ -85,12 +83,12 @@ class MergeRows:
     def _values(self) -> MergeValues:
         return MergeValues(self.target, self.source.rows, self.name, self.evolves)
 
-    def first_pass(self, candidates: Candidates, purpose: Purpose) -> FirstPass:
+    def first_pass(self, candidates: RowPlaces, purpose: Purpose) -> FirstPass:
         """Joins the candidates' rows to the source's: rows that change or have a match, and those to insert."""
         scope = self._scope(candidates, reads_whole=not self.skips, has_values=purpose is Purpose.ROWS)
         parts, kept_frames, matched_rows = [], [], None
         if not self.only_inserts:
-            own = keep_rows(changed_rows(self._own(scope, False, is_recorded(self.target))))
+            own = keep_rows(changed_rows(self._own(scope, False, bool(self.target.before_columns))))
             matched_rows = own.where(sf.col(MATCHED))
             parts.append(own.drop(NUMBER))
             kept_frames.append(own)
@@ -109,7 +107,7 @@ class MergeRows:
             kept_frames.append(rows)
         return FirstPass(rows, partial(self._whole_files, matched_rows), tuple(kept_frames))
 
-    def _whole_files(self, met: DataFrame | None, candidates: Candidates) -> DataFrame:
+    def _whole_files(self, met: DataFrame | None, candidates: RowPlaces) -> DataFrame:
         """The second pass, which knows from the first what has a match (`met`): all rows of some of the files."""
         scope = self._scope(candidates, reads_whole=False, has_values=True)
         own = self._own(scope, True, True).drop(NUMBER)
@@ -120,15 +118,15 @@ class MergeRows:
         """Whether no row of the table changes."""
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
-    def _scope(self, candidates: Candidates, *, reads_whole: bool, has_values: bool) -> _Scope:
-        table = named_rows(read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole), self.name)
+    def _scope(self, candidates: RowPlaces, *, reads_whole: bool, has_values: bool) -> _Scope:
+        table = named_rows(read_places(self.spark, candidates, reads_whole=reads_whole), self.name)
         both = table.join(self.source.rows)
         values = (
             [self._values.of(clause, self._visible(clause, table, both)) for clause in self.clauses]
             if has_values
             else None
         )
-        return _Scope(candidates.snapshot.config.schema, table, both, candidates.columns, values)
+        return _Scope(candidates.table_schema, table, both, candidates.columns, values)
 
     def _about(self, *whens: When) -> list[int]:
         """The numbers of the clauses about some rows."""
@@ -182,9 +180,9 @@ class MergeRows:
         before = {**before, **self._evolved(scope, before)}
         clauses = [(number, self.clauses[number].action, values[number]) for number in about]
         columns = [_column(f, before[f.name], clauses, keeps).alias(f.name) for f in schema.fields]
-        recorded = [sf.struct(*(before[n].alias(n) for n in schema.names)).alias(BEFORE)]
         places = [before[name].alias(name) for name in names.names]
-        recorded = recorded if is_recorded(self.target) else []
+        wanted = [before[n].alias(n) for n in self.target.before_columns]
+        recorded = [sf.struct(*wanted).alias(BEFORE)] if wanted else []
         rows = marked.select(*columns, *places, *told[:2], *recorded, *more, sf.col(_CLAUSE))
         # Numbers first: generated columns see them.
         if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
@@ -243,7 +241,7 @@ class MergeRows:
         found = resolve_condition(rows, clause.condition, f"the condition of {clause.shown}")
         return shown_text(table, found, hidden_name(self.name))
 
-    def examples(self, candidates: Candidates) -> str:
+    def examples(self, candidates: RowPlaces) -> str:
         """Some rows of the table that have several matches, for an error."""
         names = candidates.columns
         scope = self._scope(candidates, reads_whole=False, has_values=True)

@@ -9,8 +9,8 @@ from pyspark.sql import Column, DataFrame
 
 from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.rows.new_values import default_values, generated, without_made
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import suggest
+from alluvium.plan.ports import RowTarget
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.statements.resolve import Qualifier, outputs
@@ -31,7 +31,7 @@ class MergeValues:
         evolves: Whether the source may lack columns that a star means.
     """
 
-    target: DeltaTarget
+    target: RowTarget
     source: DataFrame
     name: Qualifier
     evolves: bool

@@ -1,4 +1,4 @@
-"""One way to apply changed rows to a Delta table, for DELETE, UPDATE and MERGE."""
+"""One way to apply changed rows to a table, for DELETE, UPDATE and MERGE."""
 
 from __future__ import annotations
 
@@ -14,20 +14,22 @@ from alluvium.commands.rows.mask_rows import MaskRows
 from alluvium.commands.rows.rewrite_rows import RewriteRows
 from alluvium.commands.rows.row_changes import Purpose, RowChanges, Verb
 from alluvium.commands.rows.row_work import RowWork, milliseconds_since
-from alluvium.delta.write.target import DeltaTarget
+from alluvium.commands.rows.upsert_rows import UpsertRows
 from alluvium.plan.changes import Committed, Preview, RowChangeMode
+from alluvium.plan.ports import RowTarget
 from alluvium.spark.positions import locate
 from alluvium.spark.write import data_error
 
-_WAYS: dict[RowChangeMode, type[MaskRows] | type[RewriteRows]] = {
+_WAYS: dict[RowChangeMode, type[MaskRows] | type[RewriteRows] | type[UpsertRows]] = {
     RowChangeMode.MASK_ROWS: MaskRows,
     RowChangeMode.REWRITE_FILES: RewriteRows,
+    RowChangeMode.UPSERT_KEYS: UpsertRows,
 }
 
 
 def apply_changes(
     spark: SparkSession,
-    target: DeltaTarget,
+    target: RowTarget,
     changes: RowChanges,
     verb: Verb,
     mode: RowChangeMode,

@@ -9,8 +9,8 @@ from pyspark.sql import functions as sf
 
 from alluvium.delta.features.columns.generated_columns import generation_expressions
 from alluvium.delta.features.columns.identity_columns import identities
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
+from alluvium.plan.ports import RowTarget
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import quote
@@ -19,7 +19,7 @@ from alluvium.spark.values.assign import assigned_columns, is_default
 from alluvium.spark.values.derive import derived_values
 
 
-def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert: bool = False) -> None:
+def ensure_no_identities(target: RowTarget, columns: frozenset[str], is_insert: bool = False) -> None:
     """Raises where an identity column would be set whose numbers only the table may make.
 
     "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own values
@@ -28,7 +28,7 @@ def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert
     Raises:
         InvalidRequest: `"numbers-given"`.
     """
-    for identity in identities(target.config.schema):
+    for identity in identities(target.schema):
         if identity.column in columns and not (is_insert and identity.allow_explicit_insert):
             verb = "given" if is_insert else "changed"
             raise InvalidRequest(
@@ -39,7 +39,7 @@ def ensure_no_identities(target: DeltaTarget, columns: frozenset[str], is_insert
 
 
 def without_made(
-    values: Mapping[str, Column | str], target: DeltaTarget, table: Qualifier, *, is_insert: bool
+    values: Mapping[str, Column | str], target: RowTarget, table: Qualifier, *, is_insert: bool
 ) -> dict[str, Column | str]:
     """A SET list without the columns that it sets to `default`, and that the table computes or numbers where they are
     not given. In rows that are there no number is made.
@@ -47,7 +47,7 @@ def without_made(
     Raises:
         InvalidRequest: `"unknown-column"`.
     """
-    schema = target.config.schema
+    schema = target.schema
     made = set(generation_expressions(schema)) | ({i.column for i in identities(schema)} if is_insert else set())
     return {
         name: value
@@ -56,7 +56,7 @@ def without_made(
     }
 
 
-def default_values(target: DeltaTarget, rows: DataFrame) -> dict[str, Column]:
+def default_values(target: RowTarget, rows: DataFrame) -> dict[str, Column]:
     """What columns are where nothing is given, each of its column's type.
 
     Args:
@@ -67,9 +67,9 @@ def default_values(target: DeltaTarget, rows: DataFrame) -> dict[str, Column]:
     return derived_values(rows, target.schema, constant)
 
 
-def generated(target: DeltaTarget) -> tuple[Derived, ...]:
+def generated(target: RowTarget) -> tuple[Derived, ...]:
     """The table's generated columns, as its write plan has them."""
-    names = generation_expressions(target.config.schema).keys()
+    names = generation_expressions(target.schema).keys()
     return tuple(d for d in target.plan_write(None, ()).derived if d.column in names)
 
 

@@ -27,6 +27,7 @@ from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
+from alluvium.plan.ports import RowPlaces
 from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
@@ -67,7 +68,7 @@ def replace_found(
     request: WriteRequest,
     candidates: Candidates,
     where: Expression | None,
-    found: Callable[[Candidates], DataFrame],
+    found: Callable[[RowPlaces], DataFrame],
 ) -> Committed:
     """Deletes the rows of which somebody says that they go, and writes rows, in one commit.
 
@@ -108,13 +109,13 @@ class _Deletion:
     target: DeltaTarget
     overwrites: Replace
 
-    def rows(self, candidates: Candidates) -> DataFrame:
+    def rows(self, candidates: RowPlaces) -> DataFrame:
         """The candidates' rows, and whether they go; columns that the commit adds are null in them."""
         rows = read_own_lane(self.spark, candidates)
         return judged_rows(rows, candidates, self.target, sf.expr(f"({self.overwrites.sql})"))
 
 
-def judged_rows(rows: DataFrame, candidates: Candidates, target: DeltaTarget, goes: Column) -> DataFrame:
+def judged_rows(rows: DataFrame, candidates: RowPlaces, target: DeltaTarget, goes: Column) -> DataFrame:
     """Rows of candidates with `KIND` and `MATCHED`: those go for which a condition is true.
 
     Args:
@@ -124,7 +125,7 @@ def judged_rows(rows: DataFrame, candidates: Candidates, target: DeltaTarget, go
         goes: The condition.
     """
     # Types only grow, so that every value fits, whatever the session makes of casts.
-    known, fits = candidates.snapshot.config.schema, Rules(lambda source, target: True)
+    known, fits = candidates.table_schema, Rules(lambda source, target: True)
     columns = [sql_column(text).alias(f.name) for f, text in members("", known, target.schema, "", fits)]
     places = [sf.col(quote(name)) for name in candidates.columns.names]
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))

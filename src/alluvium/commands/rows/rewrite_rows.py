@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 
 from alluvium.commands.rows.row_changes import FirstPass, Purpose, is_recorded
 from alluvium.commands.rows.row_work import Edit, RowWork
-from alluvium.delta.rows.row_edits import live_counts
 from alluvium.plan.changes import TOUCHED_FILES, ChangeKind, Committed, EditFigures, Preview
 from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.positions import KIND
@@ -46,7 +45,7 @@ class RewriteRows:
         numbers = self._touched()["file"].combine_chunks()
         chosen = work.changes.candidates.only(numbers)
         touched = pa.table([chosen.paths, pa.nulls(len(numbers), pa.binary())], schema=TOUCHED_FILES)
-        live = live_counts(chosen.snapshot, chosen.files) if len(numbers) else pa.array([], pa.int64())
+        live = chosen.live_counts(chosen.files)
         copied = None if live.null_count else int(pc.sum(live).as_py() or 0) - work.total("gone")
         is_whole = copied == 0 and not updated and not inserted
         rows = work.single(first.whole(chosen))

@@ -1,26 +1,35 @@
-"""What DELETE, UPDATE and MERGE do to the rows of a Delta table: one description for both ways to apply it."""
+"""What DELETE, UPDATE and MERGE do to the rows of a table: one description for all ways to apply it."""
 
 from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
 
-from alluvium.delta.features.rows import change_data_feed, deletion_vectors
-from alluvium.delta.rows.candidates import Candidates
+from alluvium.delta.features.rows import deletion_vectors
+from alluvium.delta.rows.candidates import Candidates, choose_candidates
 from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
+from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Numbered
+from alluvium.schema.types import Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import Located, changed_rows
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.workers.worker_files import OpenStore
 
 #: How many tasks keep rows, where there are no more than so many files.
 _TASKS_A_CORE, _FILES_A_CORE = 2, 8
+#: Of a row's number within its task, as Spark makes numbers that increase.
+_ROW_BITS = 33
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
 
@@ -70,7 +79,7 @@ class FirstPass:
     """
 
     rows: DataFrame
-    whole: Callable[[Candidates], DataFrame]
+    whole: Callable[[RowPlaces], DataFrame]
     kept: tuple[DataFrame, ...] = ()
 
     def release(self) -> None:
@@ -106,8 +115,8 @@ class RowChanges:
         join: Of MERGE.
     """
 
-    first: Callable[[Candidates, Purpose], FirstPass]
-    candidates: Candidates
+    first: Callable[[RowPlaces, Purpose], FirstPass]
+    candidates: RowPlaces
     where: Expression | None
     join: Join | None = None
 
@@ -117,7 +126,7 @@ class RowChanges:
         return () if self.join is None else self.join.numbered
 
 
-def kept_pass(rows: DataFrame, candidates: Candidates, *, numbered: bool = False) -> DataFrame:
+def kept_pass(rows: DataFrame, candidates: RowPlaces, *, numbered: bool = False) -> DataFrame:
     """The rows that change, computed once: both their positions and the new rows come out of them.
 
     Args:
@@ -129,7 +138,21 @@ def kept_pass(rows: DataFrame, candidates: Candidates, *, numbered: bool = False
     return keep_rows(changed if numbered else _in_few_tasks(changed, candidates))
 
 
-def _in_few_tasks(rows: DataFrame, candidates: Candidates) -> DataFrame:
+def read_places(spark: SparkSession, candidates: RowPlaces, *, reads_whole: bool) -> DataFrame:
+    """The candidates' rows, each with its place.
+
+    Rows that merge by key lie in several places at once, or in none: they are numbered as they come, which tells them
+    apart as long as they are kept.
+    """
+    rows, names = read_native(spark, candidates, is_even=True, reads_whole=reads_whole), candidates.columns
+    if names.file in rows.columns:
+        return rows
+    number = sf.monotonically_increasing_id()
+    place = number.bitwiseAND(sf.lit((1 << _ROW_BITS) - 1))
+    return rows.select("*", sf.shiftright(number, _ROW_BITS).alias(names.file), place.alias(names.row))
+
+
+def _in_few_tasks(rows: DataFrame, candidates: RowPlaces) -> DataFrame:
     """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
     cores = rows.sparkSession.sparkContext.defaultParallelism
     return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
@@ -144,6 +167,7 @@ class Verb:
         metrics: Under the history's names, from the counts of rows and files.
         started: When the verb began (`time.monotonic`).
         txn: An application's id and version, which the commit records, be it of no row.
+        open_store: The table's objects for Python workers, where Spark's own writer cannot write its files.
         complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
             there is a commit even where no row changes.
     """
@@ -153,6 +177,7 @@ class Verb:
     started: float = field(default_factory=time.monotonic)
     complete: Callable[[EditRows, Counts], EditRows] | None = None
     txn: tuple[str, int] | None = None
+    open_store: OpenStore | None = None
 
 
 def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
@@ -168,6 +193,33 @@ def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
     return RowChangeMode.REWRITE_FILES if unknown else RowChangeMode.MASK_ROWS
 
 
-def is_recorded(target: DeltaTarget) -> bool:
+@dataclass(frozen=True, slots=True)
+class DeltaVersion:
+    """Implements `plan.ports.RowTable` for a version of a Delta table."""
+
+    target: RowTarget
+    snapshot: Snapshot
+
+    @property
+    def source(self) -> DeltaSource:
+        return DeltaSource(self.snapshot)
+
+    @property
+    def schema(self) -> Struct:
+        return self.snapshot.config.schema
+
+    @property
+    def partition_columns(self) -> Sequence[str]:
+        return self.snapshot.config.partition_columns
+
+    def candidates(self, where: Expression | None) -> Candidates:
+        return choose_candidates(self.snapshot, where)
+
+    def mode(self, candidates: RowPlaces) -> RowChangeMode:
+        assert isinstance(self.target, DeltaTarget) and isinstance(candidates, Candidates)
+        return mode_of(self.target, candidates)
+
+
+def is_recorded(target: RowTarget) -> bool:
     """Whether the table keeps change data."""
-    return change_data_feed.is_used(target.config)
+    return target.is_recorded

@@ -7,17 +7,15 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.rows.row_changes import BEFORE, Counts, RowChanges, Verb
 from alluvium.commands.rows.row_identity import id_columns, with_ids
-from alluvium.commands.write import numbered_files, write_here, written_files
+from alluvium.commands.write import new_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
-from alluvium.delta.rows.row_edits import live_counts
-from alluvium.delta.write.target import DeltaTarget
-from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
+from alluvium.delta.write.write import CHANGE_TYPE
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     ChangeKind,
@@ -28,6 +26,7 @@ from alluvium.plan.changes import (
     Preview,
     ReadScope,
 )
+from alluvium.plan.ports import RowTarget
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, Located
@@ -97,7 +96,7 @@ class RowWork:
     """
 
     spark: SparkSession
-    target: DeltaTarget
+    target: RowTarget
     changes: RowChanges
     verb: Verb
     located: Located
@@ -119,14 +118,14 @@ class RowWork:
         """The files of `touched` (`file`: their numbers; `gone`: how many rows each loses)."""
         candidates = self.changes.candidates
         files = candidates.files.take(candidates.places(touched["file"].combine_chunks()))
-        live = live_counts(candidates.snapshot, files) if files.num_rows else pa.array([], pa.int64())
-        return EditedFiles(files["path"].combine_chunks(), pc.subtract(live, touched["gone"].combine_chunks()))
+        left = pc.subtract(candidates.live_counts(files), touched["gone"].combine_chunks())
+        return EditedFiles(files["path"].combine_chunks(), left)
 
     def commit(self, edit: Edit) -> Committed:
         """Writes and commits; a verb that turns out to change no row leaves nothing behind."""
         begun = time.monotonic()
         plan = with_ids(self.target.plan_write(None, ()), self.changes.candidates)
-        records = None if edit.recorded is None else plan_change_files(self.target.plan_write(None, ()))
+        records = None if edit.recorded is None else self.target.plan_change_files()
         try:
             new = self._write(edit, plan) if edit.live else NewFiles.none()
             change_files = None if edit.recorded is None or records is None else self._record(edit.recorded, records)
@@ -143,10 +142,15 @@ class RowWork:
             self._discard(plan, records)
             raise
         try:
-            return self.target.commit(changes)
-        except NOTHING_STANDS:
-            self._discard(plan, records)
+            committed = self.target.commit(changes)
+        except BaseException as error:
+            # Whoever moved staged files knows whether they may be part of the table.
+            if plan.is_staged or isinstance(error, NOTHING_STANDS):
+                self._discard(plan, records)
             raise
+        if plan.is_staged:
+            self._discard(plan)
+        return committed
 
     def nothing(self) -> Committed:
         """As the reference, a verb that changes no row makes no commit, unless there is something else to say: the
@@ -158,14 +162,14 @@ class RowWork:
         if self.target.is_changed or self.verb.txn is not None:
             return self.target.commit(self._edit_rows(NewFiles.none(), TOUCHED_FILES.empty_table(), counts))
         metrics = self._metrics(counts, EditFigures())
-        return Committed(self.changes.candidates.snapshot.version, WRITTEN_FILES.empty_table(), metrics, 0)
+        return Committed(self.changes.candidates.version, WRITTEN_FILES.empty_table(), metrics, 0)
 
     def preview(self, figures: EditFigures, *, copied: int = 0) -> Preview:
         """What the commit would say; which files go, and how, is for the caller to add."""
         candidates, counts = self.changes.candidates, self._counts(self.total("inserted"), copied, 0)
         operation = replace(self.verb.operation, metrics=self._metrics(counts, figures))
         read = tuple(candidates.files["path"].to_pylist())
-        return Preview(candidates.snapshot.version, operation, {}, read=read)
+        return Preview(candidates.version, operation, {}, read=read)
 
     def _edit_rows(self, new: NewFiles, touched: pa.Table, counts: Counts) -> EditRows:
         return EditRows(
@@ -191,12 +195,16 @@ class RowWork:
         )
 
     def _write(self, edit: Edit, plan: WritePlan) -> NewFiles:
-        live = edit.rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
+        given = plan.keyed is not None and plan.keyed.kind_column
+        live = edit.rows if given else edit.rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
         columns = [quote(name) for name in self.target.schema.names]
-        completed = complete(live.select(*columns, *id_columns(self.changes.candidates)), plan.schema, plan)
-        df = completed.df.coalesce(_tasks(edit.live)) if edit.is_spread else completed.df
-        write_here(df, self.target.store, completed.plan)
-        return NewFiles(*numbered_files(self.target.store, plan, self.changes.numbered))
+        kinds = [row_kind().alias(given)] if given else []
+        completed = complete(live.select(*columns, *id_columns(self.changes.candidates), *kinds), plan.schema, plan)
+        if edit.is_spread:
+            completed = replace(completed, df=completed.df.coalesce(_tasks(edit.live)))
+        new = new_files(completed, self.target.store, plan, self.changes.numbered, self.verb.open_store)
+        # These were numbered when they were found.
+        return replace(new, numbers=False)
 
     def _record(self, rows: DataFrame, plan: WritePlan) -> pa.Table:
         """Change data: each changed row, an updated one before and after."""
@@ -228,6 +236,15 @@ class RowWork:
             "executionTimeMs": milliseconds_since(self.verb.started),
         }
         return {name: str(value) for name, value in named.items()}
+
+
+def row_kind() -> Column:
+    """What becomes of a row, as rows of keys say it of themselves (`plan.write.KeyedRows.kind_column`)."""
+    kinds = {ChangeKind.UPDATE: 2, ChangeKind.DELETE: 3}
+    found = sf.lit(0)
+    for known, number in kinds.items():
+        found = sf.when(sf.col(KIND) == sf.lit(int(known)), sf.lit(number)).otherwise(found)
+    return found.cast("int")
 
 
 def _tasks(rows: int) -> int:

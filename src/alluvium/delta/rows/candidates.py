@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.delta.features.rows.row_ids import is_enabled
+from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, is_enabled
 from alluvium.delta.features.rows.row_tracking import METADATA_COLUMNS, ROW_ID
+from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.actions import total
 from alluvium.delta.view.scan import data_paths, plan_files, select_among, select_files
 from alluvium.delta.view.snapshot import Snapshot
@@ -22,7 +23,7 @@ from alluvium.storage.locating import locating
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Implements `plan.ports.ScanSource` for some numbered live files.
+    """Implements `plan.ports.RowPlaces` for some numbered live files.
 
     Attributes:
         snapshot: The version.
@@ -47,6 +48,34 @@ class Candidates:
     @property
     def size_bytes(self) -> int:
         return total(self.files.column("size"))
+
+    @property
+    def url(self) -> str:
+        return self.snapshot.store.url
+
+    @property
+    def version(self) -> int:
+        return self.snapshot.version
+
+    @property
+    def table_schema(self) -> Struct:
+        return self.snapshot.config.schema
+
+    @property
+    def total_files(self) -> int:
+        return int(self.snapshot.files.num_rows)
+
+    @property
+    def stored_ids(self) -> tuple[str, ...]:
+        """Specification: "Row IDs": the columns that materialise them."""
+        if self.columns.row_id is None:
+            return ()
+        configuration = self.snapshot.config.metadata.configuration
+        return (configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION])
+
+    def live_counts(self, files: pa.Table) -> pa.Array:
+        """Rows of each file that are not deleted; null where a file does not say."""
+        return live_counts(self.snapshot, files) if files.num_rows else pa.array([], pa.int64())
 
     @property
     def paths(self) -> pa.ChunkedArray:

@@ -18,6 +18,7 @@ from alluvium.delta.commit.port import DeltaPort
 from alluvium.delta.commit.rearranged import ensure_rearranged
 from alluvium.delta.features.columns.identity_columns import COMMIT_TAG, with_moved_marks
 from alluvium.delta.features.registry import ensure_writable
+from alluvium.delta.features.rows import change_data_feed
 from alluvium.delta.features.rows.clustering import DOMAIN, clustering_columns, clustering_domain
 from alluvium.delta.features.rows.row_ids import preserving
 from alluvium.delta.log_upkeep.checkpoints import keep_up
@@ -31,7 +32,7 @@ from alluvium.delta.view.partitions import partition_keys, partitions_predicate
 from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
 from alluvium.delta.write.symlink_manifest import keeps_manifests, update_manifests, write_manifests
-from alluvium.delta.write.write import added_files, change_files, partition_maps, plan_write
+from alluvium.delta.write.write import added_files, change_files, partition_maps, plan_change_files, plan_write
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import named_paths, names_only
 from alluvium.plan.changes import (
@@ -247,6 +248,20 @@ class DeltaTarget:
         # overwrite, but for one of the partitions of no rows.
         says = changes.new.numbers or self.is_changed or (replaces is not None and not replaces.dynamic)
         return not (says or added.num_rows or removed.num_rows or changes.txn is not None)
+
+    @property
+    def is_recorded(self) -> bool:
+        """Whether the table keeps change data."""
+        return change_data_feed.is_used(self.config)
+
+    @property
+    def before_columns(self) -> tuple[str, ...]:
+        """What is recorded of a row before it changed."""
+        return self.schema.names if self.is_recorded else ()
+
+    def plan_change_files(self) -> WritePlan:
+        """How change data become files."""
+        return plan_change_files(self.plan_write(None, ()))
 
     @property
     def is_changed(self) -> bool:

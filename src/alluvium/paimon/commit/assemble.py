@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.skipping.whole import decide_whole
-from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
 from alluvium.paimon.files.hash_index import INDEX_TYPE as HASH
 from alluvium.paimon.files.manifest import live_entries, read_entries, read_index_manifest, read_manifest_list
-from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_manifests
+from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_all_manifests, merge_manifests
 from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.files.partition_bounds import partition_entries
 from alluvium.paimon.files.partitions import partitions_of
@@ -59,13 +59,15 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
     _ensure_all_there(draft, base, removed)
+    _ensure_masked_there(draft, base)
     added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
         added, next_row_id = with_row_ids(added, number, next_row_id)
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
-    base_list = format_manifest_list(merge_manifests(base.store, manifests, writer), codec)
+    merge = merge_all_manifests if draft.merges_manifests else merge_manifests
+    base_list = format_manifest_list(merge(base.store, manifests, writer), codec)
     delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     delta = _rows(added) - _rows(removed)
     document = SnapshotDocument(
@@ -174,6 +176,16 @@ def _ensure_all_there(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     if wanted is None or len(wanted) == removed.num_rows:
         return
     raise _gone(f"{len(wanted) - removed.num_rows} files that are to be compacted are no longer in the table", base)
+
+
+def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
+    """Rows that were deleted of a file are in another one after a compaction."""
+    if draft.edits is None:
+        return
+    live = base.entries["file_name"].combine_chunks()
+    there = pc.sum(pc.is_in(draft.edits.files, value_set=live)).as_py() or 0
+    if there != len(draft.edits.files):
+        raise _gone(f"{len(draft.edits.files) - there} files whose rows change are no longer in the table", base)
 
 
 def _gone(message: str, base: Snapshot) -> CommitConflict:
@@ -298,13 +310,17 @@ def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: Man
     """The index files of the snapshot: those of the base, but for partitions that are taken out, and new ones."""
     before = None if base.document is None else base.document.index_manifest
     replaces = draft.replaced is not None and removed.num_rows > 0
-    if draft.index is None and (before is None or not replaces):
+    if draft.index is None and draft.edits is None and (before is None or not replaces):
         return before
     entries = INDEX_ENTRIES.empty_table() if before is None else read_index_manifest(base.store, before)
     remaining = entries
-    if draft.compacts:
+    if draft.edits is not None:
+        remaining = _with_vectors(entries, draft.edits, base, writer)
+        if not draft.edits.replaced and not draft.edits.added.num_rows:
+            return before
+    elif draft.compacts:
         remaining = _without_vectors(entries, removed, draft, base)
-    elif replaces:
+    elif replaces and draft.replaced is not None and draft.replaced.files is None:
         is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
         remaining = entries.filter(pc.invert(is_taken_out))
     if draft.index is not None:
@@ -327,6 +343,27 @@ def _without_vectors(entries: pa.Table, removed: pa.Table, draft: Draft, base: S
     if frozenset(entries.filter(goes)["file_name"].to_pylist()) != draft.vectors:
         raise _gone("rows of files that are to be compacted were deleted", base)
     return entries.filter(pc.invert(goes))
+
+
+def _with_vectors(entries: pa.Table, edits: VectorChange, base: Snapshot, writer: ManifestWriter) -> pa.Table:
+    """Index files with the vectors of files whose rows change.
+
+    Raises:
+        CommitConflict: Somebody else deleted rows of the files, too (`"concurrent-delete-delete"`).
+    """
+    vectors = pc.equal(entries["index_type"], VECTORS)
+    goes = pc.and_(vectors, pc.is_in(entries["file_name"], value_set=pa.array(sorted(edits.replaced), pa.string())))
+    touched = _vectors_of(entries.filter(pc.and_(vectors, pc.invert(goes))))
+    if entries.filter(goes).num_rows != len(edits.replaced) or touched.intersection(edits.files.to_pylist()):
+        raise _gone("rows of files whose rows change were deleted", base)
+    writer.parts += list(edits.contents.items())
+    return pa.concat_tables([entries.filter(pc.invert(goes)), edits.added])
+
+
+def _vectors_of(entries: pa.Table) -> set[str]:
+    """Names of the data files that have a vector."""
+    members = pc.list_flatten(entries["ranges"].combine_chunks())
+    return set(pc.struct_field(members, "f0").to_pylist())
 
 
 def _with_hashes(entries: pa.Table, draft: Draft, base: Snapshot, writer: ManifestWriter) -> pa.Table:

@@ -52,6 +52,24 @@ class IndexChange:
 
 
 @dataclass(frozen=True, slots=True)
+class VectorChange:
+    """What a commit does to deletion vectors.
+
+    Attributes:
+        replaced: Names of the index files whose vectors are in new ones: they must be there still, and go.
+        files: Names of the data files whose rows are gone, some or all: they must be there still, with the vectors that
+            they had.
+        added: New index files (`INDEX_ENTRIES`).
+        contents: Of the new files, by their paths.
+    """
+
+    replaced: frozenset[str]
+    files: pa.Array
+    added: pa.Table
+    contents: dict[str, bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A commit in the making.
 
@@ -68,6 +86,8 @@ class Draft:
         index: Of dynamic buckets: what becomes of their hashes.
         vectors: Names of the files of deletion vectors that were read with the files that are compacted: they go with
             them, and there must be no others.
+        edits: What becomes of the deletion vectors of files whose rows go one by one.
+        merges_manifests: Whether all manifests are written anew, with what is live alone.
     """
 
     schema: TableSchema
@@ -81,3 +101,5 @@ class Draft:
     compacts: bool = False
     index: IndexChange | None = None
     vectors: frozenset[str] = frozenset()
+    edits: VectorChange | None = None
+    merges_manifests: bool = False

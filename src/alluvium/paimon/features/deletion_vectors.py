@@ -8,13 +8,14 @@ the number 1581511376 (big endian), one of 64 bits, which is Delta's too, with 1
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.codecs.bitmaps.roaring import highest_of, parse_bitmap
-from alluvium.errors import CorruptTable, NotFound
+from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.manifest import scan_index_manifest
 from alluvium.paimon.files.partitions import bucket_directories, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
@@ -25,13 +26,14 @@ from alluvium.storage.paths import is_absolute, resolve
 
 INDEX_TYPE = "DELETION_VECTORS"
 _MAGIC_32, _MAGIC_64 = 1_581_511_376, 1_681_511_377
-#: Data file, index file, where in it, how long.
+#: Data file, index file, where in it, how long, and how many rows it lists.
 _RANGES = pa.schema(
     [
         pa.field("name", pa.string()),
         pa.field("index", pa.string()),
         pa.field("offset", pa.int64()),
         pa.field("length", pa.int64()),
+        pa.field("count", pa.int64()),
     ]
 )
 
@@ -61,6 +63,55 @@ def parse_vector(data: bytes, place: str) -> bytes:
     except CorruptTable as error:
         raise _damaged(error.message, place) from None
     raise _damaged("a vector begins like none", place)
+
+
+def format_vectors(vectors: Mapping[str, tuple[bytes, int]], is_wide: bool) -> tuple[bytes, list[dict[str, object]]]:
+    """An index file, and where in it the vector of each data file is.
+
+    Args:
+        vectors: The bitmap (portable 64-bit format) of each data file, and how many rows it lists.
+        is_wide: Whether vectors are of 64 bits.
+
+    Raises:
+        UnsupportedFeature: A row's number has more bits than a vector (`"unsupported-row-change"`).
+    """
+    content, ranges = bytearray(b"\x01"), []
+    for name, (bitmap, cardinality) in vectors.items():
+        body = _MAGIC_64.to_bytes(4, "little") + bitmap if is_wide else _MAGIC_32.to_bytes(4, "big") + _narrow(bitmap)
+        # "`f1` points at the size"; "`f2` = size; of 64 bits size + 8".
+        ranges.append({"f0": name, "f1": len(content), "f2": len(body) + 8 * is_wide, "_CARDINALITY": cardinality})
+        content += len(body).to_bytes(4, "big") + body + zlib.crc32(body).to_bytes(4, "big")
+    return bytes(content), ranges
+
+
+def _narrow(bitmap: bytes) -> bytes:
+    """The one 32-bit bitmap of a 64-bit one."""
+    if int.from_bytes(bitmap[:8], "little") != 1 or any(bitmap[8:12]):
+        raise UnsupportedFeature(
+            "a data file has more rows than vectors of 32 bits can list",
+            code="unsupported-row-change",
+            features=("deletion-vectors.bitmap64",),
+            hint="set deletion-vectors.bitmap64 = true, or compact the table",
+        )
+    return bitmap[12:]
+
+
+def vector_counts(snapshot: Snapshot, names: pa.Array) -> pa.Array:
+    """How many rows of each data file are deleted; null where its vector does not say."""
+    masks = vector_masks(snapshot)
+    if masks is None:
+        return pa.repeat(pa.scalar(0, pa.int64()), len(names))
+    places = pc.index_in(names, value_set=masks.ranges["name"].combine_chunks())
+    counts = masks.ranges["count"].combine_chunks().take(places)
+    return pc.if_else(places.is_valid(), counts, pa.scalar(0, pa.int64()))
+
+
+def index_folder(snapshot: Snapshot, entries: pa.Table) -> list[str]:
+    """The directory of each index file."""
+    if not INDEX_FILE_IN_DATA_FILE_DIR.get(snapshot.schema.options):
+        return ["index"] * int(entries.num_rows)
+    found = bucket_directories(entries, partitions_of(entries, snapshot.schema), snapshot.schema)
+    return [str(folder) for folder in found.to_pylist()]
 
 
 def _damaged(reason: str, place: str) -> CorruptTable:
@@ -113,6 +164,14 @@ class VectorMasks:
         ensure_rows_exist(masked)
         return masked
 
+    def load(self, names: Sequence[str]) -> dict[str, bytes]:
+        """The vectors of some data files, those that have any, as bitmaps in the portable 64-bit format."""
+        wanted = self.ranges.filter(pc.is_in(self.ranges["name"], value_set=pa.array(names, pa.string())))
+        columns = (wanted[name].to_pylist() for name in ("name", "index", "offset", "length"))
+        requests = list(zip(*columns, strict=True))
+        bodies = map_parallel(lambda request: self._load(*request[1:]), requests)
+        return {request[0]: body for request, body in zip(requests, bodies, strict=True)}
+
     def _load(self, index: str, offset: int, length: int) -> bytes:
         if offset < 0:
             raise _damaged(f"a vector begins at byte {offset}", index)
@@ -151,6 +210,7 @@ def vector_masks(snapshot: Snapshot) -> VectorMasks | None:
             "index": _index_paths(snapshot, entries).take(parents),
             "offset": pc.struct_field(members, "f1").cast(pa.int64()),
             "length": pc.struct_field(members, "f2").cast(pa.int64()),
+            "count": pc.struct_field(members, "_CARDINALITY").cast(pa.int64()),
         },
         schema=_RANGES,
     )

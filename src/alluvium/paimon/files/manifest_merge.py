@@ -94,6 +94,16 @@ def merge_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -
     return pa.concat_tables(merged)
 
 
+def merge_all_manifests(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table:
+    """The manifests (`MANIFESTS`) of a table, all of them written anew: what is deleted is said no longer.
+
+    Raises:
+        UnsupportedFeature: A later version of the format says more than can be carried on (`"unknown-manifest-field"`).
+    """
+    tables = map_parallel(lambda name: read_manifest(store, name), manifests["file_name"].to_pylist())
+    return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
+
+
 def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table:
     if manifests.num_rows < 2:
         return manifests

@@ -26,6 +26,12 @@ _PLAIN = {
     **dict.fromkeys(CHARACTER, t.STRING),
     **dict.fromkeys(BINARY, t.BINARY),
 }
+#: What Spark has no type for. Times of the day are milliseconds.
+_BROUGHT_AS: dict[t.DataType, t.DataType] = {
+    t.TIME: t.INTEGER,
+    t.TIMESTAMP_NANOS: t.TIMESTAMP,
+    t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ,
+}
 _FROM_PLAIN = {
     t.STRING: DataType("VARCHAR", length=MAX_LENGTH),
     t.BINARY: DataType("VARBINARY", length=MAX_LENGTH),
@@ -106,3 +112,19 @@ def _field(f: t.Field) -> DataField:
     if sized := _SIZED_TEXT.fullmatch(str(f.metadata.get(_SPARK_LENGTH, ""))):
         data_type = DataType(sized[1].upper(), f.nullable, length=int(sized[2]))
     return DataField(0, f.name, data_type, comment if isinstance(comment, str) else None)
+
+
+def written_schema(schema: TableSchema) -> t.Struct:
+    """The columns that rows bring: as they are read by Spark, so that what was read can be written again."""
+    return t.Struct(tuple(t.Field(f.name, as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
+
+
+def as_brought(kind: t.DataType) -> t.DataType:
+    """A type under which rows bring the values of another."""
+    if isinstance(kind, t.Struct):
+        return t.Struct(tuple(t.Field(f.name, as_brought(f.type), f.nullable) for f in kind.fields))
+    if isinstance(kind, t.Array):
+        return t.Array(as_brought(kind.element), kind.contains_null)
+    if isinstance(kind, t.Map):
+        return t.Map(as_brought(kind.key), as_brought(kind.value), kind.value_contains_null)
+    return _BROUGHT_AS.get(kind, kind)

@@ -128,6 +128,7 @@ ROWKIND_FIELD = Option("rowkind.field", "", str)
 UPSERT_KEY = _names("upsert-key")
 DELETION_VECTORS = _flag("deletion-vectors.enabled")
 DELETION_VECTORS_MODIFIABLE = _flag("deletion-vectors.modifiable")
+DELETION_VECTORS_BITMAP64 = _flag("deletion-vectors.bitmap64")
 DELETION_VECTORS_MERGE_ON_READ = _flag("deletion-vectors.merge-on-read")
 ROW_TRACKING = _flag("row-tracking.enabled")
 DATA_EVOLUTION = _flag("data-evolution.enabled")
@@ -177,6 +178,9 @@ ORC_LOCAL_INSTANTS = Option("orc.timestamp-ltz.legacy.type", True, parse_boolean
 ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
 #: 256 MB is the default of append tables, 128 MB that of others.
 TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)
+SPLIT_OPEN_COST = Option("source.split.open-file-cost", 4 << 20, parse_size)
+COMPACTION_MIN_FILES = Option("compaction.min.file-num", 5, int)
+COMPACTION_DELETE_RATIO = Option("compaction.delete-ratio-threshold", 0.2, float)
 #: In front of the directories of partitions and buckets, within the table.
 DATA_FILE_DIRECTORY = Option("data-file.path-directory", "", lambda text: text.strip("/"))
 INDEX_FILE_IN_DATA_FILE_DIR = _flag("index-file-in-data-file-dir")

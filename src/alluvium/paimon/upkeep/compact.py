@@ -15,23 +15,21 @@ import pyarrow.compute as pc
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import UnsupportedFeature
-from alluvium.expr.skipping.whole import decide_whole
 from alluvium.expr.tree import Expression
 from alluvium.paimon.commit.assemble import removed_entries
 from alluvium.paimon.commit.draft import Replaced
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE, vector_masks
 from alluvium.paimon.files.manifest import scan_index_manifest
-from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import ENTRIES, SCANNED_ENTRIES
+from alluvium.paimon.upkeep.append_compact import partitions_where
 from alluvium.paimon.view.merge import FILE_ORDER, KIND, SEQUENCE, key_merge
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.sections import Sections
 from alluvium.paimon.view.selection import unmerged
-from alluvium.paimon.view.stats import EntryStatistics
 from alluvium.paimon.write.keyed import ensure_levels_alike
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.scan import FileConstant, OutputColumn, ScanPart, ScanPlan
@@ -114,19 +112,24 @@ class FullCompaction:
 
     def added(self, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
         """The entries of the files that were written."""
-        entries = added_entries(self.snapshot.schema, written, footers)
+        entries = compacted_entries(added_entries(self.snapshot.schema, written, footers))
         known = self.entries.group_by(["partition", "bucket"]).aggregate([("total_buckets", "max")]).to_pylist()
         totals = {(row["partition"], row["bucket"]): row["total_buckets_max"] for row in known}
         places = zip(entries["partition"].to_pylist(), entries["bucket"].to_pylist(), strict=True)
         count = entries.num_rows
         columns = {
             "level": pa.repeat(pa.scalar(top_level(self.snapshot.schema), pa.int32()), count),
-            "file_source": pa.repeat(pa.scalar(_COMPACTED, pa.int8()), count),
             "total_buckets": pa.array([totals[place] for place in places], pa.int32()),
         }
         for name, values in columns.items():
             entries = entries.set_column(ENTRIES.get_field_index(name), ENTRIES.field(name), values)
         return entries
+
+
+def compacted_entries(entries: pa.Table) -> pa.Table:
+    """Entries of files that hold the rows of others."""
+    values = pa.repeat(pa.scalar(_COMPACTED, pa.int8()), entries.num_rows)
+    return entries.set_column(ENTRIES.get_field_index("file_source"), ENTRIES.field("file_source"), values)
 
 
 def _with_bucket(part: ScanPart, schema: Struct, entries: pa.Table) -> ScanPart:
@@ -168,9 +171,7 @@ def ensure_compactable(schema: TableSchema) -> None:
     """
     options, asked = schema.options, None
     producer = o.CHANGELOG_PRODUCER.get(options)
-    if not schema.primary_keys:
-        asked = "append tables"
-    elif schema.crosses_partitions:
+    if schema.crosses_partitions:
         asked = "keys that move between partitions"
     elif o.BUCKET.get(options) == o.POSTPONE_BUCKET:
         asked = f"{o.BUCKET.key} = {o.POSTPONE_BUCKET}"
@@ -201,16 +202,7 @@ def plan_full_compaction(snapshot: Snapshot, where: Expression | None = None) ->
     """
     ensure_compactable(snapshot.schema)
     entries = removed_entries(snapshot, Replaced())
-    if where is not None and entries.num_rows:
-        values = EntryStatistics(snapshot, entries, partitions_of(entries, snapshot.schema))
-        found = decide_whole(where, values, snapshot.time_zone)
-        if not found.is_decided:
-            raise UnsupportedFeature(
-                "compaction by a condition that partition keys do not decide",
-                code="replace-where-data",
-                hint=f"partition keys: {', '.join(snapshot.schema.partition_keys) or 'none'}",
-            )
-        entries = entries.filter(found.every)
+    entries = partitions_where(snapshot, entries, where)
     if not entries.num_rows:
         return FullCompaction(snapshot, entries)
     is_plain = pc.equal(pc.fill_null(entries["delete_row_count"], 1), 0)

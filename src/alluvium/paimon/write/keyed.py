@@ -7,7 +7,7 @@ Specification: spec/paimon-format.md (e), "Key-table writer"; `org.apache.paimon
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,8 @@ from alluvium.schema.types import Struct
 #: "`_KEY_<f>` = 1073741823 + id(f); `_SEQUENCE_NUMBER` 2147483646 (BIGINT NOT NULL), `_VALUE_KIND` 2147483645"
 _FIRST_KEY_ID, _SEQUENCE_ID, _KIND_ID = 1_073_741_823, 2_147_483_646, 2_147_483_645
 _UPDATE_BEFORE, _DELETE = 1, 3
+#: Column of rows that say their kind themselves, beside those of the table.
+KIND_COLUMN = "__alluvium_row_kind"
 #: Functions that take values back.
 _RETRACTABLE = frozenset({
     "last", "last_non_null", "sum", "product", "last_value", "last_non_null_value", "collect", "merge_map",
@@ -47,6 +49,17 @@ _RETRACTABLE = frozenset({
 #: What a table may ask of whoever writes it, and nobody here does.
 _NOT_YET = (o.SNAPSHOT_ORDERING, o.PK_CLUSTERING_OVERRIDE, o.CHAIN_TABLE, o.FORCE_LOOKUP)
 _PER_LEVEL = ("file.format.per.level", "file.compression.per.level", "metadata.stats-mode.per.level")
+
+
+@dataclass(frozen=True, slots=True)
+class RowKinds:
+    """Rows of several kinds, each of which says its own.
+
+    Attributes:
+        takes_back: Whether rows may be among them that take others back.
+    """
+
+    takes_back: bool
 
 
 def ensure_keyed_writable(schema: TableSchema) -> None:
@@ -130,16 +143,24 @@ def compacts_on_write(schema: TableSchema) -> bool:
     return merge_engine(schema) == FIRST_ROW or o.DELETION_VECTORS.get(schema.options)
 
 
-def keyed_rows(schema: TableSchema, stored: Struct, base: Snapshot | None, kind: int | None = None) -> KeyedRows:
+def keyed_rows(
+    schema: TableSchema, stored: Struct, base: Snapshot | None, kind: int | RowKinds | None = None
+) -> KeyedRows:
     """How rows merge before they are written, and how they are numbered.
 
     Args:
         schema: The table's, its options with those of the call on top.
         stored: `hidden_fields` as the engine writes them.
         base: Whose rows the new ones come after; None: they come in the place of all that are there.
-        kind: Of all rows; None: they are inserts, or say it themselves.
+        kind: Of all rows, or what they say of it in a column of their own; None: they are inserts, or say it by the
+            table's `rowkind.field`.
     """
     options, first = schema.options, None if base is None else first_numbers(base)
+    if isinstance(kind, RowKinds):
+        merge = _merged_in_writer(schema, kind.takes_back)
+        return KeyedRows(
+            merge, stored, stored_key_names(schema), SEQUENCE, first_numbers=first, kind_column=KIND_COLUMN
+        )
     if kind is not None:
         merge = _merged_in_writer(schema, kind in (_UPDATE_BEFORE, _DELETE))
         return KeyedRows(merge, stored, stored_key_names(schema), SEQUENCE, kind=kind, first_numbers=first)
@@ -188,30 +209,52 @@ def first_numbers(base: Snapshot) -> pa.Table | None:
     return pa.table({**columns, BUCKET_COLUMN: tops["bucket"], FIRST_COLUMN: first})
 
 
-def ensure_rows_change(schema: TableSchema) -> None:
+def ensure_rows_change(schema: TableSchema, deletes: bool = True, updates: bool = True) -> None:
     """Refuses tables of whose rows single ones are not taken back or given other values by rows of the same keys.
+
+    Specification: `PrimaryKeyTableUtils.validatePKUpsertDeletable`, `RowLevelOp.checkValidity`.
+
+    Args:
+        schema: Of the table, with a primary key.
+        deletes: Whether rows are taken back, and
+        updates: whether they are given other values.
 
     Raises:
         UnsupportedFeature: `"unsupported-row-change"`, or as of `ensure_keyed_writable`.
     """
-    asked = None
-    if not schema.primary_keys:
-        asked = "primary-key"
-    elif merge_engine(schema) != DEDUPLICATE:
-        asked = f"{o.MERGE_ENGINE.key} = {merge_engine(schema)}"
-    elif o.IGNORE_DELETE.get(schema.options):
-        asked = f"{o.IGNORE_DELETE.key} = true"
-    elif o.ROWKIND_FIELD.get(schema.options):
+    asked, hint = None, "overwrite partitions with the rows that shall be there"
+    engine = merge_engine(schema)
+    if o.ROWKIND_FIELD.get(schema.options):
         asked = o.ROWKIND_FIELD.key
+    elif updates and engine not in (DEDUPLICATE, PARTIAL_UPDATE):
+        asked = f"{o.MERGE_ENGINE.key} = {engine}"
+    elif deletes and o.IGNORE_DELETE.get(schema.options):
+        asked = f"{o.IGNORE_DELETE.key} = true"
+    elif deletes and (needed := _needed_for_deletes(schema)) is not None:
+        asked = f"{o.MERGE_ENGINE.key} = {engine}"
+        if needed:
+            hint = f"its deletions take rows away where {needed} = true, which is said when the table is created"
     if asked is not None:
-        what = "without a primary key" if asked == "primary-key" else f"with {asked}"
         raise UnsupportedFeature(
-            f"rows of tables {what} are not deleted or updated yet",
+            f"rows of tables with {asked} are not {'deleted' if deletes else 'updated'} one by one",
             code="unsupported-row-change",
             features=(asked,),
-            hint="overwrite partitions with the rows that shall be there",
+            hint=hint,
         )
     ensure_keyed_writable(schema)
+
+
+def _needed_for_deletes(schema: TableSchema) -> str | None:
+    """The option without which the engine takes no deletions ("": no option helps); None: it takes them."""
+    engine = merge_engine(schema)
+    if engine == DEDUPLICATE:
+        return None
+    if engine == PARTIAL_UPDATE:
+        return None if o.REMOVE_RECORD_ON_DELETE.get(schema.options) else o.REMOVE_RECORD_ON_DELETE.key
+    if engine == AGGREGATION:
+        option = o.AGGREGATION_REMOVE_RECORD_ON_DELETE
+        return None if option.get(schema.options) else option.key
+    return ""
 
 
 def kind_checks(schema: TableSchema, keyed: KeyedRows) -> Iterator[Check]:

@@ -16,17 +16,29 @@ from alluvium.errors import (
 )
 from alluvium.expr.tree import named_paths, names_only
 from alluvium.paimon.commit.assemble import removed_entries
-from alluvium.paimon.commit.draft import Draft, Replaced
+from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
 from alluvium.paimon.commit.port import PaimonPort, point_to
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.schema_log import publish_first_schema
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.rows.vectors import EditedFiles, edit_files
+from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.dynamic import index_change
-from alluvium.paimon.write.write import added_entries, plan_write, written_schema
-from alluvium.plan.changes import Append, Committed, NewFiles, Rearrange, Replace, WrittenRows
+from alluvium.paimon.write.keyed import RowKinds
+from alluvium.paimon.write.write import added_entries, plan_write
+from alluvium.plan.changes import (
+    Append,
+    Committed,
+    EditFigures,
+    EditRows,
+    NewFiles,
+    Rearrange,
+    Replace,
+    WrittenRows,
+)
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -47,7 +59,7 @@ class PaimonTarget:
         snapshot: None for a table to create.
         retry: How often a lost commit is tried again.
         properties: Of the snapshot to make.
-        kind: Of all rows of keys that are written; None: they are inserts, or say it themselves.
+        kind: Of rows of keys that are written, as of `keyed_rows`.
     """
 
     store: Store
@@ -55,7 +67,7 @@ class PaimonTarget:
     snapshot: Snapshot | None
     retry: RetryPolicy = DEFAULT_RETRY
     properties: Mapping[str, str] = field(default_factory=dict)
-    kind: int | None = None
+    kind: int | RowKinds | None = None
 
     @property
     def url(self) -> str:
@@ -97,7 +109,58 @@ class PaimonTarget:
             removed_entries(self.snapshot, Replaced(where=replace.where))
         return (Check("replaceWhere", f"({replace.sql})", tuple(path[0] for path in paths)),)
 
-    def commit(self, changes: WrittenRows) -> Committed:
+    @property
+    def is_changed(self) -> bool:
+        """Commits of rows say nothing of the table."""
+        return False
+
+    @property
+    def is_recorded(self) -> bool:
+        """Changes are told by the files that a commit adds."""
+        return False
+
+    @property
+    def before_columns(self) -> tuple[str, ...]:
+        """Keys, which must stay; rows of keys that go are written with all that they have."""
+        return self.table.primary_keys
+
+    def plan_change_files(self) -> WritePlan:
+        """There are none."""
+        raise AssertionError("a table without change data is not asked for them")
+
+    def commit(self, changes: WrittenRows | EditRows) -> Committed:
+        if isinstance(changes, EditRows):
+            return self._edit(changes)
+        return self._written(changes)
+
+    def _edit(self, changes: EditRows) -> Committed:
+        """Commits what became of single rows: those of keys have all been written, others are gone from their files."""
+        if self.table.primary_keys:
+            done = self._written(Append(changes.new, changes.operation, changes.read, changes.txn))
+            figures = EditFigures(files_added=changes.new.table.num_rows)
+            return replace(done, metrics={**done.metrics, **changes.describe(figures)})
+        assert self.snapshot is not None, "rows that change are there"
+        snapshot, touched = self.snapshot, changes.touched
+        entries = self._named(touched)
+        with locating(self.store, self.version or None):
+            edited = edit_files(snapshot, entries, touched)
+            added = added_entries(self.table, changes.new.table, changes.new.footers)
+            partitions = partitions_of(added, self.table)
+            paths = data_paths(added, partitions, self.table).to_pylist()
+            files = _told(added, partition_maps(self.table, partitions), paths)
+        replaced = Replaced(files=edited.removed) if touched.num_rows else None
+        draft = Draft(self.table, added, replaced, properties=self.properties, reads=True, edits=edited.vectors)
+        done = self._published(draft, changes.new.table, snapshot, files, paths)
+        return replace(done, metrics={**done.metrics, **changes.describe(_figures(edited, added, entries))})
+
+    def _named(self, touched: pa.Table) -> pa.Table:
+        """The entries of live files, in the order of their paths."""
+        assert self.snapshot is not None, "rows that change are there"
+        names = pc.replace_substring_regex(touched["path"], "^.*/", "")
+        entries = self.snapshot.entries
+        return entries.take(pc.index_in(names, value_set=entries["file_name"].combine_chunks()))
+
+    def _written(self, changes: WrittenRows) -> Committed:
         with locating(self.store, self.version or None):
             added = added_entries(self.table, changes.new.table, changes.new.footers)
             partitions = partitions_of(added, self.table)
@@ -111,7 +174,12 @@ class PaimonTarget:
         return self._published(draft, written, base, files, paths)
 
     def compact(
-        self, new: NewFiles, added: pa.Table, before: pa.Table, vectors: frozenset[str] = frozenset()
+        self,
+        new: NewFiles,
+        added: pa.Table,
+        before: pa.Table,
+        vectors: frozenset[str] = frozenset(),
+        edits: VectorChange | None = None,
     ) -> Committed:
         """Publishes files in the place of others that hold the same rows.
 
@@ -119,7 +187,8 @@ class PaimonTarget:
             new: What the job has left.
             added: Its entries (`ENTRIES`).
             before: The entries whose files go; all of them have to be there still.
-            vectors: Files of the deletion vectors that were applied.
+            vectors: Files of the deletion vectors that were applied, of whole buckets;
+            edits: what becomes of them otherwise.
         """
         assert self.snapshot is not None, "what is compacted is there"
         with locating(self.store, self.version or None):
@@ -128,6 +197,7 @@ class PaimonTarget:
             files = _told(added, partition_maps(self.table, partitions), paths)
         replaced = Replaced(files=before["file_name"].combine_chunks())
         draft = Draft(self.table, added, replaced, properties=self.properties, compacts=True, vectors=vectors)
+        draft = replace(draft, edits=edits)
         return self._published(draft, new.table, self.snapshot, files, paths)
 
     def _published(
@@ -179,6 +249,25 @@ class PaimonTarget:
             except AlluviumError as error:
                 # The caller is told why the write failed; what is left is in no snapshot.
                 log.warning("a file of a failed write could not be deleted: %s", error)
+
+
+def _figures(edited: EditedFiles, added: pa.Table, entries: pa.Table) -> EditFigures:
+    """What an edit came to in files."""
+    is_removed = pc.is_in(entries["file_name"], value_set=edited.removed)
+
+    def size(files: pa.Table) -> int:
+        return int(pc.sum(files["file_size"]).as_py() or 0)
+
+    return EditFigures(
+        files_added=added.num_rows,
+        bytes_added=size(added),
+        files_removed=len(edited.removed),
+        bytes_removed=size(entries.filter(is_removed)),
+        masks_added=len(edited.masked),
+        bytes_masked=size(entries.filter(pc.invert(is_removed))),
+        masks_updated=edited.updated,
+        masks_removed=edited.updated,
+    )
 
 
 def _replace_of(changes: WrittenRows) -> Replace | None:

@@ -27,7 +27,7 @@ from alluvium.paimon.files.manifest_write import EMPTY_ROW
 from alluvium.paimon.files.orc_times import times_of_orc
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.arrow import to_arrow as arrow_type
-from alluvium.paimon.schema.logical import to_logical
+from alluvium.paimon.schema.logical import as_brought, to_logical, written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
 from alluvium.paimon.terms.options import (
@@ -45,6 +45,7 @@ from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.write.dynamic import assigner
 from alluvium.paimon.write.keyed import (
+    RowKinds,
     ensure_keyed_writable,
     hidden_fields,
     keyed_rows,
@@ -60,12 +61,6 @@ from alluvium.schema.types import Array, Field, JsonValue, Map, Struct
 STAGING = "_staging"
 #: "0 append, 1 compact"
 _APPENDED = 0
-#: What Spark has no type for. Times of the day are milliseconds.
-_BROUGHT_AS: Mapping[t.DataType, t.DataType] = {
-    t.TIME: t.INTEGER,
-    t.TIMESTAMP_NANOS: t.TIMESTAMP,
-    t.TIMESTAMP_NTZ_NANOS: t.TIMESTAMP_NTZ,
-}
 
 
 def ensure_writable(schema: TableSchema) -> None:
@@ -116,29 +111,13 @@ def _ensure_type(data_type: DataType, column: str, others: Sequence[str]) -> Non
         _ensure_type(inner, column, others)
 
 
-def written_schema(schema: TableSchema) -> Struct:
-    """The columns that rows bring: as they are read by Spark, so that what was read can be written again."""
-    return Struct(tuple(Field(f.name, as_brought(to_logical(f.type)), f.type.nullable) for f in schema.fields))
-
-
-def as_brought(kind: t.DataType) -> t.DataType:
-    """A type under which rows bring the values of another."""
-    if isinstance(kind, Struct):
-        return Struct(tuple(Field(f.name, as_brought(f.type), f.nullable) for f in kind.fields))
-    if isinstance(kind, Array):
-        return Array(as_brought(kind.element), kind.contains_null)
-    if isinstance(kind, Map):
-        return Map(as_brought(kind.key), as_brought(kind.value), kind.value_contains_null)
-    return _BROUGHT_AS.get(kind, kind)
-
-
 def plan_write(
     schema: TableSchema,
     root: str,
     checks: Sequence[Check] = (),
     options: Sequence[tuple[str, str]] = (),
     base: Snapshot | None = None,
-    kind: int | None = None,
+    kind: int | RowKinds | None = None,
 ) -> WritePlan:
     """How rows become files of a table.
 
@@ -148,7 +127,7 @@ def plan_write(
         checks: Conditions of the request itself, beside NOT NULL.
         options: For the engine's writer.
         base: After whose rows those of keys are numbered; None: they come in the place of all that are there.
-        kind: Of all rows of keys; None: they are inserts, or say it themselves.
+        kind: As of `keyed_rows`.
 
     Raises:
         InvalidRequest: As of `writer_options`.
@@ -163,6 +142,8 @@ def plan_write(
     hidden = hidden_fields(schema) if schema.primary_keys else ()
     keyed = keyed_rows(schema, _with_ids(hidden), base, kind) if schema.primary_keys else None
     kinds = () if keyed is None else kind_checks(schema, keyed)
+    if keyed is not None and keyed.kind_column is not None:
+        logical = Struct((*logical.fields, Field(keyed.kind_column, t.INTEGER)))
     return WritePlan(
         root=root,
         directory=f"{STAGING}/{uuid.uuid4()}",

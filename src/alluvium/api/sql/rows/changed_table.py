@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, known_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.delta.delta_table import DeltaTable
-from alluvium.api.doors import PAIMON
+from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.sql.call import Call, some, texts
+from alluvium.api.sql.rows.session_table import SessionTable
 from alluvium.commands.own_reads import unpinned
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.spark.jvm.failures import Unresolvable
@@ -17,13 +18,12 @@ from alluvium.spark.sessions.session import session_catalog
 from alluvium.spark.statements.statement import reads_of
 
 
-def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
+def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | None:
     """The table that a node names, be it under an alias, or by a temporary view that shows it as it is; None where it
     is somebody else's.
 
     Raises:
         InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session.
-        UnsupportedFeature: It is a Paimon table.
     """
     alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
     access = call.table(node)
@@ -32,6 +32,9 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
         parts = call.parts(relation)
         if parts is None:
             return None
+        paimon = call.paimon(relation)
+        if paimon is not None:
+            return SessionTable.of(paimon, (alias,) if alias is not None else _called(paimon, parts))
         access = _viewed(call, parts)
         if access is None:
             _ensure_not_others(call, parts)
@@ -42,9 +45,7 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | None:
 
 
 def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
-    """Refuses Paimon tables and the catalog's views: of the one Spark, which would be asked next, knows nothing, and of
-    the other it would say that the table below does not support it.
-    """
+    """Refuses the catalog's views, of which Spark would say that the table below does not support it."""
     try:
         entry = find_relation(call.spark, quoted_name(parts))
     except (InvalidRequest, UnsupportedFeature):
@@ -55,14 +56,11 @@ def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
             code="changed-view",
             hint="name the table that the view shows",
         )
-    names_path = len(parts) == 2 and parts[0].casefold() == PAIMON.name and is_path(parts[1])
-    if names_path if entry is None else entry.provider == PAIMON.name:
-        raise UnsupportedFeature(
-            f"rows of the Paimon table {'.'.join(parts)!r} are not changed by SQL yet",
-            code="unsupported-statement",
-            features=("paimon",),
-            hint="of tables with a primary key: PaimonTable.forPath(url).delete(...) and update(...)",
-        )
+
+
+def _called(paimon: PaimonAccess, parts: tuple[str, ...]) -> tuple[str, ...]:
+    """By which name expressions call the table's columns: that of the catalog, or that of paimon.`/path` in Spark."""
+    return ("spark_catalog", *parts) if paimon.entry is None else paimon.entry.parts
 
 
 def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:

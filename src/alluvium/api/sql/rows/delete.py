@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.sql.call import Call
 from alluvium.api.sql.rows.changed_table import changed_table
+from alluvium.api.sql.rows.session_table import SessionTable
 from alluvium.plan.changes import Committed, Preview
 
 
@@ -26,7 +27,7 @@ def explain(call: Call) -> str | None:
     return None if table is None else str(_delete(call, table, dry_run=True))
 
 
-def _delete(call: Call, table: DeltaTable, *, dry_run: bool) -> Committed | Preview:
+def _delete(call: Call, table: DeltaTable | SessionTable, *, dry_run: bool) -> Committed | Preview:
     condition = call.plan.condition()
     # Without WHERE the parser says `true`: all rows, for which no file needs to be read. The text 'true' is printed
     # like it, and is no condition.

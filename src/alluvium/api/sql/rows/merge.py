@@ -5,11 +5,15 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
+from alluvium.api.paimon.paimon_merge import PaimonMergeBuilder
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.changed_table import changed_table
 from alluvium.api.sql.rows.set_list import set_list
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.scan.native_lane.index import items
+
+#: Both have the same methods.
+_Builder = DeltaMergeBuilder | PaimonMergeBuilder
 
 
 def run(call: Call) -> DataFrame | None:
@@ -28,12 +32,12 @@ def explain(call: Call) -> str | None:
     return None if merge is None else str(merge.explain())
 
 
-def _merge(call: Call) -> DeltaMergeBuilder | None:
+def _merge(call: Call) -> _Builder | None:
     plan = call.plan
     table = changed_table(call, plan.targetTable())
     if table is None:
         return None
-    merge = table.merge(call.rows(plan.sourceTable()), call.column(plan.mergeCondition()))
+    merge: _Builder = table.merge(call.rows(plan.sourceTable()), call.column(plan.mergeCondition()))
     if plan.withSchemaEvolution():
         merge = merge.withSchemaEvolution()
     for action in items(plan.matchedActions()):
@@ -45,7 +49,7 @@ def _merge(call: Call) -> DeltaMergeBuilder | None:
     return merge
 
 
-def _when_matched(call: Call, merge: DeltaMergeBuilder, action: JavaObject) -> DeltaMergeBuilder:
+def _when_matched(call: Call, merge: _Builder, action: JavaObject) -> _Builder:
     condition, kind = _condition(call, action), _kind(action)
     if kind == "DeleteAction":
         return merge.whenMatchedDelete(condition)
@@ -54,7 +58,7 @@ def _when_matched(call: Call, merge: DeltaMergeBuilder, action: JavaObject) -> D
     return merge.whenMatchedUpdate(condition, set_list(call, action.assignments(), "WHEN MATCHED THEN UPDATE"))
 
 
-def _when_not_matched(call: Call, merge: DeltaMergeBuilder, action: JavaObject) -> DeltaMergeBuilder:
+def _when_not_matched(call: Call, merge: _Builder, action: JavaObject) -> _Builder:
     condition = _condition(call, action)
     if _kind(action) == "InsertStarAction":
         return merge.whenNotMatchedInsertAll(condition)
@@ -62,7 +66,7 @@ def _when_not_matched(call: Call, merge: DeltaMergeBuilder, action: JavaObject) 
     return merge.whenNotMatchedInsert(condition, values)
 
 
-def _when_not_matched_by_source(call: Call, merge: DeltaMergeBuilder, action: JavaObject) -> DeltaMergeBuilder:
+def _when_not_matched_by_source(call: Call, merge: _Builder, action: JavaObject) -> _Builder:
     condition = _condition(call, action)
     if _kind(action) == "DeleteAction":
         return merge.whenNotMatchedBySourceDelete(condition)

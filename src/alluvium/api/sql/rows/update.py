@@ -7,6 +7,7 @@ from pyspark.sql import DataFrame
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.changed_table import changed_table
+from alluvium.api.sql.rows.session_table import SessionTable
 from alluvium.api.sql.rows.set_list import set_list
 from alluvium.plan.changes import Committed, Preview
 
@@ -27,7 +28,7 @@ def explain(call: Call) -> str | None:
     return None if table is None else str(_update(call, table, dry_run=True))
 
 
-def _update(call: Call, table: DeltaTable, *, dry_run: bool) -> Committed | Preview:
+def _update(call: Call, table: DeltaTable | SessionTable, *, dry_run: bool) -> Committed | Preview:
     condition = some(call.plan.condition())
     values = set_list(call, call.plan.assignments(), "UPDATE")
     return table.update(None if condition is None else call.column(condition), values, dry_run=dry_run)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from py4j.protocol import Py4JJavaError
@@ -12,12 +10,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.compact import compact_written
+from alluvium.commands.paimon.compact import compact_written
+from alluvium.commands.paimon.repeated import repeated
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.write import WriteRequest, write_rows
-from alluvium.errors import CommitConflict, InvalidRequest
-from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
-from alluvium.paimon.log.travel import At
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
@@ -25,8 +23,7 @@ from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.scan.own_table import OwnTable
-from alluvium.spark.statements.statement import one_statement
+from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.values.assign import assigned_columns, assignments
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import derived_values
@@ -34,17 +31,13 @@ from alluvium.spark.values.storing import StorePolicy
 from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.spark.write import data_error
 
-log = logging.getLogger("alluvium")
-
 #: How a table is called in expressions.
 TABLE = ("__alluvium_table",)
 _UPDATED, _DELETED = 2, 3
-#: Where another attempt would say nothing new.
-_FINAL = frozenset({"concurrent-transaction", "attempts-exhausted", "table-replaced", "metadata-changed"})
 
 
 @dataclass(frozen=True, slots=True)
-class Upsert:
+class Change:
     """A verb: which rows, and what becomes of them.
 
     Attributes:
@@ -53,6 +46,7 @@ class Upsert:
         values: Column to its value, of an UPDATE.
         open_store: The table's objects for Python workers.
         dry_run: Whether rows are only counted.
+        alias: Of the table in expressions.
     """
 
     name: str
@@ -60,6 +54,7 @@ class Upsert:
     values: Mapping[str, Column | str]
     open_store: OpenStore
     dry_run: bool = False
+    alias: Qualifier = TABLE
 
     @property
     def metric(self) -> str:
@@ -68,11 +63,7 @@ class Upsert:
 
 
 def upsert_rows(
-    spark: SparkSession,
-    snapshot: Snapshot,
-    verb: Upsert,
-    retry: RetryPolicy = DEFAULT_RETRY,
-    sleep: Callable[[float], None] = time.sleep,
+    spark: SparkSession, snapshot: Snapshot, verb: Change, retry: RetryPolicy = DEFAULT_RETRY
 ) -> Committed | Preview:
     """Carries the verb out; again on the newest state where another writer's commit touched what was read.
 
@@ -82,30 +73,17 @@ def upsert_rows(
         UnsupportedFeature: The table's rows do not change by their keys (`"unsupported-row-change"`).
         CommitConflict: Another writer won every time, or it may not be repeated.
     """
-    ensure_rows_change(snapshot.schema)
-    delays = retry.delays_s()
-    with one_statement(spark, OwnTable(snapshot.store.url)) as statement:
-        for repeated in range(retry.max_repeats + 1):
-            try:
-                return _attempt(spark, snapshot, verb, retry)
-            except CommitConflict as error:
-                newest = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
-                last = repeated == retry.max_repeats or error.code in _FINAL
-                if last or not statement.is_repeatable or newest.schema.fields != snapshot.schema.fields:
-                    raise
-                log.warning("carried out anew on snapshot %s: %s", newest.version, error.message)
-                snapshot = newest
-            sleep(next(delays, 0.0))
-    raise AssertionError("the last repetition returns or raises")
+    ensure_rows_change(snapshot.schema, deletes=verb.name == "DELETE", updates=verb.name == "UPDATE")
+    return repeated(spark, snapshot, retry, lambda base: _attempt(spark, base, verb, retry))
 
 
-def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Upsert, retry: RetryPolicy) -> Committed | Preview:
+def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: RetryPolicy) -> Committed | Preview:
     kind = _DELETED if verb.name == "DELETE" else _UPDATED
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kind)
     if verb.name == "UPDATE":
         _ensure_keys_stay(verb, target)
     rows = read_native(spark, PaimonSource(snapshot, is_exact=True))
-    with row_condition(rows, verb.condition, f"the condition of {verb.name}", TABLE) as judged:
+    with row_condition(rows, verb.condition, f"the condition of {verb.name}", verb.alias) as judged:
         changed = _changed(rows, judged, verb, target)
         if verb.dry_run:
             try:
@@ -122,10 +100,10 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Upsert, retry: Retry
     return replace(done, metrics={**done.metrics, verb.metric: done.metrics.get("numOutputRows", "0")})
 
 
-def _ensure_keys_stay(verb: Upsert, target: PaimonTarget) -> None:
+def _ensure_keys_stay(verb: Change, target: PaimonTarget) -> None:
     """Another key is another row: that would be an insert beside the old one."""
     keys = {*target.table.primary_keys, *target.table.partition_keys}
-    for column in sorted(assigned_columns(verb.values, target.schema, TABLE) & keys):
+    for column in sorted(assigned_columns(verb.values, target.schema, verb.alias) & keys):
         raise InvalidRequest(
             f"the key column {column!r} cannot be updated",
             code="key-changed",
@@ -134,7 +112,7 @@ def _ensure_keys_stay(verb: Upsert, target: PaimonTarget) -> None:
         )
 
 
-def _changed(rows: DataFrame, judged: RowCondition, verb: Upsert, target: PaimonTarget) -> DataFrame:
+def _changed(rows: DataFrame, judged: RowCondition, verb: Change, target: PaimonTarget) -> DataFrame:
     """The rows that are written: those that change, as they are afterwards."""
     frame, found = judged.over(rows)
     names = [quote(name) for name in target.schema.names]
@@ -145,7 +123,7 @@ def _changed(rows: DataFrame, judged: RowCondition, verb: Upsert, target: Paimon
     constant = [d for d in target.plan_write(None, ()).derived if d.is_constant]
     defaults = derived_values(judged.first, target.schema, constant)
     made = assignments(
-        verb.values, target.schema, hit, TABLE, "UPDATE", StorePolicy.ANSI, defaults, fills=False, is_update=True
+        verb.values, target.schema, hit, verb.alias, "UPDATE", StorePolicy.ANSI, defaults, fills=False, is_update=True
     )
     after = [
         made.after(f.name, f.type, sf.col(quote(f.name))).alias(f.name) if f.name in made.columns else quote(f.name)

@@ -6,6 +6,7 @@ import logging
 
 from pyspark.sql import SparkSession
 
+from alluvium.commands.paimon.compact_append import append_compacted
 from alluvium.commands.write import numbered_files, write_here
 from alluvium.commit.clear import clear
 from alluvium.errors import AlluviumError, CommitConflict
@@ -13,7 +14,7 @@ from alluvium.expr.tree import Expression
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
-from alluvium.paimon.upkeep.compact import FullCompaction, plan_full_compaction
+from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.paimon.write.keyed import compacts_on_write
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, NewFiles
@@ -33,7 +34,7 @@ def compact_rows(
     open_store: OpenStore,
     retry: RetryPolicy = DEFAULT_RETRY,
 ) -> Committed:
-    """Compacts the buckets that are not one run yet; again on the newest state where somebody compacted some of them.
+    """Compacts the buckets that are not one run yet, or small files of append tables; again where somebody else did.
 
     Args:
         spark: The session.
@@ -46,12 +47,10 @@ def compact_rows(
         UnsupportedFeature: As of `plan_full_compaction`, and where Spark has no operator for the merge.
         CommitConflict: Another compaction won every time.
     """
+    compact = _keyed_compacted if snapshot.schema.primary_keys else append_compacted
     for repeated in range(retry.max_repeats + 1):
-        compaction = plan_full_compaction(snapshot, where)
-        if not compaction.entries.num_rows:
-            return Committed.nothing(snapshot.version or 0)
         try:
-            return _compacted(spark, compaction, open_store, retry)
+            return compact(spark, snapshot, where, open_store, retry)
         except CommitConflict as error:
             if repeated == retry.max_repeats or error.code == "attempts-exhausted":
                 raise
@@ -60,7 +59,12 @@ def compact_rows(
     raise AssertionError("the last repetition returns or raises")
 
 
-def _compacted(spark: SparkSession, compaction: FullCompaction, open_store: OpenStore, retry: RetryPolicy) -> Committed:
+def _keyed_compacted(
+    spark: SparkSession, snapshot: Snapshot, where: Expression | None, open_store: OpenStore, retry: RetryPolicy
+) -> Committed:
+    compaction = plan_full_compaction(snapshot, where)
+    if not compaction.entries.num_rows:
+        return Committed.nothing(snapshot.version or 0)
     snapshot, plan = compaction.snapshot, compaction.plan_write()
     assert plan.keyed is not None, "rows of keys are compacted"
     try:

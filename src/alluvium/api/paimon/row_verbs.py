@@ -1,0 +1,182 @@
+"""What `PaimonTable` does with rows: deletes, updates, merges, compacts them by a session."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
+from alluvium.paimon.upkeep.compact_manifests import compact_manifests
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.storage.store import Store
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from typing_extensions import Self
+
+    from alluvium.api.paimon.paimon_merge import PaimonMergeBuilder
+
+
+class RowVerbs:
+    """Verbs over the rows of the newest state; mixed into `PaimonTable`."""
+
+    def __init__(self, store: Store, storage_options: Mapping[str, str] | None = None) -> None:
+        self._store = store
+        self._storage_options = storage_options
+        self._name: tuple[str, ...] | None = None
+
+    def alias(self, aliasName: str) -> Self:
+        """The same table under a name, by which conditions and values may call its columns."""
+        return self._named((aliasName,))
+
+    def _named(self, name: tuple[str, ...]) -> Self:
+        named = copy.copy(self)
+        named._name = name
+        return named
+
+    def delete(
+        self,
+        condition: Column | str | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        spark: SparkSession | None = None,
+    ) -> Committed | Preview:
+        """Deletes the rows for which a condition is true, all without one; of keys by rows that take them back.
+
+        Of a table without a primary key files are written anew without them, or get deletion vectors where it has
+        `deletion-vectors.enabled`. Of keys no file is written anew; a compaction leaves out what is gone.
+
+        Args:
+            condition: SQL text or a column.
+            dry_run: Only count the rows.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
+            spark: The session that reads and writes the rows; None: the active one.
+
+        Returns:
+            The snapshot, and metrics (`numDeletedRows`); `attempts` is 0 where no row was to go.
+
+        Raises:
+            InvalidRequest: The condition does not resolve (`"invalid-expression"`), or there is no session
+                (`"no-session"`).
+            UnsupportedFeature: `"unsupported-row-change"`: rows of the table do not change by their keys.
+            CommitConflict: Another writer changed the table, and repeating was of no avail.
+        """
+        return self._change("DELETE", condition, {}, dry_run, retry, spark)
+
+    def update(
+        self,
+        condition: Column | str | None = None,
+        set: Mapping[str, Column | str] | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        spark: SparkSession | None = None,
+    ) -> Committed | Preview:
+        """Sets columns in the rows for which a condition is true, in all rows without one; of keys by new rows.
+
+        Where a `sequence.field` orders the rows of a key, a value set to an older one leaves the row as it was.
+
+        Args:
+            condition: SQL text or a column.
+            set: Column to its new value: SQL text or a column over the row's old values.
+            dry_run: Only count the rows.
+            retry: As of `delete`.
+            spark: As of `delete`.
+
+        Returns:
+            As of `delete`, with `numUpdatedRows`.
+
+        Raises:
+            InvalidRequest: As of `delete`; a column is unknown or set twice, or a key (`"key-changed"`).
+            UnsupportedFeature: As of `delete`.
+            CommitConflict: As of `delete`.
+        """
+        if not set:
+            raise InvalidRequest(
+                "update sets no column", code="invalid-expression", hint='update("k = 1", {"n": "n + 1"})'
+            )
+        return self._change("UPDATE", condition, set, dry_run, retry, spark)
+
+    def merge(
+        self, source: DataFrame, condition: Column | str, spark: SparkSession | None = None
+    ) -> PaimonMergeBuilder:
+        """A builder of a merge: what the rows of a source do to those of the table that they match.
+
+        Args:
+            source: The rows that come. One that is not deterministic is computed once.
+            condition: Which of them match which rows of the table, by both's aliases.
+            spark: As of `delete`.
+
+        Example:
+            >>> merge = table.alias("t").merge(updates.alias("s"), "t.id = s.id")
+            >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        """
+        # Loaded by name: tables are made and altered where pyspark is not installed.
+        merging = importlib.import_module("alluvium.api.paimon.paimon_merge")
+        builder: PaimonMergeBuilder = merging.merge_builder(
+            self._store, self._storage_options, source, condition, self._name, spark
+        )
+        return builder
+
+    def compact(
+        self, where: str | None = None, retry: RetryPolicy = DEFAULT_RETRY, spark: SparkSession | None = None
+    ) -> Committed:
+        """Compacts a table: of keys each bucket becomes one sorted run at the top level, one row a key.
+
+        Of tables without a primary key small files become larger ones where they are enough,
+        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it. What was deleted is gone from
+        the new files. Writers are not in the way: what they add meanwhile stays as it is.
+
+        Args:
+            where: SQL text about partition keys: only these partitions.
+            retry: How often, when others compact, too.
+            spark: The session that merges the rows; None: the active one.
+
+        Returns:
+            The snapshot; `attempts` is 0 where there was nothing to compact.
+
+        Raises:
+            InvalidRequest: There is no session (`"no-session"`), or the condition does not resolve.
+            UnsupportedFeature: `"unsupported-compaction"`: what the table asks of a compaction is not done here.
+            CommitConflict: Another compaction won every time.
+        """
+        # Loaded by name, as for rows.
+        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
+        done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark)
+        return done
+
+    def compact_manifests(self, retry: RetryPolicy = DEFAULT_RETRY) -> Committed:
+        """Writes the manifests anew, in as few objects as they fit into and without files that are gone.
+
+        Readers then find their files by fewer requests. No row is read or written, and no session needed.
+
+        Args:
+            retry: How often a commit that lost a race is tried again.
+
+        Returns:
+            The snapshot; `attempts` is 0 where there is nothing to merge.
+
+        Raises:
+            CommitConflict: Others were faster every time.
+        """
+        return compact_manifests(load_snapshot(self._store, At()), retry)
+
+    def _change(
+        self,
+        verb: str,
+        condition: Column | str | None,
+        values: Mapping[str, Column | str],
+        dry_run: bool,
+        retry: RetryPolicy,
+        spark: SparkSession | None,
+    ) -> Committed | Preview:
+        # Loaded by name: tables are made and altered where pyspark is not installed.
+        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
+        done: Committed | Preview = rows.change_rows(
+            self._store, self._storage_options, verb, condition, values, dry_run, retry, spark, self._name
+        )
+        return done

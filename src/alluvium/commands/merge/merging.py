@@ -1,0 +1,195 @@
+"""One attempt at a MERGE, of whichever table: the source is measured, files are chosen, the changes are applied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import msgspec
+from pyspark.sql import Column, DataFrame, SparkSession
+
+from alluvium.commands.delete import TABLE
+from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
+from alluvium.commands.merge.merge_source import BROADCAST_BYTES, SourceFigures
+from alluvium.commands.repeat import Txn
+from alluvium.commands.rows.apply_changes import apply_changes
+from alluvium.commands.rows.row_changes import Counts, Join, RowChanges, Verb
+from alluvium.errors import InvalidRequest
+from alluvium.expr.tree import Expression, conjunction
+from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
+from alluvium.plan.ports import RowPlaces, RowTable, RowTarget
+from alluvium.schema.types import JsonValue
+from alluvium.spark.positions import Located
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.statements.resolve import (
+    Qualifier,
+    Resolved,
+    condition_tree,
+    named_rows,
+    resolve_condition,
+    shown_text,
+)
+from alluvium.spark.workers.worker_files import OpenStore
+
+
+@dataclass(frozen=True, slots=True)
+class MergeRequest:
+    """What to merge.
+
+    Attributes:
+        source: The rows that come.
+        condition: Which of them meet which rows of the table.
+        clauses: In order.
+        name: Of the table in expressions.
+        evolves: Whether the table takes over new columns of the source.
+    """
+
+    source: DataFrame
+    condition: Column | str
+    clauses: tuple[Clause, ...] = ()
+    name: Qualifier = (TABLE,)
+    evolves: bool = False
+
+    def of(self, when: When) -> tuple[Clause, ...]:
+        """The clauses about some rows, in order."""
+        return tuple(c for c in self.clauses if c.when is when)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What is known before the table is read."""
+
+    table: DataFrame
+    condition: Resolved
+    figures: SourceFigures
+    rows: MergeRows
+    where: Expression | None
+    candidates: RowPlaces
+    mode: RowChangeMode
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """One attempt at a merge.
+
+    Attributes:
+        spark: The session.
+        target: The table as it will be.
+        request: What to merge.
+        rows: What rows come to.
+        started: When the verb began (`time.monotonic`).
+        open_store: The table's objects for Python workers.
+        figures: Of the source.
+    """
+
+    spark: SparkSession
+    target: RowTarget
+    request: MergeRequest
+    rows: MergeRows
+    started: float
+    open_store: OpenStore | None = None
+    figures: dict[str, int] = field(default_factory=dict)
+
+    def plan(self, version: RowTable) -> Planned:
+        """Resolves everything, counts the source, chooses files."""
+        request = self.request
+        table = named_rows(read_native(self.spark, version.source), request.name)
+        joined = table.join(request.source)
+        condition = resolve_condition(joined, request.condition, "the condition of MERGE")
+        self.rows.ensure_resolvable(table)
+        figures = self._measured(table, condition, version)
+        own = condition_tree(table, condition, version.schema, request.name)
+        skips = skips_within_files(own, tuple(version.partition_columns))
+        rows = replace(self.rows, broadcasts=self._broadcasts(figures), skips=skips)
+        where = None if request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction((own, *figures.bounds))
+        candidates = version.candidates(where)
+        mode = version.mode(candidates)
+        if rows.only_inserts and mode is RowChangeMode.REWRITE_FILES:
+            mode = RowChangeMode.MASK_ROWS
+        return Planned(table, condition, figures, rows, where, candidates, mode)
+
+    def run(self, version: RowTable, engine: str, dry_run: bool, txn: Txn | None) -> Committed | Preview:
+        """Carries the merge out."""
+        p = self.plan(version)
+        operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
+        join = Join(
+            inserts=bool(self.request.of(When.NOT_MATCHED)),
+            numbered=p.rows.numbered,
+            ensure_single=lambda located: self._ensure_single(p.rows, p.candidates, located),
+        )
+        # A source that is the table's own depends on rows that the condition does not speak of.
+        where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
+        changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
+        verb = Verb(operation, self._metrics, self.started, txn=txn, open_store=self.open_store)
+        return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
+
+    def _measured(self, table: DataFrame, condition: Resolved, version: RowTable) -> SourceFigures:
+        begun = time.monotonic()
+        lonely = bool(self.request.of(When.NOT_MATCHED_BY_SOURCE))
+        figures = self.rows.source.measure(table, None if lonely else condition, version.schema)
+        self.figures["numSourceRows"] = figures.rows
+        self.figures["materializeSourceTimeMs"] = int((time.monotonic() - begun) * 1000)
+        return figures
+
+    def _broadcasts(self, figures: SourceFigures) -> bool:
+        """Whether the source is sent to the table's rows, unless the user forbids that altogether."""
+        allowed = self.spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+        return figures.size_bytes <= BROADCAST_BYTES and not str(allowed).startswith("-")
+
+    def _ensure_single(self, rows: MergeRows, candidates: RowPlaces, located: Located) -> None:
+        """A row may have several matches only where all of them come to the same: it goes."""
+        matched = self.request.of(When.MATCHED)
+        is_plain = len(matched) == 1 and matched[0].action is Action.DELETE and matched[0].condition is None
+        if not matched or is_plain or located.total("matches") == located.total("matched"):
+            return
+        raise InvalidRequest(
+            f"{located.total('matches') - located.total('matched')} rows of the source are one too many: they match "
+            f"rows of the table that others match, too{rows.examples(candidates)}",
+            code="multiple-matches",
+            hint="make the source's keys unique first, e.g. by dropDuplicates()",
+        )
+
+    def _parameters(self, rows: MergeRows, table: DataFrame, condition: Resolved) -> dict[str, JsonValue]:
+        def listed(when: When) -> str:
+            return msgspec.json.encode(
+                [_shown(c, rows.condition_text(c, table)) for c in self.request.of(when)]
+            ).decode()
+
+        return {
+            "predicate": msgspec.json.encode([shown_text(table, condition, hidden_name(self.request.name))]).decode(),
+            "matchedPredicates": listed(When.MATCHED),
+            "notMatchedPredicates": listed(When.NOT_MATCHED),
+            "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
+        }
+
+    def _metrics(self, counts: Counts, figures: EditFigures) -> Mapping[str, int]:
+        return {
+            **self.figures,
+            "numTargetRowsInserted": counts.inserted,
+            "numTargetRowsUpdated": counts.updated,
+            "numTargetRowsMatchedUpdated": counts.updated - counts.unmatched_updated,
+            "numTargetRowsNotMatchedBySourceUpdated": counts.unmatched_updated,
+            "numTargetRowsDeleted": counts.deleted,
+            "numTargetRowsMatchedDeleted": counts.deleted - counts.unmatched_deleted,
+            "numTargetRowsNotMatchedBySourceDeleted": counts.unmatched_deleted,
+            "numTargetRowsCopied": counts.copied,
+            "numOutputRows": counts.copied + counts.updated + counts.inserted,
+            "numTargetFilesAdded": figures.files_added,
+            "numTargetBytesAdded": figures.bytes_added,
+            "numTargetFilesRemoved": figures.files_removed,
+            "numTargetBytesRemoved": figures.bytes_removed,
+            "numTargetDeletionVectorsAdded": figures.masks_added,
+            "numTargetDeletionVectorsUpdated": figures.masks_updated,
+            "numTargetDeletionVectorsRemoved": figures.masks_removed,
+            "numTargetChangeFilesAdded": figures.change_files,
+            "scanTimeMs": counts.scan_ms,
+            "rewriteTimeMs": counts.rewrite_ms,
+        }
+
+
+def _shown(clause: Clause, condition: str | None) -> dict[str, str]:
+    shown = {} if condition is None else {"predicate": condition}
+    return {**shown, "actionType": clause.action.value}

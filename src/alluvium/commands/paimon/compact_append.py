@@ -1,0 +1,59 @@
+"""Compaction of append tables: the rows of small files in larger ones, without those that vectors say are gone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.write import new_files
+from alluvium.commit.clear import clear
+from alluvium.expr.tree import Expression
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.rows.candidates import Candidates
+from alluvium.paimon.rows.vectors import edit_files
+from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
+from alluvium.paimon.upkeep.compact import compacted_entries
+from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.write import added_entries, plan_write
+from alluvium.plan.changes import TOUCHED_FILES, Committed
+from alluvium.plan.retry import RetryPolicy
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.values.derive import CompleteRows
+from alluvium.spark.workers.worker_files import OpenStore
+
+
+def append_compacted(
+    spark: SparkSession, snapshot: Snapshot, where: Expression | None, open_store: OpenStore, retry: RetryPolicy
+) -> Committed:
+    """Compacts once.
+
+    Raises:
+        UnsupportedFeature: As of `ensure_append_compactable`.
+        CommitConflict: Somebody else changed or compacted the files.
+    """
+    ensure_append_compactable(snapshot)
+    entries = choose_small_files(snapshot, where)
+    if not entries.num_rows:
+        return Committed.nothing(snapshot.version or 0)
+    numbers = pa.array(np.arange(entries.num_rows), pa.int64())
+    candidates = Candidates(snapshot, entries, numbers, is_placed=False)
+    # What is there was checked when it came; files of a partition become few of the right size.
+    plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=True)
+    rows = read_native(spark, candidates, is_even=True, reads_whole=True)
+    rows = rows.select(*(sf.col(quote(name)) for name in plan.schema.names))
+    try:
+        new = new_files(CompleteRows(rows, plan, ()), snapshot.store, plan, open_store=open_store)
+        target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
+        touched = pa.table([candidates.paths, pa.nulls(entries.num_rows, pa.binary())], schema=TOUCHED_FILES)
+        edited = edit_files(snapshot, entries, touched)
+        added = compacted_entries(added_entries(snapshot.schema, new.table, new.footers))
+        done = target.compact(new, added, entries, edits=edited.vectors)
+    finally:
+        # The commit has moved what it took.
+        clear(snapshot.store, plan.directory)
+    return done

@@ -1,0 +1,37 @@
+"""Manifests written anew: as few as they fit into, and nothing of files that are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+from paimon_rows import append, open_target
+
+import alluvium
+from alluvium.paimon import PaimonTable
+from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
+
+
+def test_manifests_become_one(tmp_path: Path) -> None:
+    table = PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32()), ("day", pa.string())]), ["day"])
+    assert table.compact_manifests().attempts == 0
+    store = open_store(table.url)
+    for k in range(4):
+        append(open_target(store), [{"k": k, "day": "a"}])
+    append(open_target(store), [{"k": 9, "day": "a"}], replace=Replace())
+    append(open_target(store), [{"k": 10, "day": "b"}])
+    late = open_target(store)
+    done = table.compact_manifests()
+    assert (done.version, done.attempts, done.metrics) == (7, 1, {"numRemovedManifests": "6"})
+    told = alluvium.open(table.url)
+    assert sorted(told.to_arrow()["k"].to_pylist()) == [9, 10]
+    manifests = told.system("manifests").to_pylist()
+    assert [(m["num_added_files"], m["num_deleted_files"]) for m in manifests] == [(2, 0)]
+    snapshot = told.system("snapshots").to_pylist()[-1]
+    counts = ("commit_kind", "total_record_count", "delta_record_count")
+    assert [snapshot[name] for name in counts] == ["COMPACT", 2, 0]
+    assert table.compact_manifests().attempts == 0
+    # Nobody who writes meanwhile is in the way.
+    append(late, [{"k": 11, "day": "b"}])
+    assert len(alluvium.open(table.url).to_arrow()) == 3
