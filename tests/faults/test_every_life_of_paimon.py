@@ -20,8 +20,10 @@ import alluvium
 from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.errors import AlluviumError, InvalidRequest, NotFound
 from alluvium.paimon.log.names import list_branches, list_names
-from alluvium.paimon.log.travel import list_snapshots
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At, list_snapshots
 from alluvium.paimon.upkeep.removal.roots import Kind, list_roots
+from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -55,10 +57,6 @@ def made(url: str) -> None:
 
 
 def append_to_branch(store: Store, branch: str, k: int) -> None:
-    from alluvium.paimon.log.snapshot import load_snapshot
-    from alluvium.paimon.log.travel import At
-    from alluvium.paimon.write.target import PaimonTarget
-
     snapshot = load_snapshot(store, At(), branch)
     append(PaimonTarget(store, snapshot.schema, snapshot), [{"k": k, "day": "2020-01-09"}])
 

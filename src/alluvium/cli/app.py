@@ -15,7 +15,7 @@ import click
 import alluvium
 from alluvium.cli import arguments as a
 from alluvium.cli import inspect as looks
-from alluvium.cli import maintain
+from alluvium.cli import maintain, procedures
 from alluvium.cli.arguments import ABOUT
 from alluvium.cli.escapes import printable
 from alluvium.cli.render import print_error
@@ -62,6 +62,9 @@ _COPY_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what w
 _PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
 _NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
 _REPAIR = click.Option(["--repair"], is_flag=True, help="Mend what can be mended.")
+_PROCEDURE = click.Argument(["procedure"], metavar="PROCEDURE")
+_VALUES = click.Argument(["values"], nargs=-1, metavar="[NAME=VALUE]...")
+_BRANCH = click.Option(["--branch", "-b"], help="A branch of the table.")
 _TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
@@ -80,6 +83,7 @@ _COMMANDS = (
     _command("clone", maintain.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
     _command("convert", maintain.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
     _command("vacuum", maintain.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
+    _command("paimon", procedures.call, _PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED),
 )
 _VERSION = click.Option(
     ["--version"],

@@ -37,6 +37,7 @@ _BY_NODE: Mapping[str, str] = {
     "AddPartitions": "tables.refused",
     "AlterColumns": "tables.alter_columns",
     "AnalyzeTable": "tables.refused",
+    "Call": "procedures.paimon",
     "CommentOnTable": "tables.properties",
     "CompoundBody": "programs.script",
     "CreateTable": "tables.create",

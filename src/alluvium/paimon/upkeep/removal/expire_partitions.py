@@ -63,8 +63,8 @@ class ExpiredPartitions:
 
 
 def partition_expiry(options: Mapping[str, str], now: dt.datetime, **given: str | int | None) -> PartitionExpiry:
-    """As a table's options say, but for what is given by name: `expiration_time_ms`, `strategy`, `pattern`, `formatter`,
-    `most`.
+    """As a table's options say, but for what is given: `expiration_time_ms`, `strategy`, `pattern`,
+    `formatter`, `most`.
 
     Raises:
         InvalidRequest: Nobody says after what time (`"no-expiration-time"`).

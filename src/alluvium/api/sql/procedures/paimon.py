@@ -1,0 +1,71 @@
+"""`CALL sys.<name>(...)` of Paimon tables, arguments by position or by name."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StructType
+
+from alluvium.api.names.paimon_access import known_paimon
+from alluvium.api.paimon.life.procedures import Given, Value, bind_arguments, find_procedure
+from alluvium.api.paimon.paimon_table import PaimonTable
+from alluvium.api.sql.call import Call, texts
+from alluvium.errors import NotFound
+from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.sessions.catalog import find_relation, quoted_name
+from alluvium.spark.sessions.session import time_zone
+
+_BRANCH = "$branch_"
+_SYS = "sys"
+
+
+def run(call: Call) -> DataFrame | None:
+    """Carries out a `CALL`; None where the procedure is of another catalog than ours."""
+    parts = texts(call.plan.procedure().nameParts())
+    catalog, namespace, name = parts[:-2], parts[-2].casefold() if len(parts) > 1 else "", parts[-1]
+    if namespace != _SYS or len(catalog) > 1 or (catalog and catalog[0].casefold() != "spark_catalog"):
+        return None
+    procedure = find_procedure(name)
+    positional, named = _arguments(call)
+    values = bind_arguments(name, procedure, positional, named)
+    table = _table(call, str(values["table"]))
+    rows = procedure.run(Given(table, values, time_zone(call.spark)))
+    schema = StructType()
+    for column, kind in procedure.result:
+        schema.add(column, kind)
+    return call.rows_of(schema, rows)
+
+
+def _arguments(call: Call) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments, computed as Spark computes constants."""
+    given = call.plan.args()
+    nodes = [given.apply(n) for n in range(given.size())]
+    names = [str(node.key()) if _is_named(node) else None for node in nodes]
+    columns = [
+        Column(call.java.expression_utils.column(node.value() if _is_named(node) else node)).alias(f"a{n}")
+        for n, node in enumerate(nodes)
+    ]
+    values = call.run("select 1").select(sf.lit(1).alias("none"), *columns).collect()[0][1:]
+    pairs = list(zip(names, values, strict=True))
+    return [value for name, value in pairs if name is None], {name: v for name, v in pairs if name is not None}
+
+
+def _is_named(node: JavaObject) -> bool:
+    return str(node.getClass().getSimpleName()) == "NamedArgumentExpression"
+
+
+def _table(call: Call, text: str) -> PaimonTable:
+    """The table that an argument names, or one of its branches: `db.t$branch_x`.
+
+    Raises:
+        NotFound: There is no Paimon table of that name (`"not-a-table"`).
+    """
+    name, has_branch, branch = text, "", ""
+    if _BRANCH in text:
+        whole, has_branch, branch = text.replace("`", "").partition(_BRANCH)
+        name = quoted_name(whole.split("."))
+    access = known_paimon(call.spark, name)
+    if access is None:
+        kind = "no Paimon table" if find_relation(call.spark, name) else "no table"
+        raise NotFound(f"{text!r} is {kind}", code="not-a-table", hint="database.table, or paimon.`/path`")
+    return PaimonTable.forPath(access.url, branch=branch if has_branch else None)

@@ -1,0 +1,33 @@
+"""`alluvium paimon PROCEDURE URL [NAME=VALUE ...]`: the procedures of Paimon tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from alluvium.api.paimon.life.procedures import Given, bind_arguments, find_procedure
+from alluvium.api.paimon.paimon_table import PaimonTable
+from alluvium.cli.arguments import parse_pairs, parse_storage
+from alluvium.cli.render import Format, Shown, print_rows
+
+
+def call(
+    procedure: str,
+    url: str,
+    values: Sequence[str] = (),
+    branch: str | None = None,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Carries out a procedure of a Paimon table, as CALL sys.PROCEDURE does in SQL.
+
+    create_tag, replace_tag, rename_tag, delete_tag, expire_tags, rollback, rollback_to_timestamp, create_branch,
+    delete_branch, fast_forward, expire_snapshots, expire_changelogs, expire_partitions, remove_orphan_files,
+    mark_partition_done, reset_consumer, clear_consumers, compact_manifest; compact needs Spark.
+    """
+    found = find_procedure(procedure)
+    given = parse_pairs(values, "tag=monday snapshot=3")
+    bound = bind_arguments(procedure, found, (), {"table": url, **given})
+    table = PaimonTable.forPath(url, parse_storage(storage_option), branch)
+    names = [name for name, _ in found.result]
+    rows = [dict(zip(names, row, strict=True)) for row in found.run(Given(table, bound, "UTC"))]
+    print_rows(rows, tuple(Shown(name) for name in names), how)
