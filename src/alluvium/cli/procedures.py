@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 
-from alluvium.api.paimon.life.procedures import Given, bind_arguments, find_procedure
-from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.cli.arguments import parse_pairs, parse_storage
 from alluvium.cli.render import Format, Shown, print_rows
 
@@ -24,10 +23,8 @@ def call(
     delete_branch, fast_forward, expire_snapshots, expire_changelogs, expire_partitions, remove_orphan_files,
     mark_partition_done, reset_consumer, clear_consumers, compact_manifest; compact needs Spark.
     """
-    found = find_procedure(procedure)
+    # A format is loaded when a table of it is met.
+    procedures = importlib.import_module("alluvium.api.paimon.life.procedures")
     given = parse_pairs(values, "tag=monday snapshot=3")
-    bound = bind_arguments(procedure, found, (), {"table": url, **given})
-    table = PaimonTable.forPath(url, parse_storage(storage_option), branch)
-    names = [name for name, _ in found.result]
-    rows = [dict(zip(names, row, strict=True)) for row in found.run(Given(table, bound, "UTC"))]
-    print_rows(rows, tuple(Shown(name) for name in names), how)
+    rows = procedures.run_procedure(procedure, url, given, parse_storage(storage_option), branch)
+    print_rows(rows, tuple(Shown(name) for name, _ in procedures.find_procedure(procedure).result), how)

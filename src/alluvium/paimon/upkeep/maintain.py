@@ -9,11 +9,11 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from alluvium.errors import AlluviumError
 from alluvium.paimon.log.consumers import expire_consumers
-from alluvium.paimon.log.schema_log import MAIN_BRANCH, load_latest_schema
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.terms import life_options as life
 from alluvium.paimon.terms.options import WRITE_ONLY
 from alluvium.paimon.upkeep.life.auto_tags import create_due_tags
@@ -25,16 +25,11 @@ from alluvium.storage.store import Store
 log = logging.getLogger("alluvium")
 
 
-def maintain(store: Store, branch: str = MAIN_BRANCH) -> None:
+def maintain(store: Store, options: Mapping[str, str], branch: str = MAIN_BRANCH) -> None:
     """Does what the options ask for; nothing of a table that leaves it to a job of its own (`write-only`)."""
-    try:
-        schema = load_latest_schema(store, branch)
-    except AlluviumError as error:
-        log.warning("the table was not tidied up after a commit: %s", error)
+    if WRITE_ONLY.get(options):
         return
-    if schema is None or WRITE_ONLY.get(schema.options):
-        return
-    options, now_ms = schema.options, int(time.time() * 1000)
+    now_ms = int(time.time() * 1000)
     keeps = life.keeps_changelogs(options)
     idle_ms = life.CONSUMER_EXPIRATION_MS.get(options)
     steps: list[Callable[[], object]] = []

@@ -311,6 +311,21 @@ def find_procedure(name: str) -> Procedure:
     return found
 
 
+def run_procedure(
+    name: str, url: str, given: Mapping[str, Value], storage_options: Mapping[str, str], branch: str | None = None
+) -> list[dict[str, object]]:
+    """Carries out a procedure of the table at a URL, times in UTC; its rows.
+
+    Raises:
+        InvalidRequest: As of `find_procedure` and `bind_arguments`.
+    """
+    procedure = find_procedure(name)
+    bound = bind_arguments(name, procedure, (), {"table": url, **given})
+    table = PaimonTable.forPath(url, storage_options, branch)
+    columns = [column for column, _ in procedure.result]
+    return [dict(zip(columns, row, strict=True)) for row in procedure.run(Given(table, bound, "UTC"))]
+
+
 def bind_arguments(
     name: str, procedure: Procedure, positional: Sequence[Value], named: Mapping[str, Value]
 ) -> dict[str, Value]:

@@ -7,12 +7,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from alluvium.api.names.paimon_access import known_paimon
+from alluvium.api.names.warehouses import warehouses_of
 from alluvium.api.paimon.life.procedures import Given, Value, bind_arguments, find_procedure
 from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.api.sql.call import Call, texts
 from alluvium.errors import NotFound
 from alluvium.spark.jvm.gateway import JavaObject
-from alluvium.spark.sessions.catalog import find_relation, quoted_name
+from alluvium.spark.sessions.catalog import parse_name, quoted_name
 from alluvium.spark.sessions.session import time_zone
 
 _BRANCH = "$branch_"
@@ -23,12 +24,13 @@ def run(call: Call) -> DataFrame | None:
     """Carries out a `CALL`; None where the procedure is of another catalog than ours."""
     parts = texts(call.plan.procedure().nameParts())
     catalog, namespace, name = parts[:-2], parts[-2].casefold() if len(parts) > 1 else "", parts[-1]
-    if namespace != _SYS or len(catalog) > 1 or (catalog and catalog[0].casefold() != "spark_catalog"):
+    known = ("spark_catalog", *warehouses_of(call.spark))
+    if namespace != _SYS or len(catalog) > 1 or (catalog and catalog[0] not in known):
         return None
     procedure = find_procedure(name)
     positional, named = _arguments(call)
     values = bind_arguments(name, procedure, positional, named)
-    table = _table(call, str(values["table"]))
+    table = _table(call, str(values["table"]), catalog[0] if catalog else None)
     rows = procedure.run(Given(table, values, time_zone(call.spark)))
     schema = StructType()
     for column, kind in procedure.result:
@@ -54,7 +56,7 @@ def _is_named(node: JavaObject) -> bool:
     return str(node.getClass().getSimpleName()) == "NamedArgumentExpression"
 
 
-def _table(call: Call, text: str) -> PaimonTable:
+def _table(call: Call, text: str, catalog: str | None) -> PaimonTable:
     """The table that an argument names, or one of its branches: `db.t$branch_x`.
 
     Raises:
@@ -64,8 +66,9 @@ def _table(call: Call, text: str) -> PaimonTable:
     if _BRANCH in text:
         whole, has_branch, branch = text.replace("`", "").partition(_BRANCH)
         name = quoted_name(whole.split("."))
+    if catalog is not None and catalog != "spark_catalog" and len(parse_name(call.spark, name)) == 2:
+        name = f"{quoted_name((catalog,))}.{name}"
     access = known_paimon(call.spark, name)
     if access is None:
-        kind = "no Paimon table" if find_relation(call.spark, name) else "no table"
-        raise NotFound(f"{text!r} is {kind}", code="not-a-table", hint="database.table, or paimon.`/path`")
+        raise NotFound(f"{text!r} is no Paimon table", code="not-a-table", hint="database.table, or paimon.`/path`")
     return PaimonTable.forPath(access.url, branch=branch if has_branch else None)
