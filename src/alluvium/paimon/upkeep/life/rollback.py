@@ -44,6 +44,10 @@ def rollback_to_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> int:
         outcome = store.put_if_absent(path, store.get(tag_path(name, branch)))
         if outcome is PutOutcome.UNKNOWN and not is_there(store, path):
             raise NotFound(f"snapshot {number} could not be put back", code="snapshot-not-found", path=path)
+        if not is_there(store, tag_path(name, branch)):
+            # Whoever deleted the tag may have looked for snapshots before this one was there.
+            store.delete(path)
+            raise NotFound(f"the tag {name!r} was deleted during the rollback", code="tag-not-found", path=path)
         store.put(f"{folder}/EARLIEST", str(number).encode())
     _forget_later(store, number, branch)
     return number

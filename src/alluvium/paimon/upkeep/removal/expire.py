@@ -11,7 +11,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alluvium.errors import AlluviumError
+from alluvium.errors import AlluviumError, NotFound
 from alluvium.paimon.log.consumers import least_next_snapshot
 from alluvium.paimon.log.names import directory, list_numbers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
@@ -51,7 +51,6 @@ def expire_snapshots(
         dry_run: Only say which.
 
     Raises:
-        NotFound: A snapshot that goes cannot be read: somebody else expires them just now.
         StorageError: A document could not be deleted; what had been deleted before is whole.
     """
     ids = list_snapshots(store, branch)
@@ -67,7 +66,10 @@ def expire_snapshots(
     dying = []
     for number in going:
         path = f"{folder}/snapshot-{number}"
-        data = store.get(path)
+        try:
+            data = store.get(path)
+        except NotFound:
+            continue  # somebody else lets them expire, too, and takes what it needed
         if keeps_changelog:
             _keep_changelog(store, branch, number, data)
         dying.append(Root(Kind.SNAPSHOT, branch, path, parse_snapshot(data, path)))
