@@ -316,7 +316,7 @@ class _Warehouse:
             self._spark,
             named,
             struct_of(self._spark, columns),
-            [_identity(transform) for transform in transforms],
+            [partition_key(transform) for transform in transforms],
             {str(key): str(value) for key, value in dict(given).items()},
         )
         return self.load_table([identifier])
@@ -379,7 +379,12 @@ def spark_type(spark: SparkSession, data_type: JavaObject) -> object:
     ]})["x"].dataType  # fmt: skip
 
 
-def _identity(transform: JavaObject) -> str:
+def partition_key(transform: JavaObject) -> str:
+    """The column by which a transform partitions.
+
+    Raises:
+        UnsupportedFeature: It partitions by something else (`"unsupported-partitioning"`).
+    """
     references = list(transform.references())
     if str(transform.name()) != "identity" or len(references) != 1:
         raise UnsupportedFeature(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from alluvium.api.names.paimon_access import PaimonAccess
-from alluvium.api.names.warehouses import NamedTable, create_named, has_named, url_of
+from alluvium.api.names.warehouses import NamedTable, create_named, has_named, partition_key, url_of
 from alluvium.api.sql.call import Call
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 
@@ -37,7 +37,7 @@ def create_in_warehouse(call: Call, named: NamedTable) -> DataFrame | None:
         )
     rows = call.rows(plan.query())
     transforms = plan.partitioning()
-    keys = [_key(transforms.apply(n)) for n in range(transforms.size())]
+    keys = [partition_key(transforms.apply(n)) for n in range(transforms.size())]
     spec = plan.tableSpec()
     as_java = call.java.jvm.scala.jdk.javaapi.CollectionConverters.asJava
     properties = {str(key): str(value) for key, value in dict(as_java(spec.properties())).items()}
@@ -48,7 +48,3 @@ def create_in_warehouse(call: Call, named: NamedTable) -> DataFrame | None:
     table = create_named(call.spark, named, rows.schema, keys, properties)
     PaimonAccess(call.spark, table.url).insert(rows, False, {})
     return call.nothing()
-
-
-def _key(transform: object) -> str:
-    return str(transform).strip("`")
