@@ -35,11 +35,12 @@ def rows(spark: SparkSession, text: str) -> list[tuple[object, ...]]:
 def test_names_and_metadata(lake: SparkSession) -> None:
     assert rows(lake, "SHOW DATABASES IN lake") == [("db",), ("default",)]
     assert [row[1] for row in rows(lake, "SHOW TABLES IN lake.db")] == ["t"]
-    assert rows(lake, "SELECT lake.db.t.k, v FROM lake.db.t ORDER BY k") == [(1, "c"), (2, "b")]
+    assert rows(lake, "SELECT db.t.k, v FROM lake.db.t ORDER BY k") == [(1, "c"), (2, "b")]
     assert rows(lake, "SELECT v FROM lake.db.t VERSION AS OF 1 WHERE k = 1") == [("a",)]
     assert rows(lake, "SELECT snapshot_id FROM lake.db.`t$snapshots`") == [(1,), (2,)]
     described = {row[0]: row[2] for row in rows(lake, "DESCRIBE lake.db.t")}
     assert described["v"] == "said"
+    assert ("primary-key", "day,k") in rows(lake, "SHOW TBLPROPERTIES lake.db.t")
     with pytest.raises(AnalysisException):
         lake.sql("SELECT * FROM lake.db.nothing")
     with pytest.raises(AnalysisException):

@@ -19,6 +19,7 @@ from alluvium.api.reader import read
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log import warehouse
 from alluvium.paimon.log.schema_log import list_schema_ids
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
 from alluvium.spark.sessions.named_catalog import Method, has_catalog, put_catalog, remove_catalog
@@ -151,6 +152,22 @@ def _rows(spark: SparkSession, named: NamedTable, point: Mapping[str, object]) -
     if named.system is not None:
         return read(spark, url, system=named.system, **elsewhere, **point)  # type: ignore[arg-type]
     return read(spark, url, **elsewhere, **point)  # type: ignore[arg-type]
+
+
+def _commented(schema: StructType, table: TableSchema) -> StructType:
+    """The columns of rows with what the table says of them."""
+    shown = StructType()
+    for f in schema.fields:
+        own = table.find(f.name)
+        said = {} if own is None or own.description is None else {"comment": own.description}
+        shown.add(f.name, f.dataType, f.nullable, {**f.metadata, **said})
+    return shown
+
+
+def _properties(table: TableSchema) -> dict[str, str]:
+    """What is shown of a table: its options, and its keys as the option that names them."""
+    keys = {"primary-key": ",".join(table.primary_keys)} if table.primary_keys else {}
+    return {**table.options, **keys}
 
 
 def _point(arguments: Sequence[JavaObject]) -> dict[str, object]:
@@ -292,11 +309,15 @@ class _Warehouse:
                 return self._no_table(arguments[0])
             raise
         url = url_of(self._spark, named)
+        name, schema = str(arguments[0].name()), rows.schema
         partitions: tuple[str, ...] = ()
+        properties: dict[str, str] = {}
         if named.system is None:
-            keys = PaimonTable.forPath(url, branch=named.branch).schema.partition_keys
+            table = PaimonTable.forPath(url, branch=named.branch).schema
+            keys = table.partition_keys
             partitions = keys if keys and tuple(rows.columns[-len(keys) :]) == keys else ()
-        entry = TableEntry(named.database, str(arguments[0].name()), "paimon", rows.schema, partitions, url)
+            schema, properties = _commented(schema, table), _properties(table)
+        entry = TableEntry(named.database, name, "paimon", schema, partitions, url, properties=properties)
         return table_of(self._spark, rows, entry)
 
     def create_table(self, arguments: Sequence[JavaObject]) -> JavaObject:

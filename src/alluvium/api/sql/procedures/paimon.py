@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
 
 from alluvium.api.names.paimon_access import known_paimon
 from alluvium.api.names.warehouses import warehouses_of
-from alluvium.api.paimon.life.procedures import Given, Value, bind_arguments, find_procedure
+from alluvium.api.paimon.life.procedures import BOOLEAN, INT, LONG, STRING, Given, Value, bind_arguments, find_procedure
 from alluvium.api.paimon.paimon_table import PaimonTable
 from alluvium.api.sql.call import Call, texts
 from alluvium.errors import NotFound
@@ -18,6 +18,7 @@ from alluvium.spark.sessions.session import time_zone
 
 _BRANCH = "$branch_"
 _SYS = "sys"
+_TYPES = {STRING: StringType(), INT: IntegerType(), LONG: LongType(), BOOLEAN: BooleanType()}
 
 
 def run(call: Call) -> DataFrame | None:
@@ -34,7 +35,7 @@ def run(call: Call) -> DataFrame | None:
     rows = procedure.run(Given(table, values, time_zone(call.spark)))
     schema = StructType()
     for column, kind in procedure.result:
-        schema.add(column, kind)
+        schema.add(column, _TYPES[kind])
     return call.rows_of(schema, rows)
 
 
