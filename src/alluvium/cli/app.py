@@ -14,8 +14,8 @@ import click
 
 import alluvium
 from alluvium.cli import arguments as a
+from alluvium.cli import doctor, log_upkeep, made, procedures, rewrite, vacuum
 from alluvium.cli import inspect as looks
-from alluvium.cli import maintain
 from alluvium.cli.arguments import ABOUT
 from alluvium.cli.escapes import printable
 from alluvium.cli.render import print_error
@@ -62,6 +62,9 @@ _COPY_DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what w
 _PARTITIONED = click.Option(["--partitioned-by"], metavar="COLUMNS", help="The folders' columns: 'day date, shop int'.")
 _NO_STATISTICS = click.Option(["--no-statistics"], is_flag=True, help="Leave statistics out.")
 _REPAIR = click.Option(["--repair"], is_flag=True, help="Mend what can be mended.")
+_PROCEDURE = click.Argument(["procedure"], metavar="PROCEDURE")
+_VALUES = click.Argument(["values"], nargs=-1, metavar="[NAME=VALUE]...")
+_BRANCH = click.Option(["--branch", "-b"], help="A branch of the table.")
 _TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
 _COMMANDS = (
     _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
@@ -72,14 +75,15 @@ _COMMANDS = (
     _command("changes", looks.changes, a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED),
     _command("diff", looks.diff, a.URL, _V1, _V2, *_PRINTED),
     _command("system", looks.system, a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED),
-    _command("doctor", maintain.doctor, a.URL, _REPAIR, _TELL, *_PRINTED),
-    _command("checkpoint", maintain.checkpoint, a.URL, *_PRINTED),
-    _command("clean-log", maintain.clean, a.URL, _DRY_RUN, *_PRINTED),
-    _command("compact-log", maintain.compact, a.URL, _FIRST, _LAST, *_PRINTED),
-    _command("optimize", maintain.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
-    _command("clone", maintain.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
-    _command("convert", maintain.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
-    _command("vacuum", maintain.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
+    _command("doctor", doctor.doctor, a.URL, _REPAIR, _TELL, *_PRINTED),
+    _command("checkpoint", log_upkeep.checkpoint, a.URL, *_PRINTED),
+    _command("clean-log", log_upkeep.clean, a.URL, _DRY_RUN, *_PRINTED),
+    _command("compact-log", log_upkeep.compact, a.URL, _FIRST, _LAST, *_PRINTED),
+    _command("optimize", rewrite.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
+    _command("clone", made.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
+    _command("convert", made.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
+    _command("vacuum", vacuum.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
+    _command("paimon", procedures.call, _PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED),
 )
 _VERSION = click.Option(
     ["--version"],

@@ -25,6 +25,8 @@ ABOUT = {
     "V2": "Another version.",
     "FIRST": "First version.",
     "LAST": "Last version.",
+    "PROCEDURE": "create_tag, expire_snapshots, remove_orphan_files, ...",
+    "[NAME=VALUE]...": "The procedure's arguments: tag=monday snapshot=3.",
     "TARGET": "Where the clone goes: a local path or URL.",
 }
 

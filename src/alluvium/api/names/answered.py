@@ -13,6 +13,7 @@ from alluvium.api.calls import told_partitions
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
+from alluvium.api.names.warehouses import answer_warehouses, close_warehouses
 from alluvium.api.reader import read
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import JavaObject
@@ -34,6 +35,7 @@ def answer_names(spark: SparkSession) -> None:
     if not stands_in_front(spark):
         put_in_front(spark, partial(table_named, spark), PROVIDERS)
         answer_changes(spark)
+    answer_warehouses(spark)
     spark.__dict__[_ANSWERED] = True
 
 
@@ -41,6 +43,7 @@ def forget_names(spark: SparkSession) -> None:
     """Undoes `answer_names`."""
     if not is_connect(spark):
         spark.__dict__.pop(_ANSWERED, None)
+        close_warehouses(spark)
         if stands_in_front(spark):
             take_away(spark)
             forget_changes(spark)

@@ -9,8 +9,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.engine import session_opener
+from alluvium.api.names.warehouses import find_named, has_named, url_of
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import written_schema
@@ -33,11 +35,13 @@ class PaimonAccess:
         spark: The session.
         url: Where the table is.
         entry: The catalog's, if it was opened by its name there.
+        branch: Of the table; None: the main one.
     """
 
     spark: SparkSession
     url: str
     entry: CatalogTable | None = None
+    branch: str | None = None
 
     def insert(self, rows: DataFrame, overwrite: bool, options: Mapping[str, object]) -> Committed:
         """Rows into the table, columns by name; types are cast as INSERT does.
@@ -51,6 +55,8 @@ class PaimonAccess:
         wanted = [f for f in schema.fields if f.name.casefold() in brought]
         given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
         store = session_opener(self.spark, None)(self.url)
+        if self.branch is not None:
+            options = {**options, "branch": self.branch}
         return write_paimon(given, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
 
     def schema(self) -> Struct:
@@ -63,12 +69,16 @@ class PaimonAccess:
 
     def _table(self) -> TableSchema:
         store = session_opener(self.spark, None)(self.url)
-        return load_snapshot(store, At(), time_zone=time_zone(self.spark)).schema
+        return load_snapshot(store, At(), self.branch or MAIN_BRANCH, time_zone=time_zone(self.spark)).schema
 
 
 def known_paimon(spark: SparkSession, name: str) -> PaimonAccess | None:
     """The Paimon table that a query means by a name; None where it is none, or Spark is to say what is wrong."""
     try:
+        named = find_named(spark, parse_name(spark, name))
+        if named is not None:
+            is_table = named.system is None and has_named(spark, named)
+            return PaimonAccess(spark, url_of(spark, named), branch=named.branch) if is_table else None
         entry = find_relation(spark, name)
     except (InvalidRequest, UnsupportedFeature):
         return None

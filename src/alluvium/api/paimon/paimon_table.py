@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
+from alluvium.api.paimon.life.retention import TableRetention
 from alluvium.api.paimon.row_verbs import RowVerbs
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import (
-    load_latest_schema,
+    MAIN_BRANCH,
     load_schema,
-    not_a_table,
     publish_first_schema,
     publish_next_schema,
 )
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.log.travel import At
+from alluvium.paimon.log.travel import At, list_snapshots
 from alluvium.paimon.schema.arrow import fields_from_arrow
 from alluvium.paimon.schema.changes import SchemaChange
 from alluvium.paimon.schema.logical import fields_from_logical
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 SchemaLike: TypeAlias = "StructType | pa.Schema | Iterable[DataField]"
 
 
-class PaimonTable(RowVerbs):
+class PaimonTable(TableRetention, RowVerbs):
     """A Paimon table at a URL. Its schema is read anew at each call: others may alter it.
 
     Example:
@@ -45,8 +45,12 @@ class PaimonTable(RowVerbs):
         >>> table.alter([SchemaChange.add_column("note", "STRING")])
     """
 
-    def __init__(self, store: Store, storage_options: Mapping[str, str] | None = None) -> None:
-        super().__init__(store, storage_options)
+    def __init__(
+        self, store: Store, storage_options: Mapping[str, str] | None = None, branch: str = MAIN_BRANCH
+    ) -> None:
+        self._store = store
+        self._storage_options = storage_options
+        self._branch = branch
 
     @classmethod
     def create(
@@ -81,14 +85,21 @@ class PaimonTable(RowVerbs):
         return cls(store, storage_options)
 
     @classmethod
-    def forPath(cls, url: str, storage_options: Mapping[str, str] | None = None) -> PaimonTable:
+    def forPath(
+        cls, url: str, storage_options: Mapping[str, str] | None = None, branch: str | None = None
+    ) -> PaimonTable:
         """The table at a URL.
+
+        Args:
+            url: Where.
+            storage_options: Credentials and settings of the object store.
+            branch: One of its branches; None: the main one.
 
         Raises:
             NotFound: `"not-a-table"`.
             CorruptTable: `"invalid-schema"`: its newest schema is damaged.
         """
-        table = cls(open_store(url, storage_options), storage_options)
+        table = cls(open_store(url, storage_options), storage_options, branch or MAIN_BRANCH)
         table.schema  # noqa: B018 - a table that exists has a schema that can be read
         return table
 
@@ -100,10 +111,7 @@ class PaimonTable(RowVerbs):
     @property
     def schema(self) -> TableSchema:
         """The newest schema."""
-        newest = load_latest_schema(self._store)
-        if newest is None:
-            raise not_a_table(self._store)
-        return newest
+        return self._own_schema()
 
     def schema_at(self, id: int) -> TableSchema:
         """A schema by its id.
@@ -111,7 +119,7 @@ class PaimonTable(RowVerbs):
         Raises:
             NotFound: `"missing-schema"`: the message says which there are.
         """
-        return load_schema(self._store, id)
+        return load_schema(self._store, id, self._branch)
 
     def alter(self, changes: Sequence[SchemaChange], retry: RetryPolicy = DEFAULT_RETRY) -> TableSchema:
         """Publishes the next schema: all changes in order, or none.
@@ -132,28 +140,26 @@ class PaimonTable(RowVerbs):
         if isinstance(changes, SchemaChange):
             raise InvalidRequest("alter takes a list of changes", code="invalid-schema-change", hint="[change]")
         return publish_next_schema(
-            self._store, lambda newest: newest.apply(changes, _has_snapshots(self._store)), retry=retry
+            self._store,
+            lambda newest: newest.apply(changes, bool(list_snapshots(self._store, self._branch))),
+            self._branch,
+            retry,
         )
 
     def snapshots(self) -> pa.Table:
         """The snapshots there are, oldest first: the system table `snapshots`."""
-        return read_system_table(load_snapshot(self._store, At()), "snapshots")
+        return read_system_table(load_snapshot(self._store, At(), self._branch), "snapshots")
 
     def tags(self) -> pa.Table:
         """The tags there are: the system table `tags`."""
-        return read_system_table(load_snapshot(self._store, At()), "tags")
+        return read_system_table(load_snapshot(self._store, At(), self._branch), "tags")
 
     def branches(self) -> pa.Table:
         """The branches beside the main one: the system table `branches`."""
-        return read_system_table(load_snapshot(self._store, At()), "branches")
+        return read_system_table(load_snapshot(self._store, At(), self._branch), "branches")
 
     def __repr__(self) -> str:
         return f"PaimonTable({self.url!r})"
-
-
-def _has_snapshots(store: Store) -> bool:
-    names = (info.path.rpartition("/")[2] for info in store.list_from("snapshot", "snapshot-"))
-    return any(name.removeprefix("snapshot-").isdigit() for name in names)
 
 
 def _names(names: Sequence[str]) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import ensure_option_may_change
+from alluvium.paimon.upkeep.maintain import maintain
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
@@ -171,6 +172,7 @@ def _write(
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
             compact_written(df.sparkSession, target, partial(open_store, store.url, storage_options))
+            maintain(store, target.table.options, options.known.get("branch", MAIN_BRANCH))
         return done
 
 

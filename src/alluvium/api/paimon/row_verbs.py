@@ -7,7 +7,8 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.upkeep.compact_manifests import compact_manifests
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
 class RowVerbs:
     """Verbs over the rows of the newest state; mixed into `PaimonTable`."""
 
-    def __init__(self, store: Store, storage_options: Mapping[str, str] | None = None) -> None:
-        self._store = store
-        self._storage_options = storage_options
-        self._name: tuple[str, ...] | None = None
+    _store: Store
+    _storage_options: Mapping[str, str] | None
+    _branch: str
+    _name: tuple[str, ...] | None = None
 
     def alias(self, aliasName: str) -> Self:
         """The same table under a name, by which conditions and values may call its columns."""
@@ -115,6 +116,7 @@ class RowVerbs:
             >>> merge = table.alias("t").merge(updates.alias("s"), "t.id = s.id")
             >>> merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
         """
+        self._ensure_main()
         # Loaded by name: tables are made and altered where pyspark is not installed.
         merging = importlib.import_module("alluvium.api.paimon.paimon_merge")
         builder: PaimonMergeBuilder = merging.merge_builder(
@@ -144,6 +146,7 @@ class RowVerbs:
             UnsupportedFeature: `"unsupported-compaction"`: what the table asks of a compaction is not done here.
             CommitConflict: Another compaction won every time.
         """
+        self._ensure_main()
         # Loaded by name, as for rows.
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
         done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark)
@@ -163,7 +166,17 @@ class RowVerbs:
         Raises:
             CommitConflict: Others were faster every time.
         """
-        return compact_manifests(load_snapshot(self._store, At()), retry)
+        return compact_manifests(load_snapshot(self._store, At(), self._branch), retry)
+
+    def _ensure_main(self) -> None:
+        """Rows of a branch are written by appends only; these verbs would change those of the main one."""
+        if self._branch != MAIN_BRANCH:
+            raise UnsupportedFeature(
+                f"rows of the branch {self._branch!r} are appended to, not changed or compacted",
+                code="unsupported-branch",
+                features=("branches",),
+                hint="fast_forward makes the branch the main one; its rows can be changed there",
+            )
 
     def _change(
         self,
@@ -174,6 +187,7 @@ class RowVerbs:
         retry: RetryPolicy,
         spark: SparkSession | None,
     ) -> Committed | Preview:
+        self._ensure_main()
         # Loaded by name: tables are made and altered where pyspark is not installed.
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
         done: Committed | Preview = rows.change_rows(

@@ -31,6 +31,7 @@ from alluvium.api.names.catalog_writer import insert_into, save_as_table
 from alluvium.api.names.listed_columns import told_by_log
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
+from alluvium.api.names.warehouses import open_warehouses
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
 from alluvium.api.session import connect_streams
@@ -67,7 +68,7 @@ _ENABLED: list[SparkSession] = []
 _ORIGINALS: dict[tuple[type, str], Callable[..., object]] = {}
 
 
-def enable(spark: SparkSession) -> None:
+def enable(spark: SparkSession, catalogs: Mapping[str, str] | None = None) -> None:
     """Makes `format("delta")` of this session's readers and writers Alluvium's. May be called again.
 
     It holds for the session, however many objects of Python stand for it, and for the copies that streaming queries
@@ -76,8 +77,14 @@ def enable(spark: SparkSession) -> None:
     Over Spark Connect this is `load` and `save`; SQL of the server (`CREATE TEMPORARY VIEW v USING delta
     OPTIONS (path '...')`) reads by Python workers, where Alluvium must be installed.
 
+    Args:
+        spark: The session.
+        catalogs: Paimon warehouses by the names that they have in SQL: with `{"lake": "s3://warehouse"}` there are
+            `SHOW TABLES IN lake.sales`, `lake.sales.orders`, ``lake.sales.`orders$snapshots` ``.
+
     Raises:
-        InvalidRequest: The session has been stopped.
+        InvalidRequest: The session has been stopped, or a catalog has no name (`"invalid-name"`).
+        UnsupportedFeature: Catalogs of a session of Spark Connect (`"no-jvm"`).
     """
     classes = _classes(spark)
     if not is_enabled(spark):
@@ -87,6 +94,7 @@ def enable(spark: SparkSession) -> None:
         else:
             spark.conf.set(_MARK, "true")
     answer_names(spark)
+    open_warehouses(spark, catalogs or {})
     if (classes[0], "load") not in _ORIGINALS:
         _wrap_all(*classes)
 

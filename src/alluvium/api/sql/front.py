@@ -39,6 +39,7 @@ _BY_NODE: Mapping[str, str] = {
     "AnalyzeColumn": "tables.refused",
     "AnalyzeTable": "tables.refused",
     "CacheTable": "kept.cached",
+    "Call": "procedures.paimon",
     "CommentOnTable": "tables.properties",
     "CompoundBody": "programs.script",
     "CreateTable": "tables.create",

@@ -79,15 +79,15 @@ def _directories(values: pa.Table, fields: list[DataField], schema: TableSchema)
     texts = [partition_text(values[f.name].combine_chunks(), f, legacy) for f in fields]
     lines = []
     for row in zip(*(column.to_pylist() for column in texts), strict=True):
+        values = (text if text is not None and text.strip(_JAVA_BLANKS) else default for text in row)
         parts = (
-            f"{_escape(f.name)}={_escape(text) if text is not None and text.strip(_JAVA_BLANKS) else _escape(default)}"
-            for f, text in zip(fields, row, strict=True)
+            f"{escape_path_name(f.name)}={escape_path_name(value)}" for f, value in zip(fields, values, strict=True)
         )
         lines.append("/".join(parts))
     return pa.array(lines, pa.string())
 
 
-def _escape(text: str) -> str:
+def escape_path_name(text: str) -> str:
     return _TO_ESCAPE.sub(lambda match: f"%{ord(match[0]):02X}", text)
 
 

@@ -173,20 +173,20 @@ def put_in_front(spark: SparkSession, answer: Answer, providers: tuple[str, ...]
     failures.install()
     proxy = _proxy(java, inner, _Loader(java, answer), providers)
     if names_class:
-        _field(manager, "catalogs").get(manager).put(_SESSION_CATALOG, proxy)
+        session_field(manager, "catalogs").get(manager).put(_SESSION_CATALOG, proxy)
     else:
-        _field(manager, "defaultSessionCatalog").set(manager, proxy)
+        session_field(manager, "defaultSessionCatalog").set(manager, proxy)
 
 
 def take_away(spark: SparkSession) -> None:
     """Undoes `put_in_front`; where there is no proxy, nothing is done."""
     manager = spark._jsparkSession.sessionState().catalogManager()
     java = java_of(spark)
-    field = _field(manager, "defaultSessionCatalog")
+    field = session_field(manager, "defaultSessionCatalog")
     standing = field.get(manager)
     if _is_ours(java, standing):
         field.set(manager, standing.get())
-    catalogs = _field(manager, "catalogs").get(manager)
+    catalogs = session_field(manager, "catalogs").get(manager)
     put = catalogs.get(_SESSION_CATALOG)
     if put.isDefined() and _is_ours(java, put.get()):
         catalogs.remove(_SESSION_CATALOG)
@@ -196,8 +196,8 @@ def stands_in_front(spark: SparkSession) -> bool:
     """Whether a proxy of ours answers for a classic session."""
     manager = spark._jsparkSession.sessionState().catalogManager()
     java = java_of(spark)
-    put = _field(manager, "catalogs").get(manager).get(_SESSION_CATALOG)
-    standing = put.get() if put.isDefined() else _field(manager, "defaultSessionCatalog").get(manager)
+    put = session_field(manager, "catalogs").get(manager).get(_SESSION_CATALOG)
+    standing = put.get() if put.isDefined() else session_field(manager, "defaultSessionCatalog").get(manager)
     return _is_ours(java, standing)
 
 
@@ -205,10 +205,10 @@ def _wrapped(java: Java, manager: JavaObject, names_class: bool) -> JavaObject:
     """The catalog that answers now: the one that the setting names, or the session's own where its class is missing,
     as that of a JAR is which has been left out.
     """
-    own = _field(manager, "defaultSessionCatalog").get(manager)
+    own = session_field(manager, "defaultSessionCatalog").get(manager)
     if not names_class:
         return own
-    put = _field(manager, "catalogs").get(manager).get(_SESSION_CATALOG)
+    put = session_field(manager, "catalogs").get(manager).get(_SESSION_CATALOG)
     if put.isDefined():
         return put.get()
     try:
@@ -217,7 +217,7 @@ def _wrapped(java: Java, manager: JavaObject, names_class: bool) -> JavaObject:
         return own
 
 
-def _field(manager: JavaObject, name: str) -> JavaObject:
+def session_field(manager: JavaObject, name: str) -> JavaObject:
     """A private field: of the class itself, or from 4.2 on of the one that implements it."""
     owner = manager.getClass()
     while True:

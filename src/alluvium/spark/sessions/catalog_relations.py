@@ -11,8 +11,8 @@ import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaGateway
@@ -50,6 +50,7 @@ class TableEntry:
         location: URL of the table.
         known: The catalog's own entry; None for a table by its path.
         is_newest: Whether no point in time was asked for.
+        properties: Shown of a table without an entry.
     """
 
     database: str
@@ -60,6 +61,7 @@ class TableEntry:
     location: str
     known: FoundEntry | None = None
     is_newest: bool = False
+    properties: Mapping[str, str] = field(default_factory=dict)
 
 
 def spelling(number: int) -> str:
@@ -132,6 +134,11 @@ def _describe(spark: SparkSession, entry: TableEntry) -> _Described:
     parts = _parts_of(java, known)
     values = known.productIterator().toArray(parts.any_class)
     values[parts.names["schema"]] = java_schema(spark, entry.schema)
+    if entry.properties:
+        properties = java.jvm.java.util.HashMap()
+        for key, value in entry.properties.items():
+            properties.put(key, value)
+        values[parts.names["properties"]] = java.python_utils.toScalaMap(properties)
     values[parts.names["partitionColumnNames"]] = java.seq(list(entry.partition_columns))
     # Hive counts bytes when an entry is made, and never again: a join would send a table for small that has grown.
     values[parts.names["stats"]] = java.none

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -257,7 +257,7 @@ def condition_text(spark: SparkSession, schema: Struct, condition: Column) -> st
     text = str(found.sql())
     if not _is_read_as(rows, text, found):
         # What Spark prints of `like all`, collations and lambdas is no SQL; what the column was made of may be.
-        own = str(condition._jc.node().sql())
+        own = str(cast(JavaObject, condition)._jc.node().sql())
         if not _is_same(rows, own, found):
             raise _unfit(
                 f"would mean something else as text, in this session: {text}",

@@ -11,10 +11,12 @@ from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import PROVIDER, is_path, path_in_name
 from alluvium.api.names.catalog_writer import create_of_rows
+from alluvium.api.names.warehouses import find_named
 from alluvium.api.options import PARQUET_WRITE, WRITE, WRITE_LATER, parse_options
 from alluvium.api.sql.call import Call, name_parts, some
 from alluvium.api.sql.tables.columns import columns_of
 from alluvium.api.sql.tables.said import Said, makes_ours, said_of
+from alluvium.api.sql.tables.warehouse import create_in_warehouse
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import to_spark
@@ -29,6 +31,8 @@ def run(call: Call) -> DataFrame | None:
     """Carries out `CREATE [OR REPLACE] TABLE`, `REPLACE TABLE`, each with `AS query` or without."""
     plan = call.plan
     parts, spec = name_parts(plan.name()), plan.tableSpec()
+    if parts is not None and (named := find_named(call.spark, parts)) is not None:
+        return create_in_warehouse(call, named)
     if parts is None or not makes_ours(call, some(spec.provider()), some(spec.serde())):
         return None
     name, mode = quoted_name(parts), _mode(call)

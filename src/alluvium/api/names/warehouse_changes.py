@@ -1,0 +1,85 @@
+"""Changes of a table as Spark's catalog interface has them, as Paimon's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon.schema.changes import SchemaChange
+from alluvium.paimon.schema.logical import fields_from_logical
+from alluvium.paimon.schema.types import DataType
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.naming.types import from_spark
+
+_OF_COLUMNS = (
+    "AddColumn", "DeleteColumn", "RenameColumn", "UpdateColumnType", "UpdateColumnNullability", "UpdateColumnComment",
+    "UpdateColumnPosition",
+)  # fmt: skip
+
+
+def changes_of(change: JavaObject, spark_type: Callable[[JavaObject], object]) -> Iterator[SchemaChange]:
+    """The changes that one of Spark's stands for.
+
+    Args:
+        change: A `TableChange`.
+        spark_type: From a type of the JVM to PySpark's.
+
+    Raises:
+        UnsupportedFeature: Paimon's tables do not know it.
+    """
+    kind = str(change.getClass().getSimpleName())
+    if kind == "SetProperty":
+        key, value = str(change.property()), str(change.value())
+        yield SchemaChange.update_comment(value) if key == "comment" else SchemaChange.set_option(key, value)
+    elif kind == "RemoveProperty":
+        key = str(change.property())
+        yield SchemaChange.update_comment(None) if key == "comment" else SchemaChange.remove_option(key)
+    elif kind in _OF_COLUMNS:
+        yield from _of_column(kind, change, spark_type)
+    else:
+        raise _unknown(kind)
+
+
+def _of_column(kind: str, change: JavaObject, spark_type: Callable[[JavaObject], object]) -> Iterator[SchemaChange]:
+    column = tuple(str(part) for part in change.fieldNames())
+    if kind == "AddColumn":
+        type_ = _type(spark_type(change.dataType()))
+        comment = change.comment()
+        yield SchemaChange.add_column(column, type_, None if comment is None else str(comment), **_where(change))
+    elif kind == "DeleteColumn":
+        yield SchemaChange.drop_column(column)
+    elif kind == "RenameColumn":
+        yield SchemaChange.rename_column(column, str(change.newName()))
+    elif kind == "UpdateColumnType":
+        yield SchemaChange.update_column_type(column, _type(spark_type(change.newDataType())), keep_nullability=True)
+    elif kind == "UpdateColumnNullability":
+        yield SchemaChange.update_column_nullability(column, bool(change.nullable()))
+    elif kind == "UpdateColumnComment":
+        yield SchemaChange.update_column_comment(column, str(change.newComment()))
+    else:
+        yield SchemaChange.update_column_position(column[-1], **_where(change))
+
+
+def _where(change: JavaObject) -> dict[str, Any]:
+    position = change.position()
+    if position is None:
+        return {}
+    if str(position.getClass().getSimpleName()) == "First":
+        return {"first": True}
+    return {"after": str(position.column())}
+
+
+def _type(given: object) -> DataType:
+    logical = from_spark(given)  # type: ignore[call-overload]
+    return fields_from_logical(Struct((Field("x", logical),)))[0].type
+
+
+def _unknown(kind: str) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"a change of a table by {kind}",
+        code="unsupported-statement",
+        features=(kind,),
+        hint="PaimonTable.alter([...])",
+    )

@@ -1,0 +1,160 @@
+"""Names for states of a table: tags, branches, rollback."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+from alluvium.api.paimon.life.times import Duration, When, duration_ms, millis_of
+from alluvium.errors import InvalidRequest
+from alluvium.paimon.log.schema_log import MAIN_BRANCH, load_latest_schema, not_a_table
+from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.life_options import TAG_TIME_RETAINED_MS
+from alluvium.paimon.upkeep.life import auto_tags, branches, rollback, tags
+from alluvium.storage.locating import locating
+from alluvium.storage.store import Store
+
+
+class TableHistory:
+    """What `PaimonTable` does with the history of a table or of one of its branches. No Spark is needed."""
+
+    _store: Store
+    _branch: str = MAIN_BRANCH
+
+    def _own_schema(self) -> TableSchema:
+        newest = load_latest_schema(self._store, self._branch)
+        if newest is None:
+            raise (
+                not_a_table(self._store)
+                if self._branch == MAIN_BRANCH
+                else branches.no_branch(self._store, self._branch)
+            )
+        return newest
+
+    def create_tag(
+        self, tag: str, snapshot: int | None = None, time_retained: Duration | None = None, replace: bool = False
+    ) -> int:
+        """Gives a snapshot a name, under which it stays readable when it expires.
+
+        Args:
+            tag: The name.
+            snapshot: Its id; None: the newest.
+            time_retained: For how long the tag stays (`"7 d"`); None: as `tag.default-time-retained` says, or for ever.
+            replace: Whether the tag is there, and names another snapshot from now on.
+
+        Returns:
+            The snapshot's id.
+
+        Raises:
+            InvalidRequest: There is a tag of that name (`"tag-exists"`), or no name or duration.
+            NotFound: There is no such snapshot, or no tag to replace.
+        """
+        with locating(self._store, None):
+            retained_ms = duration_ms(time_retained, "time_retained")
+            if retained_ms is None:
+                retained_ms = TAG_TIME_RETAINED_MS.get(self._own_schema().options)
+            return tags.create_tag(self._store, tag, snapshot, retained_ms, self._branch, replace)
+
+    def replace_tag(self, tag: str, snapshot: int | None = None, time_retained: Duration | None = None) -> int:
+        """Has a tag that is there name another snapshot; as `create_tag`."""
+        return self.create_tag(tag, snapshot, time_retained, replace=True)
+
+    def rename_tag(self, tag: str, target_tag: str) -> None:
+        """Gives a tag another name.
+
+        Raises:
+            NotFound: There is no such tag.
+            InvalidRequest: The other name is taken (`"tag-exists"`).
+        """
+        with locating(self._store, None):
+            tags.rename_tag(self._store, tag, target_tag, self._branch)
+
+    def delete_tag(self, *names: str) -> None:
+        """Deletes tags, with the files that nothing else needs. One that is not there is no error, as in Java."""
+        with locating(self._store, None):
+            for name in names:
+                tags.delete_tag(self._store, name, self._branch)
+
+    def expire_tags(self, older_than: When | None = None) -> list[str]:
+        """Deletes tags whose `time_retained` is over; their names.
+
+        Args:
+            older_than: Those that were made before go, too.
+        """
+        now = dt.datetime.now()
+        limit = None
+        if older_than is not None:
+            limit = dt.datetime.fromtimestamp(millis_of(older_than, "older_than") / 1000)
+        with locating(self._store, None):
+            return tags.expire_tags(self._store, now, limit, self._branch)
+
+    def trigger_tag_automatic_creation(self) -> list[str]:
+        """Makes the tags that the table's options ask for (`tag.automatic-creation`); their names.
+
+        Raises:
+            InvalidRequest: The options make no sense.
+        """
+        with locating(self._store, None):
+            return auto_tags.create_due_tags(self._store, self._own_schema().options, self._branch)
+
+    def rollback_to(self, version: int | str) -> int:
+        """Goes back to a snapshot or a tag: what came after is gone from the history, and tags of it, too.
+
+        The files of what came after stay until `remove_orphan_files`.
+
+        Args:
+            version: A snapshot's id, or a tag.
+
+        Returns:
+            The snapshot's id.
+
+        Raises:
+            NotFound: There is no such snapshot or tag; nothing was changed.
+        """
+        with locating(self._store, None):
+            if isinstance(version, bool) or not isinstance(version, (int, str)):
+                raise InvalidRequest(f"{version!r} is no snapshot and no tag", code="invalid-version")
+            if isinstance(version, str) and not version.isdecimal():
+                return rollback.rollback_to_tag(self._store, version, self._branch)
+            return rollback.rollback_to_snapshot(self._store, int(version), self._branch)
+
+    def rollback_to_timestamp(self, timestamp: When) -> int:
+        """Goes back to the newest snapshot at or before a time; as `rollback_to`."""
+        with locating(self._store, None):
+            return rollback.rollback_to_time(self._store, millis_of(timestamp, "timestamp"), self._branch)
+
+    def create_branch(self, branch: str, tag: str | None = None) -> None:
+        """Makes a branch of the main one.
+
+        Args:
+            branch: Its name.
+            tag: It begins as this tag; None: with the newest schema, and without rows.
+
+        Raises:
+            InvalidRequest: There is one of that name (`"branch-exists"`), or it is no name.
+            NotFound: There is no such tag.
+        """
+        with locating(self._store, None):
+            branches.create_branch(self._store, branch, tag)
+
+    def delete_branch(self, *names: str) -> None:
+        """Deletes branches; the files that they have written stay until `remove_orphan_files`.
+
+        Raises:
+            NotFound: There is no such branch.
+        """
+        with locating(self._store, None):
+            for name in names:
+                branches.delete_branch(self._store, name)
+
+    def fast_forward(self, branch: str) -> int:
+        """Has the main branch go on as another one; what came on it since that one began is gone from its history.
+
+        Returns:
+            The newest snapshot's id.
+
+        Raises:
+            NotFound: There is no such branch.
+            InvalidRequest: It has no snapshot (`"empty-branch"`).
+        """
+        with locating(self._store, None):
+            return branches.fast_forward(self._store, branch)

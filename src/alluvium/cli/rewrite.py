@@ -1,0 +1,68 @@
+"""`optimize`: files written anew."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+from alluvium.cli.arguments import parse_storage
+from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
+from alluvium.errors import InvalidRequest
+
+
+def optimize(
+    url: str,
+    where: str | None = None,
+    zorder_by: str | None = None,
+    dry_run: bool = False,
+    how: Format = Format.TABLE,
+    storage_option: Sequence[str] = (),
+) -> None:
+    """Puts small files together, within their partitions; the one command that starts Spark.
+
+    With --zorder-by all files are written anew, rows near each other that are alike in the columns.
+    """
+    columns = [name.strip() for name in (zorder_by or "").split(",") if name.strip()]
+    done = _with_spark().optimize_at(url, where, columns, parse_storage(storage_option), dry_run)
+    if isinstance(done, Mapping):
+        _print_optimized(done, how)
+        return
+    paths = [{"path": path} for path in done.removed]
+    note = f"{counted(len(paths), 'file')} of {size_text(int(done.operation.metrics['numRemovedBytes']))}"
+    if how is Format.TABLE and not paths:
+        open_console().print("nothing to do")
+        return
+    print_rows(paths, (Shown("path", "would be rewritten"),), how, note=note)
+
+
+def _with_spark() -> ModuleType:
+    """The module that starts Spark; all others do without its packages."""
+    try:
+        return importlib.import_module("alluvium.api.delta.optimize.own_session")
+    except ModuleNotFoundError as error:
+        raise InvalidRequest(
+            f"optimize needs Spark, whose package is not installed: {error.name}",
+            code="missing-dependency",
+            hint="pip install 'alluvium[spark]', and Java 17",
+        ) from None
+
+
+def _print_optimized(metrics: Mapping[str, Any], how: Format) -> None:
+    files = {
+        "files_removed": metrics["numFilesRemoved"],
+        "bytes_removed": metrics["filesRemoved"]["totalSize"],
+        "files_added": metrics["numFilesAdded"],
+        "bytes_added": metrics["filesAdded"]["totalSize"],
+    }
+    if how is not Format.TABLE:
+        print_record(files, how)
+    elif not files["files_removed"]:
+        open_console().print("nothing to do")
+    else:
+        before, after = (
+            f"{counted(files[f'files_{side}'], 'file')} of {size_text(files[f'bytes_{side}'])}"
+            for side in ("removed", "added")
+        )
+        open_console().print(f"{before} became {after}")

@@ -1,0 +1,158 @@
+"""Branches: histories beside the main one, which share its data files until they write their own.
+
+Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
+"""
+
+from __future__ import annotations
+
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.paimon.log.names import directory, ensure_name, list_branches, list_names
+from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
+from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
+from alluvium.paimon.terms.spec import parse_snapshot
+from alluvium.paimon.upkeep.life.tags import tag_path
+from alluvium.paimon.upkeep.removal.roots import is_there
+from alluvium.storage.store import Store
+
+
+def create_branch(store: Store, name: str, tag: str | None = None) -> None:
+    """Makes a branch of the main one.
+
+    Args:
+        store: The table's objects.
+        name: The branch's.
+        tag: It begins as this tag; None: with the newest schema, and without rows.
+
+    Raises:
+        InvalidRequest: No name of a branch (`"invalid-name"`), or there is one (`"branch-exists"`).
+        NotFound: There is no such tag, or no table.
+    """
+    _ensure_new(store, name)
+    ids = list_schema_ids(store)
+    if not ids:
+        raise not_a_table(store)
+    newest = ids[-1]
+    if tag is not None:
+        document = read_tag(store, tag)
+        newest = document.schema_id
+    try:
+        if tag is not None:
+            _copy(store, tag_path(tag), tag_path(tag, name))
+            _begin_at(store, tag, name)
+        # The newest first: a branch whose newest schema is an older one would be read wrongly.
+        for number in sorted((n for n in ids if n <= newest), reverse=True):
+            _copy(store, schema_path(number), schema_path(number, name))
+        if tag is not None and not is_there(store, tag_path(tag)):
+            # Whoever deleted the tag may have looked for branches before this one was there.
+            raise NotFound(f"the tag {tag!r} was deleted while the branch was made", code="tag-not-found")
+    except Exception:
+        store.delete_tree(f"branch/branch-{name}")
+        raise
+
+
+def delete_branch(store: Store, name: str) -> None:
+    """Deletes a branch; its own data files stay until `remove_orphan_files`, as writers may be at work.
+
+    Raises:
+        NotFound: There is no such branch.
+    """
+    ensure_name(name, "branch")
+    if name == MAIN_BRANCH:
+        raise InvalidRequest("the main branch cannot be deleted", code="invalid-name", hint="delete the table")
+    if not any(True for _ in store.list_tree(f"branch/branch-{name}")):
+        raise no_branch(store, name)
+    # Without a schema there is no branch: nobody reads one of which half is gone.
+    for number in list_schema_ids(store, name):
+        store.delete(schema_path(number, name))
+    store.delete_tree(f"branch/branch-{name}")
+
+
+def fast_forward(store: Store, name: str) -> int:
+    """Has the main branch go on as another one, from where that one began; what came on the main branch since is gone
+    from its history.
+
+    Returns:
+        The newest snapshot's id.
+
+    Raises:
+        NotFound: There is no such branch.
+        InvalidRequest: It is the main one, or has no snapshot (`"empty-branch"`).
+    """
+    if name == MAIN_BRANCH or not name.strip():
+        raise InvalidRequest(f"the branch {name!r} cannot be fast-forwarded to", code="invalid-name")
+    if not list_schema_ids(store, name):
+        raise no_branch(store, name)
+    ids = list_snapshots(store, name)
+    if not ids:
+        raise InvalidRequest(
+            f"the branch {name!r} has no snapshot", code="empty-branch", hint="write to it, or make it of a tag"
+        )
+    first, last = ids[0], ids[-1]
+    schema_id = read_snapshot(store, first, name).schema_id
+    folder = directory(MAIN_BRANCH, "snapshot")
+    # As for a rollback: the hint never leads to what is gone.
+    store.put(f"{folder}/LATEST", str(last).encode())
+    for number in reversed(list_snapshots(store)):
+        if number > last:
+            store.delete(f"{folder}/snapshot-{number}")
+    _take_schemas(store, name, schema_id)
+    # The newest first: it is a whole state, whatever stands below it meanwhile.
+    for number in reversed(ids):
+        _copy(store, f"{directory(name, 'snapshot')}/snapshot-{number}", f"{folder}/snapshot-{number}")
+    for number in list_snapshots(store):
+        if number >= first and number not in ids:
+            store.delete(f"{folder}/snapshot-{number}")
+    _take_tags(store, name, first)
+    return last
+
+
+def no_branch(store: Store, name: str) -> NotFound:
+    """There is none of that name."""
+    known = list_branches(store)
+    return NotFound(
+        f"there is no branch {name!r}",
+        code="branch-not-found",
+        url=store.url,
+        hint=f"branches: {', '.join(known[:12])}" if known else "the table has no branches",
+    )
+
+
+def _ensure_new(store: Store, name: str) -> None:
+    ensure_name(name, "branch")
+    if name == MAIN_BRANCH or not name.strip() or name.isdigit():
+        raise InvalidRequest(
+            f"a branch cannot be called {name!r}", code="invalid-name", hint="not main, not blank, not digits alone"
+        )
+    if any(True for _ in store.list_tree(f"branch/branch-{name}")):
+        raise InvalidRequest(f"there is a branch {name!r} already", code="branch-exists", hint="delete it first")
+
+
+def _begin_at(store: Store, tag: str, name: str) -> None:
+    """The snapshot of a tag as the branch's first; of one that has expired the tag's own words."""
+    number = read_tag(store, tag).id
+    path, target = (f"{directory(b, 'snapshot')}/snapshot-{number}" for b in (MAIN_BRANCH, name))
+    _copy(store, path if is_there(store, path) else tag_path(tag), target)
+
+
+def _take_schemas(store: Store, name: str, first: int) -> None:
+    own = list_schema_ids(store, name)
+    for number in own:
+        if number >= first:
+            _copy(store, schema_path(number, name), schema_path(number))
+    for number in reversed(list_schema_ids(store)):
+        if number > own[-1]:
+            store.delete(schema_path(number))
+
+
+def _take_tags(store: Store, name: str, first: int) -> None:
+    own = list_names(store, directory(name, "tag"), "tag-")
+    for tag in own:
+        _copy(store, tag_path(tag, name), tag_path(tag))
+    for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):
+        path = tag_path(tag)
+        if tag not in own and parse_snapshot(store.get(path), path).id >= first:
+            store.delete(path)
+
+
+def _copy(store: Store, source: str, target: str) -> None:
+    store.put(target, store.get(source))

@@ -1,0 +1,89 @@
+"""A Paimon warehouse as a catalog: databases, tables, their metadata and branches, statements and procedures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+import alluvium
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    alluvium.enable(spark, catalogs={"lake": str(tmp_path_factory.mktemp("warehouse"))})
+    spark.sql("CREATE DATABASE lake.db")
+    spark.sql(
+        "CREATE TABLE lake.db.t (k INT, v STRING COMMENT 'said', day STRING) PARTITIONED BY (day) COMMENT 'told' "
+        "TBLPROPERTIES ('primary-key' = 'day,k', 'bucket' = '1')"
+    )
+    spark.sql("INSERT INTO lake.db.t VALUES (1, 'a', 'x'), (2, 'b', 'y')")
+    spark.sql("INSERT INTO lake.db.t VALUES (1, 'c', 'x')")
+    yield spark
+    alluvium.disable(spark)
+
+
+def rows(spark: SparkSession, text: str) -> list[tuple[object, ...]]:
+    return [tuple(row) for row in spark.sql(text).collect()]
+
+
+def test_names_and_metadata(lake: SparkSession) -> None:
+    assert rows(lake, "SHOW DATABASES IN lake") == [("db",), ("default",)]
+    assert [row[1] for row in rows(lake, "SHOW TABLES IN lake.db")] == ["t"]
+    assert rows(lake, "SELECT db.t.k, v FROM lake.db.t ORDER BY k") == [(1, "c"), (2, "b")]
+    assert rows(lake, "SELECT v FROM lake.db.t VERSION AS OF 1 WHERE k = 1") == [("a",)]
+    assert rows(lake, "SELECT snapshot_id FROM lake.db.`t$snapshots`") == [(1,), (2,)]
+    described = {row[0]: row[2] for row in rows(lake, "DESCRIBE lake.db.t")}
+    assert described["v"] == "said"
+    assert ("primary-key", "day,k") in rows(lake, "SHOW TBLPROPERTIES lake.db.t")
+    with pytest.raises(AnalysisException):
+        lake.sql("SELECT * FROM lake.db.nothing")
+    with pytest.raises(AnalysisException):
+        lake.sql("SHOW TABLES IN lake.nothing").collect()
+
+
+def test_tags_branches_and_procedures(lake: SparkSession) -> None:
+    assert rows(lake, "CALL lake.sys.create_tag('db.t', 'first', 1)") == [(True,)]
+    assert rows(lake, "SELECT v FROM lake.db.t VERSION AS OF 'first' WHERE k = 1") == [("a",)]
+    lake.sql("CALL lake.sys.create_branch(table => 'db.t', branch => 'b', tag => 'first')")
+    lake.sql("INSERT INTO lake.db.`t$branch_b` VALUES (3, 'on b', 'x')")
+    assert rows(lake, "SELECT count(*) FROM lake.db.`t$branch_b`") == [(3,)]
+    assert rows(lake, "SELECT count(*) FROM lake.db.t") == [(2,)]
+    expired = rows(lake, "CALL sys.expire_snapshots(table => 'lake.db.t$branch_b', retain_max => 1, retain_min => 1)")
+    assert expired == [(1,)]
+    for text, kind in [
+        ("CALL sys.no_such('lake.db.t')", InvalidRequest),
+        ("CALL sys.create_tag(table => 'lake.db.t')", InvalidRequest),
+        ("CALL sys.create_tag('lake.db.nothing', 'x')", NotFound),
+    ]:
+        with pytest.raises(kind):
+            lake.sql(text)
+
+
+def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:
+    lake.sql("CREATE TABLE lake.db.c TBLPROPERTIES ('bucket' = '1', 'bucket-key' = 'k') AS SELECT k, v FROM lake.db.t")
+    with pytest.raises(InvalidRequest):
+        lake.sql("CREATE TABLE lake.db.c AS SELECT 1 AS x")
+    with pytest.raises(UnsupportedFeature):
+        lake.sql("CREATE OR REPLACE TABLE lake.db.c AS SELECT 1 AS x")
+    lake.sql("ALTER TABLE lake.db.c ADD COLUMN w INT AFTER k")
+    lake.sql("ALTER TABLE lake.db.c RENAME COLUMN w TO u")
+    lake.sql("ALTER TABLE lake.db.c ALTER COLUMN u TYPE BIGINT")
+    lake.sql("ALTER TABLE lake.db.c SET TBLPROPERTIES ('snapshot.num-retained.max' = '20')")
+    assert lake.table("lake.db.c").dtypes == [("k", "int"), ("u", "bigint"), ("v", "string")]
+    assert rows(lake, "SELECT value FROM lake.db.`c$options` WHERE key LIKE 'snapshot%'") == [("20",)]
+    lake.sql("ALTER TABLE lake.db.c DROP COLUMN u")
+    lake.sql("USE lake.db")
+    assert rows(lake, "SELECT * FROM c ORDER BY k") == [(1, "c"), (2, "b")]
+    assert rows(lake, "CALL sys.create_tag('c', 'x')") == [(True,)]
+    lake.sql("USE spark_catalog.default")
+    lake.sql("DROP TABLE lake.db.c")
+    lake.sql("DROP TABLE IF EXISTS lake.db.c")
+    assert [row[1] for row in rows(lake, "SHOW TABLES IN lake.db")] == ["t"]
+    with pytest.raises(AnalysisException):
+        lake.sql("DROP DATABASE lake.db")

@@ -1,0 +1,155 @@
+"""Tags, rollback and branches, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+
+import pytest
+from faulty_store import FaultyStore, When
+from paimon_rows import append, ks, make, open_target
+
+from alluvium.errors import InvalidRequest, NotFound
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.names import list_branches
+from alluvium.paimon.log.travel import list_snapshots, list_tags
+from alluvium.paimon.terms.durations import parse_duration
+from alluvium.paimon.upkeep.life.auto_tags import create_due_tags, periods_of
+from alluvium.paimon.upkeep.life.java_time_patterns import parse_time
+from alluvium.storage.open import open_store
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> PaimonTable:
+    url = str(tmp_path / "t")
+    store = make(url)
+    for n in range(3):
+        append(open_target(store), [{"k": n}])
+    return PaimonTable.forPath(url)
+
+
+def test_a_tag_says_what_java_reads(table: PaimonTable, tmp_path: Path) -> None:
+    assert table.create_tag("a", 2) == 2
+    assert (tmp_path / "t/tag/tag-a").read_bytes() == (tmp_path / "t/snapshot/snapshot-2").read_bytes()
+    table.create_tag("b", time_retained="36 h")
+    said = json.loads((tmp_path / "t/tag/tag-b").read_bytes())
+    assert (said["id"], said["tagTimeRetained"], len(said["tagCreateTime"])) == (3, 129600, 7)
+    assert ks(table._store, tag="a") == [0, 1]
+    assert table.expire_tags() == []
+    assert table.expire_tags(dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)) == ["a", "b"]
+
+
+def test_what_is_refused(table: PaimonTable) -> None:
+    table.create_tag("a")
+    table.create_branch("b", "a")
+    table.create_branch("empty")
+    refused = {
+        "tag-exists": [lambda: table.create_tag("a"), lambda: table.rename_tag("a", "a")],
+        "invalid-name": [
+            lambda: table.create_tag(" "), lambda: table.create_tag("../x"), lambda: table.create_branch("main"),
+            lambda: table.create_branch("12"), lambda: table.delete_branch("main"), lambda: table.fast_forward("main"),
+        ],
+        "branch-exists": [lambda: table.create_branch("b")],
+        "empty-branch": [lambda: table.fast_forward("empty")],
+        "snapshot-not-found": [lambda: table.create_tag("c", 9), lambda: table.rollback_to(9)],
+        "tag-not-found": [
+            lambda: table.rename_tag("x", "y"), lambda: table.rollback_to("x"), lambda: table.create_branch("c", "x"),
+            lambda: table.replace_tag("x"),
+        ],
+        "branch-not-found": [lambda: table.delete_branch("x"), lambda: table.fast_forward("x")],
+        "no-snapshot-before": [lambda: table.rollback_to_timestamp("1999-01-01")],
+        "invalid-duration": [lambda: table.create_tag("c", time_retained="soon")],
+    }  # fmt: skip
+    for code, acts in refused.items():
+        for act in acts:
+            with pytest.raises((InvalidRequest, NotFound)) as raised:
+                act()
+            assert raised.value.code == code
+    assert list_snapshots(table._store) == [1, 2, 3]
+    assert (sorted(list_tags(table._store)), list_branches(table._store)) == (["a"], ["b", "empty"])
+
+
+@pytest.mark.parametrize("verb", ["get", "put_if_absent"])
+@pytest.mark.parametrize("when", list(When))
+def test_a_snapshot_that_expires_while_it_is_tagged(table: PaimonTable, verb: str, when: When) -> None:
+    """Just before or after the snapshot is read, or the tag written: there is a tag that reads, or none."""
+
+    class Expiring(FaultyStore):
+        def _request(self, name, path, act, lost=None):  # type: ignore[no-untyped-def]
+            if name == verb and path in ("snapshot/snapshot-1", "tag/tag-a"):
+                if when is When.AFTER:
+                    answer = super()._request(name, path, act, lost)
+                    PaimonTable.forPath(table.url).expire_snapshots(retain_max=1, retain_min=1)
+                    return answer
+                PaimonTable.forPath(table.url).expire_snapshots(retain_max=1, retain_min=1)
+            return super()._request(name, path, act, lost)
+
+    try:
+        PaimonTable(Expiring(open_store(table.url))).create_tag("a", 1)
+    except NotFound as error:
+        assert error.code == "snapshot-expired"
+        assert list_tags(table._store) == []
+    else:
+        assert ks(table._store, tag="a") == [0]
+    assert ks(table._store) == [0, 1, 2]
+
+
+def test_rollback_takes_later_tags_with_it(table: PaimonTable, tmp_path: Path) -> None:
+    for n in (1, 2, 3):
+        table.create_tag(f"t{n}", n)
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert table.rollback_to("t2") == 2
+    assert list_snapshots(table._store) == [2]
+    assert sorted(list_tags(table._store)) == ["t1", "t2"]
+    assert [(tmp_path / "t/snapshot" / hint).read_text() for hint in ("EARLIEST", "LATEST")] == ["2", "2"]
+    append(open_target(table._store), [{"k": 9}])
+    assert ks(table._store) == [0, 1, 9]
+
+
+def test_tags_that_options_ask_for(table: PaimonTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"tag.automatic-creation": "process-time", "tag.creation-period": "hourly"}
+    made = create_due_tags(table._store, options)
+    assert len(made) == 1
+    assert periods_of(options).begin(made[0]) is not None
+    assert create_due_tags(table._store, options) == []
+    with pytest.raises(InvalidRequest):
+        periods_of({**options, "tag.creation-delay": "1 h"})
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({}, "2024-01-01"),
+        ({"tag.creation-period": "hourly"}, "2024-01-02 02"),
+        ({"tag.creation-period": "hourly", "tag.period-formatter": "without_dashes_and_spaces"}, "2024010202"),
+        ({"tag.creation-period": "two-hours"}, "2024-01-02 00"),
+        ({"tag.creation-period-duration": "10 min"}, "202401020310"),
+    ],
+)
+def test_names_of_periods(options: dict[str, str], name: str) -> None:
+    periods = periods_of(options)
+    begin = periods.before(dt.datetime(2024, 1, 2, 3, 25))
+    assert periods.name(begin) == name
+    assert periods.begin(name) == begin
+    assert periods.begin("monday") is None
+
+
+@pytest.mark.parametrize(("text", "ms"), [("1 d", 86_400_000), ("12h", 43_200_000), ("500", 500), ("3 min", 180_000)])
+def test_durations(text: str, ms: int) -> None:
+    assert parse_duration(text) == ms
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "time"),
+    [
+        ("2024-1-2", None, dt.datetime(2024, 1, 2)),
+        ("2024-01-02 03:04:05", None, dt.datetime(2024, 1, 2, 3, 4, 5)),
+        ("20240102", "yyyyMMdd", dt.datetime(2024, 1, 2)),
+        ("2024-01-02T03", "yyyy-MM-dd'T'HH", dt.datetime(2024, 1, 2, 3)),
+        ("20240199", "yyyyMMdd", None),
+        ("monday", None, None),
+    ],
+)
+def test_times_of_partitions(text: str, pattern: str | None, time: dt.datetime | None) -> None:
+    assert parse_time(text, pattern) == time
