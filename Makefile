@@ -73,6 +73,6 @@ bench: install
 	@$(RUN)/python benchmarks/run.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
