@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 matrix interop lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix interop torture lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -66,6 +66,12 @@ interop: install readers
 	@scripts/install.sh reference
 	@ALLUVIUM_RECORDED=check $(RUN)/python scripts/test.py interop
 
+# Random sequences of all verbs by random engines for MINUTES; goes on where the last call ended (docs/trust.md).
+MINUTES ?= 5
+ENGINES ?= python
+torture: install
+	@$(RUN)/python scripts/torture.py --minutes $(MINUTES) --engines $(ENGINES) $(ARGS)
+
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python
 
@@ -77,6 +83,6 @@ mutants: install
 	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.json $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,75 @@
+"""Runs in the Python of another engine: carries out calls for as long as it is asked.
+
+    worker.py delta-spark|deltalake|connect      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
+
+A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column); the answer {"result"} or {"error"}.
+"""
+
+import datetime as dt
+import importlib
+import json
+import os
+import sys
+import traceback
+
+
+def delta_spark():
+    """delta-spark by DataFrames and by SQL, over one session."""
+    engines, jvm = (importlib.import_module(name) for name in ("engines", "jvm"))
+    spark = engines.delta_session(
+        **{
+            "spark.sql.shuffle.partitions": "1",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+            "spark.databricks.delta.vacuum.parallelDelete.enabled": "false",
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+            "spark.driver.memory": "1g",
+            "spark.buffer.pageSize": jvm.PAGE_BYTES,
+            **jvm.INTERPRETED,
+        }
+    )
+    ours = importlib.import_module("model.engines.spark_engine")
+    table = importlib.import_module("delta.tables")
+    return {by: ours.DeltaSparkEngine("delta-spark", spark, table, by) for by in (False, True)}
+
+
+def deltalake():
+    engine = importlib.import_module("model.engines.deltalake_engine").DeltalakeEngine()
+    return {False: engine, True: engine}
+
+
+def connect():
+    engine = importlib.import_module("model.engines.connect_engine").ConnectEngine()
+    return {False: engine, True: engine}
+
+
+def plain(value):
+    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+
+
+def answer(engines, request):
+    engine = engines[bool(request.get("by_sql"))]
+    try:
+        if "do" in request:
+            return {"result": engine.do(request["url"], request["do"])}
+        if "row_ids" in request:
+            return {"result": engine.row_ids(request["url"], request["row_ids"])}
+        rows = (
+            engine.changes(request["url"], request["changes"])
+            if "changes" in request
+            else engine.rows(request["url"], request["rows"])
+        )
+        return {"result": rows and [{name: plain(value) for name, value in row.items()} for row in rows]}
+    except Exception as error:  # noqa: BLE001  # told to whoever asks
+        return {"error": f"{type(error).__name__}: {error}"[:3000], "trace": traceback.format_exc()[-2000:]}
+
+
+if __name__ == "__main__":
+    os.environ["JAVA_TOOL_OPTIONS"] = importlib.import_module("jvm").OPTIONS
+    # What libraries print must not get into the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    engines = {"delta-spark": delta_spark, "deltalake": deltalake, "connect": connect}[sys.argv[1]]()
+    print(json.dumps({"result": "ready"}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(engines, json.loads(line))), file=answers, flush=True)
