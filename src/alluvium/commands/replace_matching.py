@@ -18,12 +18,13 @@ from alluvium.commands.own_reads import ensure_current, own_table
 from alluvium.commands.rows.replace_rows import judged_rows, replace_found
 from alluvium.commands.write import WriteRequest
 from alluvium.delta.features.rows.append_only import ensure_removable
-from alluvium.delta.rows.candidates import Candidates, choose_candidates
+from alluvium.delta.rows.candidates import choose_candidates
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import conjunction
 from alluvium.plan.changes import Committed, ReadScope
+from alluvium.plan.ports import RowPlaces
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.existence import with_existence
@@ -112,13 +113,13 @@ def _replaced(source: MergeSource, target: DeltaTarget, request: WriteRequest, m
     # A source that is the table's own depends on rows that the condition does not speak of.
     scope = ReadScope.rows(where).beside(source.scope).where
 
-    def found(some: Candidates) -> DataFrame:
+    def found(some: RowPlaces) -> DataFrame:
         return _found(source, target, matching, some)
 
     return replace_found(source.rows, target, replace(request, replace=None), candidates, scope, found)
 
 
-def _found(source: MergeSource, target: DeltaTarget, matching: Matching, candidates: Candidates) -> DataFrame:
+def _found(source: MergeSource, target: DeltaTarget, matching: Matching, candidates: RowPlaces) -> DataFrame:
     """The candidates' rows, and whether they go."""
     rows = named_rows(read_native(source.rows.sparkSession, candidates), matching.name)
     joined = rows.join(source.rows)
