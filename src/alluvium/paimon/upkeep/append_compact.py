@@ -91,8 +91,6 @@ def choose_small_files(snapshot: Snapshot, where: Expression | None = None) -> p
     wanted = np.flatnonzero((sizes < rules.target * _SMALL_PART) | (ratio > rules.deleted))
     partitions = entries["partition"].combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
     order = wanted[np.lexsort((sizes[wanted], partitions[wanted]))]
-    if not len(order):
-        return entries.slice(0, 0)
     bounds = np.flatnonzero(np.diff(partitions[order], prepend=-1))
     chosen = [part for rows in np.split(order, bounds)[1:] for part in _packed(rows, sizes, ratio, rules)]
     rows = np.sort(np.concatenate(chosen)) if chosen else np.zeros(0, np.int64)
