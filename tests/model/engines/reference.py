@@ -1,0 +1,85 @@
+"""Engines of the reference kit, each a process of its own that stays as long as it is asked."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from reference_engine import ENGINES, REFERENCE
+
+from model.player import Refused
+
+TESTS = Path(__file__).parents[2]
+WORKER = Path(__file__).with_name("worker.py")
+
+#: What an engine does not do, by words of its own, and why: each is its own affair. Anything else is a failure.
+KNOWN: dict[str, tuple[str, ...]] = {"delta-spark": (), "deltalake": ("",)}
+
+
+def is_installed() -> bool:
+    return (REFERENCE / "venv/bin/python").exists() and (ENGINES / "engines.py").exists()
+
+
+class ReferenceFailed(Exception):
+    """An engine of the reference kit failed where nothing is known that it may not do."""
+
+
+class ReferenceEngine:
+    """A process of the reference kit."""
+
+    def __init__(self, name: str, verbs: frozenset[str], known: tuple[str, ...]) -> None:
+        self.name, self._verbs, self._known, self._calls = name, verbs, known, 0
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
+        environment |= {"PYTHONPATH": os.pathsep.join([str(ENGINES), str(TESTS)]), "REFERENCE_DIR": str(REFERENCE)}
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # open as long as the process writes to it
+        self._process = subprocess.Popen(
+            [str(REFERENCE / "venv/bin/python"), str(WORKER), name],
+            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
+        )  # fmt: skip
+        self._receive()
+
+    def can(self, call: dict[str, Any], constrained: bool) -> bool:
+        return call["verb"] in self._verbs
+
+    def do(self, url: str, call: dict[str, Any]) -> None:
+        self._calls += 1
+        answer = self._ask({"do": call, "url": url, "by_sql": self._calls % 2 == 0})
+        if "error" not in answer:
+            return
+        for words in self._known:
+            if words in answer["error"]:
+                raise Refused(words or answer["error"][:60])
+        raise ReferenceFailed(f"{self.name}: {answer['error']}")
+
+    def rows(self, url: str, version: int) -> list[dict[str, Any]]:
+        answer = self._ask({"rows": version, "url": url})
+        if "error" in answer:
+            raise ReferenceFailed(f"{self.name} reads version {version}: {answer['error']}")
+        rows: list[dict[str, Any]] = answer["result"]
+        return rows
+
+    def close(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self._process.stdin is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        return self._receive()
+
+    def _receive(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            # A JVM that starts prints, too.
+            if line.startswith("{"):
+                answer: dict[str, Any] = json.loads(line)
+                return answer
+        self._errors.seek(0)
+        raise ReferenceFailed(f"{self.name} has ended: {self._errors.read()[-3000:]}")

@@ -1,0 +1,265 @@
+"""A session that knows Delta tables, by whomever: Alluvium on classic Spark, over Connect, or delta-spark in its own environment.
+
+The same program for all of them; it imports nothing of the project. Three ways in: DataFrames and `DeltaTable`, or SQL.
+"""
+
+import datetime as dt
+import shutil
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import functions as sf
+
+SQL_TYPES = {"long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+
+def sql_type(name):
+    return SQL_TYPES.get(name, name)
+
+
+def quoted(name):
+    return f"`{name}`"
+
+
+def literal(value):
+    """A value of a call, in VALUES: the column's type is cast to."""
+    if value is None:
+        return "null"
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return str(value)
+
+
+class SparkEngine:
+    """Carries calls out in a session.
+
+    Args:
+        name: As counts tell it.
+        spark: The session.
+        table_class: Its `DeltaTable`.
+        by_sql: Whether statements are used wherever there is one.
+    """
+
+    #: What only a library without Spark, or only one engine, can do.
+    NOT = frozenset({"compact_log", "clean_log", "repair", "checkpoint"})
+
+    def __init__(self, name, spark, table_class, by_sql=False, without=()):
+        self.name = name
+        self._spark = spark
+        self._class = table_class
+        self._by_sql = by_sql
+        self._without = self.NOT | set(without)
+
+    def can(self, call, constrained):
+        return call["verb"] not in self._without
+
+    def do(self, url, call):
+        verb = call["verb"]
+        way = getattr(self, "_sql_" + verb, None) if self._by_sql else None
+        (way or getattr(self, "_" + verb))(url, call)
+
+    def rows(self, url, version):
+        """How it reads a table."""
+        df = self._spark.read.format("delta").option("versionAsOf", version).load(url)
+        return [row.asDict() for row in df.collect()]
+
+    # --- frames ---
+
+    def _table(self, url):
+        return self._class.forPath(self._spark, url)
+
+    def _frame(self, call):
+        schema = ", ".join(f"{quoted(name)} {sql_type(kind)}" for name, kind in call["columns"])
+        dates = {n for n, (_, kind) in enumerate(call["columns"]) if kind == "date"}
+        rows = [
+            [dt.date.fromisoformat(v) if n in dates and v is not None else v for n, v in enumerate(row)]
+            for row in call["rows"]
+        ]
+        return self._spark.createDataFrame(rows, schema).coalesce(call.get("files", 1))
+
+    def _create(self, url, call):
+        builder = self._class.create(self._spark).location(url)
+        for name, kind in call["columns"]:
+            builder = builder.addColumn(name, sql_type(kind))
+        for name, value in call["properties"].items():
+            builder = builder.property(name, value)
+        if call["partition"]:
+            builder = builder.partitionedBy(*call["partition"])
+        if call["clustered"]:
+            builder = builder.clusterBy(*call["clustered"])
+        builder.execute()
+
+    def _save(self, url, call, mode, **options):
+        self._frame(call).write.format("delta").mode(mode).options(**options).save(url)
+
+    def _append(self, url, call):
+        if call.get("streams"):
+            self._stream(url, call)
+        else:
+            self._save(url, call, "append")
+
+    def _stream(self, url, call):
+        """The rows as a batch of a stream."""
+        folder = Path(tempfile.mkdtemp(prefix="model-stream-"))
+        try:
+            df = self._frame(call)
+            df.write.parquet(str(folder / "rows"))
+            source = self._spark.readStream.schema(df.schema).parquet(str(folder / "rows"))
+            writer = source.writeStream.format("delta").option("checkpointLocation", str(folder / "checkpoint"))
+            writer.trigger(availableNow=True).start(url).awaitTermination()
+        finally:
+            shutil.rmtree(folder)
+
+    def _overwrite(self, url, call):
+        self._save(url, call, "overwrite")
+
+    def _replace_where(self, url, call):
+        self._save(url, call, "overwrite", replaceWhere=call["where"])
+
+    def _dynamic_overwrite(self, url, call):
+        self._save(url, call, "overwrite", partitionOverwriteMode="dynamic")
+
+    def _replace_using(self, url, call):
+        self._save(url, call, "overwrite", replaceUsing=call["using"])
+
+    def _delete(self, url, call):
+        self._table(url).delete(call["where"])
+
+    def _update(self, url, call):
+        self._table(url).update(call["where"], call["set"])
+
+    def _merge(self, url, call):
+        merge = self._table(url).alias("t").merge(self._frame(call).alias("s"), call["on"])
+        for clause in call["clauses"]:
+            kind, condition, sets = clause["clause"], clause.get("if"), clause.get("set")
+            if kind == "matched delete":
+                merge = merge.whenMatchedDelete(condition)
+            elif kind == "matched update all":
+                merge = merge.whenMatchedUpdateAll()
+            elif kind == "matched update":
+                merge = merge.whenMatchedUpdate(condition, sets)
+            elif kind == "insert all":
+                merge = merge.whenNotMatchedInsertAll(condition)
+            elif kind == "by source delete":
+                merge = merge.whenNotMatchedBySourceDelete(condition)
+            else:
+                merge = merge.whenNotMatchedBySourceUpdate(condition, sets)
+        merge.execute()
+
+    def _optimize(self, url, call):
+        self._table(url).optimize().executeCompaction()
+
+    def _z_order(self, url, call):
+        self._table(url).optimize().executeZOrderBy(*call["names"])
+
+    def _vacuum(self, url, call):
+        table = self._table(url)
+        _ = table.vacuum() if call["hours"] is None else table.vacuum(call["hours"])
+
+    def _restore(self, url, call):
+        self._table(url).restoreToVersion(call["version"])
+
+    # --- statements: what has no method, and all of them by SQL ---
+
+    def _sql(self, url, text):
+        return self._spark.sql(text.replace("{t}", f"delta.`{url}`"))
+
+    def _values(self, call, name):
+        self._frame(call).createOrReplaceTempView(name)
+
+    def _sql_append(self, url, call):
+        if call.get("streams"):
+            self._stream(url, call)
+            return
+        self._values(call, "model_rows")
+        names = ", ".join(quoted(name) for name, _ in call["columns"])
+        self._sql(url, f"INSERT INTO {{t}} ({names}) SELECT {names} FROM model_rows")
+
+    def _sql_overwrite(self, url, call):
+        self._values(call, "model_rows")
+        self._sql(url, "INSERT OVERWRITE {t} SELECT * FROM model_rows")
+
+    def _sql_delete(self, url, call):
+        self._sql(url, "DELETE FROM {t}" + ("" if call["where"] is None else f" WHERE {call['where']}"))
+
+    def _sql_update(self, url, call):
+        sets = ", ".join(f"{quoted(name)} = {value}" for name, value in call["set"].items())
+        self._sql(url, f"UPDATE {{t}} SET {sets}" + ("" if call["where"] is None else f" WHERE {call['where']}"))
+
+    def _sql_merge(self, url, call):
+        self._values(call, "model_rows")
+        text = f"MERGE INTO {{t}} t USING model_rows s ON {call['on']}"
+        for clause in call["clauses"]:
+            kind, sets = clause["clause"], clause.get("set")
+            condition = f" AND ({clause['if']})" if clause.get("if") else ""
+            assigned = "" if sets is None else ", ".join(f"{quoted(n)} = {v}" for n, v in sets.items())
+            text += {
+                "matched delete": f" WHEN MATCHED{condition} THEN DELETE",
+                "matched update all": " WHEN MATCHED THEN UPDATE SET *",
+                "matched update": f" WHEN MATCHED{condition} THEN UPDATE SET {assigned}",
+                "insert all": f" WHEN NOT MATCHED{condition} THEN INSERT *",
+                "by source delete": f" WHEN NOT MATCHED BY SOURCE{condition} THEN DELETE",
+                "by source update": f" WHEN NOT MATCHED BY SOURCE{condition} THEN UPDATE SET {assigned}",
+            }[kind]
+        self._sql(url, text)
+
+    def _sql_optimize(self, url, call):
+        full = call["full"] and call.get("is_clustered")
+        self._sql(url, "OPTIMIZE {t}" + (" FULL" if full else ""))
+
+    def _sql_z_order(self, url, call):
+        self._sql(url, f"OPTIMIZE {{t}} ZORDER BY ({', '.join(map(quoted, call['names']))})")
+
+    def _purge(self, url, call):
+        self._sql(url, "REORG TABLE {t} APPLY (PURGE)")
+
+    def _sql_vacuum(self, url, call):
+        self._sql(url, "VACUUM {t}" + ("" if call["hours"] is None else f" RETAIN {call['hours']} HOURS"))
+
+    def _sql_restore(self, url, call):
+        self._sql(url, f"RESTORE TABLE {{t}} TO VERSION AS OF {call['version']}")
+
+    def _clone(self, url, call):
+        kind = "SHALLOW" if call["shallow"] else "DEEP"
+        verb = "CREATE OR REPLACE TABLE" if call["replace"] else "CREATE TABLE"
+        self._sql(url, f"{verb} delta.`{call['target']}` {kind} CLONE {{t}} VERSION AS OF {call['version']}")
+
+    def _add_column(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} ADD COLUMNS ({quoted(call['name'])} {sql_type(call['type'])})")
+
+    def _rename_column(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} RENAME COLUMN {quoted(call['name'])} TO {quoted(call['to'])}")
+
+    def _drop_column(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} DROP COLUMN {quoted(call['name'])}")
+
+    def _widen(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} ALTER COLUMN {quoted(call['name'])} TYPE {sql_type(call['type'])}")
+
+    def _set_property(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{call['name']}' = '{call['value']}')")
+
+    def _add_constraint(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} ADD CONSTRAINT {call['name']} CHECK ({call['sql']})")
+
+    def _drop_constraint(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} DROP CONSTRAINT {call['name']}")
+
+    def _cluster_by(self, url, call):
+        names = ", ".join(map(quoted, call["names"]))
+        self._sql(url, "ALTER TABLE {t} CLUSTER BY " + (f"({names})" if names else "NONE"))
+
+
+class DeltaSparkEngine(SparkEngine):
+    """delta-spark, which can write checkpoints, and has its own reasons to refuse."""
+
+    NOT = frozenset({"compact_log", "clean_log", "repair"})
+
+    def _checkpoint(self, url, call):
+        jvm = self._spark._jvm
+        jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, url).checkpoint()
+
+
+def count(df):
+    """The rows of a frame, which is computed for it."""
+    return df.select(sf.count("*")).first()[0]

@@ -1,0 +1,61 @@
+"""Runs in the reference engines' Python: carries out calls for as long as it is asked.
+
+    worker.py delta-spark|deltalake      (with the reference folder and `tests` on PYTHONPATH)
+
+A line of the standard input is JSON: {"do": call, "url"} or {"rows": version, "url"}; the answer {"result"} or {"error"}.
+"""
+
+import datetime as dt
+import importlib
+import json
+import os
+import sys
+import traceback
+
+
+def delta_spark():
+    """delta-spark by DataFrames and by SQL, over one session."""
+    engines = importlib.import_module("engines")
+    spark = engines.delta_session(
+        **{
+            "spark.sql.shuffle.partitions": "1",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+            "spark.databricks.delta.vacuum.parallelDelete.enabled": "false",
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+            "spark.driver.memory": "1g",
+        }
+    )
+    ours = importlib.import_module("model.engines.spark_engine")
+    table = importlib.import_module("delta.tables").DeltaTable
+    return {by: ours.DeltaSparkEngine("delta-spark", spark, table, by) for by in (False, True)}
+
+
+def deltalake():
+    engine = importlib.import_module("model.engines.deltalake_engine").DeltalakeEngine()
+    return {False: engine, True: engine}
+
+
+def plain(value):
+    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+
+
+def answer(engines, request):
+    engine = engines[bool(request.get("by_sql"))]
+    try:
+        if "do" in request:
+            return {"result": engine.do(request["url"], request["do"])}
+        rows = engine.rows(request["url"], request["rows"])
+        return {"result": [{name: plain(value) for name, value in row.items()} for row in rows]}
+    except Exception as error:  # noqa: BLE001  # told to whoever asks
+        return {"error": f"{type(error).__name__}: {error}"[:3000], "trace": traceback.format_exc()[-2000:]}
+
+
+if __name__ == "__main__":
+    # What libraries print must not get into the answers.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    engines = {"delta-spark": delta_spark, "deltalake": deltalake}[sys.argv[1]]()
+    print(json.dumps({"result": "ready"}), file=answers, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(answer(engines, json.loads(line))), file=answers, flush=True)

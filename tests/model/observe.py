@@ -1,0 +1,252 @@
+"""What the real table must say after a step, asked without Spark: rows, changes, row ids, history, older versions."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+import alluvium
+from alluvium.api.delta.maintenance import check_table
+from alluvium.delta.view.snapshot import RECENT
+from alluvium.errors import NotFound
+from model.state import ID, Bound, Change, Version, World
+from model.values import condition_sql, holds, random_condition
+
+#: How another engine reads a table: path and version to rows by name.
+Reader = Callable[[str, int], list[dict[str, Any]]]
+
+
+class Mismatch(AssertionError):
+    """The table is not what the model says."""
+
+
+def ensure(is_so: bool, what: str, found: object = None, expected: object = None) -> None:
+    if not is_so:
+        raise Mismatch(what if found is None and expected is None else f"{what}: found {found}, expected {expected}")
+
+
+def plain(value: Any) -> Any:
+    """As the model has it: what JSON can hold."""
+    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+
+
+def _bag(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
+    # Numbers that are equal whatever their type; texts with their quotes.
+    return Counter(tuple(sorted((name, repr(plain(v))) for name, v in row.items())) for row in rows)
+
+
+def same_rows(what: str, found: list[dict[str, Any]], expected: list[dict[str, Any]]) -> None:
+    """Raises `Mismatch` with the rows that are there too often or too rarely."""
+    left, right = _bag(found), _bag(expected)
+    if left != right:
+        more, less = (sorted(map(str, (a - b).elements()))[:3] for a, b in ((left, right), (right, left)))
+        raise Mismatch(f"{what}: {sum(left.values())} rows, not {sum(right.values())}; too many {more}, missing {less}")
+
+
+def same_version(what: str, found: list[dict[str, Any]], version: Version) -> None:
+    same_rows(what, found, [version.shown(row) for row in version.rows.values()])
+
+
+def newest_on_disk(url: str) -> int:
+    """By the names of the log's files alone: nothing of ours has a say."""
+    return max((int(f.name[:20]) for f in Path(url, "_delta_log").glob("*.json") if f.name[:20].isdigit() and len(f.name) == 25), default=-1)
+
+
+def oldest_readable(url: str) -> int:
+    """The oldest version that the log's files lead to: from 0, or from the first checkpoint where commits are gone."""
+    log = Path(url, "_delta_log")
+    commits = {int(f.name[:20]) for f in log.glob("*.json") if f.name[:20].isdigit() and len(f.name) == 25}
+    if 0 in commits:
+        return 0
+    return min(int(f.name[:20]) for f in log.glob("*.checkpoint*") if f.name[:20].isdigit())
+
+
+class Observer:
+    """Looks at one table, step by step; it keeps a view that is only ever refreshed."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.view = alluvium.open(world.url)
+
+    def after(self, bound: Bound, chance: random.Random) -> None:
+        """Compares, and takes over what only the table knows: row ids, and which versions there are."""
+        world = self.world
+        before, old = world.now, world.newest
+        if bound.call["verb"] == "clone" and not bound.refused:
+            self._cloned(bound)
+            if bound.moves_to is not None:
+                return
+        new = newest_on_disk(world.url)
+        low, high = (0, 0) if bound.refused else bound.commits
+        ensure(low <= new - old <= high, f"{bound.call['verb']} made {new - old} commits, not {low} to {high}")
+        if new > old:
+            world.versions |= {v: replace(before, rows=bound.after.rows) for v in range(old + 1, new)}
+            world.versions[new] = bound.after
+            world.newest = new
+        if bound.vacuums:
+            world.readable = world.newest
+        self._rows(chance)
+        self._history(bound, old)
+        self._feed(bound, before, old)
+        self._ids(bound, before, old)
+        world.logged = self._logged(bound)
+        self._older(chance)
+        if chance.random() < 0.15:
+            self.healthy()
+
+    def _rows(self, chance: random.Random) -> None:
+        world, now = self.world, self.world.now
+        if chance.random() < 0.3:
+            RECENT.clear()
+        self.view = self.view.refresh()
+        ensure(self.view.version == world.newest, "a refreshed view is stale", self.view.version, world.newest)
+        views = [self.view, alluvium.open(world.url)]
+        for view in views:
+            ensure(view.schema.names == tuple(c.name for c in now.columns), "columns", view.schema.names, now.columns)
+            same_version(f"rows of version {view.version}", view.to_arrow().to_pylist(), now)
+        tree = random_condition(chance, now.types())
+        text = condition_sql(tree, now.names())
+        expected = [now.shown(row) for row in now.rows.values() if holds(tree, row)]
+        same_rows(f"rows where {text}", views[1].to_arrow(where=text).to_pylist(), expected)
+        found = views[1].count(text)
+        ensure(found == len(expected), f"count where {text}", found, len(expected))
+
+    def _history(self, bound: Bound, old: int) -> None:
+        world = self.world
+        told = {row["version"]: row["operation"] for row in self.view.history()}
+        gone = [v for v in range(old + 1, world.newest + 1) if v not in told]
+        ensure(not gone, f"the history lacks versions {gone}")
+        for version in range(old + 1, world.newest + 1):
+            ensure(told[version] in bound.operations, f"the history calls {bound.call['verb']}", told[version], set(bound.operations))
+        for version, operation in told.items():
+            before = world.history.setdefault(version, (operation, None))[0]
+            ensure(before == operation, f"the history of version {version} changed", operation, before)
+
+    def _feed(self, bound: Bound, before: Version, old: int) -> None:
+        world, now = self.world, self.world.now
+        if not (before.feeds and now.feeds) or world.newest == old:
+            return
+        rows = self.view.changes(old + 1, world.newest).to_pylist()
+        kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
+        late = [r["_commit_version"] for r in rows if not old < r["_commit_version"] <= world.newest]
+        ensure(not late, f"changes of other versions: {late}")
+        if bound.feed is not None:
+            _same_changes(f"changes of {bound.call['verb']}", kinds, bound.feed)
+        if [c.name for c in before.columns] == [c.name for c in now.columns]:
+            _leads("changes", [before.shown(r) for r in before.rows.values()], kinds, [now.shown(r) for r in now.rows.values()])
+
+    def _ids(self, bound: Bound, before: Version, old: int) -> None:
+        world, now = self.world, self.world.now
+        if not now.tracks:
+            world.ids = None
+            return
+        name = now.column(ID).name
+        rows = self.view.to_arrow([name, "_row_id", "_row_commit_version"]).to_pylist()
+        ids = {r[name]: (r["_row_id"], r["_row_commit_version"]) for r in rows}
+        ensure(len({i for i, _ in ids.values()}) == len(ids), "a row id is given twice", sorted(ids.items()))
+        if bound.restores is not None:
+            for key, (row_id, _) in world.ids_of.get(bound.restores, {}).items():
+                ensure(ids[key][0] == row_id, f"row id of {key} after a restore", ids[key][0], row_id)
+        elif world.ids is not None and before.tracks:
+            for key, found in ids.items():
+                self._same_identity(key, found, bound, world.ids)
+        world.used |= {i for i, _ in ids.values()}
+        world.ids = world.ids_of[world.newest] = ids
+
+    def _same_identity(self, key: int, found: tuple[int, int], bound: Bound, earlier: dict[int, tuple[int, int]]) -> None:
+        if key in bound.fresh:
+            ensure(found[0] not in self.world.used, f"the new row {key} has an id that was another's", found[0])
+        else:
+            ensure(found[0] == earlier[key][0], f"row id of {key}", found[0], earlier[key][0])
+        is_new = key in bound.fresh or key in bound.updated
+        version = self.world.newest if is_new else earlier[key][1]
+        ensure(found[1] == version, f"last change of row {key}", found[1], version)
+
+    def _logged(self, bound: Bound) -> int:
+        found = oldest_readable(self.world.url)
+        if bound.forgets:
+            self.world.logged = max(self.world.logged, min(found, self.world.newest))
+        ensure(found <= self.world.logged or bound.forgets, "log entries that are not old are gone", found, self.world.logged)
+        return self.world.logged
+
+    def _older(self, chance: random.Random, most: int = 2) -> None:
+        versions = [v for v in self.world.versions if self.world.logged <= v < self.world.newest]
+        for version in chance.sample(versions, min(most, len(versions))):
+            self._travel(version)
+
+    def _travel(self, version: int) -> None:
+        world = self.world
+        try:
+            old = alluvium.open(world.url, version=version)
+            rows = old.to_arrow().to_pylist()
+        except NotFound as error:
+            ensure(version < world.readable, f"version {version} cannot be read any more: {error}")
+            return
+        same_version(f"rows of the older version {version}", rows, world.versions[version])
+        known = world.ids_of.get(version)
+        if known is not None:
+            name = world.versions[version].column(ID).name
+            found = {r[name]: r["_row_id"] for r in old.to_arrow([name, "_row_id"]).to_pylist()}
+            ensure(found == {k: i for k, (i, _) in known.items()}, f"row ids of the older version {version}", found, known)
+
+    def _cloned(self, bound: Bound) -> None:
+        path = bound.call["target"]
+        clone = alluvium.open(path)
+        same_version(f"rows of the clone {Path(path).name}", clone.to_arrow().to_pylist(), bound.after)
+        world = self.world
+        world.clones[path] = bound.after
+        if bound.moves_to is not None:
+            del world.clones[path]
+            self.world = world
+            world.url, world.newest, world.readable, world.logged = path, clone.version, 0, 0
+            world.versions, world.history = {clone.version: bound.after}, {}
+            world.ids, world.ids_of, world.used = None, {}, set()
+            self.view = clone
+
+    def healthy(self) -> None:
+        findings = [f for f in check_table(self.world.url) if f.level == "error"]
+        ensure(not findings, f"check_table: {findings}")
+
+    def at_end(self, readers: dict[str, Reader] | None = None) -> None:
+        """Every version, and the newest as other engines read it."""
+        world = self.world
+        RECENT.clear()
+        for version in sorted(v for v in world.versions if world.logged <= v):
+            self._travel(version)
+        self.healthy()
+        self._whole_feed()
+        for name, read in (readers or {}).items():
+            kept = [v for v in world.versions if max(world.readable, world.logged) <= v]
+            for version in {world.newest, kept[len(kept) // 2]}:
+                same_version(f"{name} reads version {version}", read(world.url, version), world.versions[version])
+
+    def _whole_feed(self) -> None:
+        """The longest range up to now with one set of columns leads from its first version to the newest."""
+        world, now = self.world, self.world.now
+        start = world.newest
+        oldest = max(world.readable, world.logged)
+        while start > oldest and start - 1 in world.versions and world.versions[start].feeds and world.versions[start - 1].columns == now.columns:
+            start -= 1
+        if start < world.newest:
+            rows = alluvium.open(world.url).changes(start + 1).to_pylist()
+            kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
+            first = world.versions[start]
+            _leads(f"changes from {start + 1} on", [first.shown(r) for r in first.rows.values()], kinds, [now.shown(r) for r in now.rows.values()])
+
+
+def _same_changes(what: str, found: list[Change], expected: list[Change]) -> None:
+    same_rows(what, [{**row, "?": kind} for kind, row in found], [{**row, "?": kind} for kind, row in expected])
+
+
+def _leads(what: str, before: list[dict[str, Any]], changes: list[Change], after: list[dict[str, Any]]) -> None:
+    """What went and what came add up."""
+    gone = [row for kind, row in changes if kind in ("delete", "update_preimage")]
+    came = [row for kind, row in changes if kind in ("insert", "update_postimage")]
+    same_rows(f"{what}, with the rows before", [*before, *came], [*after, *gone])
