@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 import alluvium
 from alluvium.api.delta.maintenance import check_table
 from alluvium.delta.view.snapshot import RECENT
@@ -56,7 +54,14 @@ def same_version(what: str, found: list[dict[str, Any]], version: Version) -> No
 
 def newest_on_disk(url: str) -> int:
     """By the names of the log's files alone: nothing of ours has a say."""
-    return max((int(f.name[:20]) for f in Path(url, "_delta_log").glob("*.json") if f.name[:20].isdigit() and len(f.name) == 25), default=-1)
+    return max(
+        (
+            int(f.name[:20])
+            for f in Path(url, "_delta_log").glob("*.json")
+            if f.name[:20].isdigit() and len(f.name) == 25
+        ),
+        default=-1,
+    )
 
 
 def oldest_readable(url: str) -> int:
@@ -124,7 +129,12 @@ class Observer:
         gone = [v for v in range(old + 1, world.newest + 1) if v not in told]
         ensure(not gone, f"the history lacks versions {gone}")
         for version in range(old + 1, world.newest + 1):
-            ensure(told[version] in bound.operations, f"the history calls {bound.call['verb']}", told[version], set(bound.operations))
+            ensure(
+                told[version] in bound.operations,
+                f"the history calls {bound.call['verb']}",
+                told[version],
+                set(bound.operations),
+            )
         for version, operation in told.items():
             before = world.history.setdefault(version, (operation, None))[0]
             ensure(before == operation, f"the history of version {version} changed", operation, before)
@@ -140,7 +150,12 @@ class Observer:
         if bound.feed is not None:
             _same_changes(f"changes of {bound.call['verb']}", kinds, bound.feed)
         if [c.name for c in before.columns] == [c.name for c in now.columns]:
-            _leads("changes", [before.shown(r) for r in before.rows.values()], kinds, [now.shown(r) for r in now.rows.values()])
+            _leads(
+                "changes",
+                [before.shown(r) for r in before.rows.values()],
+                kinds,
+                [now.shown(r) for r in now.rows.values()],
+            )
 
     def _ids(self, bound: Bound, before: Version, old: int) -> None:
         world, now = self.world, self.world.now
@@ -160,7 +175,9 @@ class Observer:
         world.used |= {i for i, _ in ids.values()}
         world.ids = world.ids_of[world.newest] = ids
 
-    def _same_identity(self, key: int, found: tuple[int, int], bound: Bound, earlier: dict[int, tuple[int, int]]) -> None:
+    def _same_identity(
+        self, key: int, found: tuple[int, int], bound: Bound, earlier: dict[int, tuple[int, int]]
+    ) -> None:
         if key in bound.fresh:
             ensure(found[0] not in self.world.used, f"the new row {key} has an id that was another's", found[0])
         else:
@@ -173,7 +190,12 @@ class Observer:
         found = oldest_readable(self.world.url)
         if bound.forgets:
             self.world.logged = max(self.world.logged, min(found, self.world.newest))
-        ensure(found <= self.world.logged or bound.forgets, "log entries that are not old are gone", found, self.world.logged)
+        ensure(
+            found <= self.world.logged or bound.forgets,
+            "log entries that are not old are gone",
+            found,
+            self.world.logged,
+        )
         return self.world.logged
 
     def _older(self, chance: random.Random, most: int = 2) -> None:
@@ -194,7 +216,9 @@ class Observer:
         if known is not None:
             name = world.versions[version].column(ID).name
             found = {r[name]: r["_row_id"] for r in old.to_arrow([name, "_row_id"]).to_pylist()}
-            ensure(found == {k: i for k, (i, _) in known.items()}, f"row ids of the older version {version}", found, known)
+            ensure(
+                found == {k: i for k, (i, _) in known.items()}, f"row ids of the older version {version}", found, known
+            )
 
     def _cloned(self, bound: Bound) -> None:
         path = bound.call["target"]
@@ -232,13 +256,23 @@ class Observer:
         world, now = self.world, self.world.now
         start = world.newest
         oldest = max(world.readable, world.logged)
-        while start > oldest and start - 1 in world.versions and world.versions[start].feeds and world.versions[start - 1].columns == now.columns:
+        while (
+            start > oldest
+            and start - 1 in world.versions
+            and world.versions[start].feeds
+            and world.versions[start - 1].columns == now.columns
+        ):
             start -= 1
         if start < world.newest:
             rows = alluvium.open(world.url).changes(start + 1).to_pylist()
             kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
             first = world.versions[start]
-            _leads(f"changes from {start + 1} on", [first.shown(r) for r in first.rows.values()], kinds, [now.shown(r) for r in now.rows.values()])
+            _leads(
+                f"changes from {start + 1} on",
+                [first.shown(r) for r in first.rows.values()],
+                kinds,
+                [now.shown(r) for r in now.rows.values()],
+            )
 
 
 def _same_changes(what: str, found: list[Change], expected: list[Change]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import shutil
 from collections import Counter
@@ -27,6 +28,9 @@ FEATURES = {
     "delta.checkpointPolicy": "v2",
     "delta.checkpointInterval": "3",
 }
+
+
+_PLAYED = itertools.count()
 
 
 class Engine(Protocol):
@@ -106,12 +110,19 @@ class Failure(Exception):
 def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None = None) -> Sequence_:
     """All that happens follows from the seed (and from what engines and verbs there are)."""
     chance = random.Random(seed)
-    columns = (Column(ID, ID, "long"), Column("p", "p", "int"), Column("v", "v", "string"), Column("n", "n", chance.choice(["int", "short"])))
+    columns = (
+        Column(ID, ID, "long"),
+        Column("p", "p", "int"),
+        Column("v", "v", "string"),
+        Column("n", "n", chance.choice(["int", "short"])),
+    )
     kind = chance.choice(["plain", "partitioned", "clustered"])
     properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
     chosen = {name: weight for name, (_, weight) in VERBS.items() if verbs is None or name in verbs}
     steps = tuple(
-        Step(chance.choices(list(chosen), list(chosen.values()))[0], chance.choice(list(engines)), chance.getrandbits(32))
+        Step(
+            chance.choices(list(chosen), list(chosen.values()))[0], chance.choice(list(engines)), chance.getrandbits(32)
+        )
         for _ in range(length)
     )
     first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
@@ -133,12 +144,12 @@ def play(
     counts: Counts,
     readers: dict[str, Reader] | None = None,
 ) -> None:
-    """Plays a sequence in a fresh folder.
+    """Plays a sequence in a fresh folder below one: engines remember tables by their path.
 
     Raises:
         Failure: The table is not what the model says, or an engine failed.
     """
-    shutil.rmtree(folder, ignore_errors=True)
+    folder = folder / f"{sequence.seed}-{next(_PLAYED)}"
     folder.mkdir(parents=True)
     RECENT.clear()
     world, calls = World(str(folder / "t")), []
@@ -153,7 +164,7 @@ def play(
         raise Failure(sequence, at, error, calls) from error
     finally:
         counts.sequences += 1
-    shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _create(world: World, sequence: Sequence_, engines: Mapping[str, Engine], calls: list[dict[str, Any]]) -> Observer:

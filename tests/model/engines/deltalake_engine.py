@@ -25,7 +25,9 @@ class DeltalakeEngine:
     """Carries calls out; tables with features that it does not write are refused by itself."""
 
     name = "deltalake"
-    VERBS = frozenset({"append", "overwrite", "delete", "update", "merge", "optimize", "vacuum", "restore", "checkpoint"})
+    VERBS = frozenset(
+        {"append", "overwrite", "delete", "update", "merge", "optimize", "vacuum", "restore", "checkpoint"}
+    )
 
     def can(self, call, constrained):
         return call["verb"] in self.VERBS

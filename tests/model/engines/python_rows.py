@@ -31,7 +31,10 @@ Rows = list[dict[str, Any]]
 def with_ids(plan: WritePlan, snapshot: Snapshot) -> WritePlan:
     """The plan with the columns by which rows keep their identity."""
     configuration = snapshot.config.metadata.configuration
-    more = (Field(configuration[MATERIALIZED_ROW_ID], LONG), Field(configuration[MATERIALIZED_ROW_COMMIT_VERSION], LONG))
+    more = (
+        Field(configuration[MATERIALIZED_ROW_ID], LONG),
+        Field(configuration[MATERIALIZED_ROW_COMMIT_VERSION], LONG),
+    )
     stored = None if plan.stored is None else Struct((*plan.stored.fields, *more))
     return replace(plan, schema=Struct((*plan.schema.fields, *more)), stored=stored)
 
@@ -55,7 +58,15 @@ def write_rows(target: DeltaTarget, plan: WritePlan, rows: Rows, files: int = 1)
         target.store.put(path, content)
         info = target.store.head(path)
         texts = [None if v is None else str(v) for v in values]
-        written.append({"path": path, "size": info.size, "modification_time_ms": info.modified_ms, "num_rows": len(members), "partition": texts})
+        written.append(
+            {
+                "path": path,
+                "size": info.size,
+                "modification_time_ms": info.modified_ms,
+                "num_rows": len(members),
+                "partition": texts,
+            }
+        )
         footers.append(read_footer(pa.BufferReader(content), plan.stats_columns))
     return NewFiles(pa.Table.from_pylist(written, schema=WRITTEN_FILES), tuple(footers))
 
@@ -69,7 +80,9 @@ def _parquet(plan: WritePlan, rows: Rows) -> bytes:
         data_type = to_arrow(own.type)
         arrays.append(pa.array([arrow_value(row.get(own.name), data_type) for row in rows], data_type))
         number = f.metadata.get(FIELD_ID)
-        fields.append(pa.field(f.name, data_type, metadata=None if number is None else {"PARQUET:field_id": str(number)}))
+        fields.append(
+            pa.field(f.name, data_type, metadata=None if number is None else {"PARQUET:field_id": str(number)})
+        )
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), sink)
     return sink.getvalue()

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 from model.state import ID, Bound, Column, World
-from model.values import WIDER, holds, keys_of, random_condition
+from model.values import WIDER, condition_sql, holds, keys_of, random_condition
 
 TYPES = ("int", "long", "string", "double", "date", "boolean", "short", "byte")
 #: What a step may switch, and to what. Row tracking and mapping are never switched off: a table cannot simply.
@@ -97,7 +97,8 @@ def add_constraint(world: World, chance: random.Random) -> Bound | None:
     world.next_key += 1
     name = f"check{world.next_key}"
     after = replace(now, constraints={**now.constraints, name: tree})
-    return Bound({"verb": "add_constraint", "name": name, "tree": tree}, after, frozenset({"ADD CONSTRAINT"}), feed=[])
+    call = {"verb": "add_constraint", "name": name, "sql": condition_sql(tree, now.names())}
+    return Bound(call, after, frozenset({"ADD CONSTRAINT"}), feed=[])
 
 
 def drop_constraint(world: World, chance: random.Random) -> Bound | None:

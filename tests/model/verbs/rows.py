@@ -30,7 +30,10 @@ def new_row(chance: random.Random, now: Version, key: int) -> Row:
 
 def table_of(now: Version, rows: list[Row]) -> dict[str, Any]:
     """Rows as a call has them: names, types, and values in their order."""
-    return {"columns": [[c.name, c.type] for c in now.columns], "rows": [[r.get(c.key) for c in now.columns] for r in rows]}
+    return {
+        "columns": [[c.name, c.type] for c in now.columns],
+        "rows": [[r.get(c.key) for c in now.columns] for r in rows],
+    }
 
 
 def _new(chance: random.Random, now: Version, keys: list[int]) -> dict[int, Row]:
@@ -57,7 +60,12 @@ def append(world: World, chance: random.Random) -> Bound | None:
     rows = _new(chance, now, chance.sample(free, min(len(free), chance.randint(1, 6))))
     if not rows:
         return None
-    call = {"verb": "append", **table_of(now, list(rows.values())), "files": chance.choice([1, 1, 2])}
+    call = {
+        "verb": "append",
+        **table_of(now, list(rows.values())),
+        "files": chance.choice([1, 1, 2]),
+        "streams": chance.random() < 0.1,
+    }
     return Bound(call, now.with_rows(now.rows | rows), WRITES, feed=inserts(now, rows), fresh=frozenset(rows))
 
 
@@ -176,7 +184,13 @@ def merge(world: World, chance: random.Random) -> Bound | None:
         else:
             tree = random_condition(chance, types)
             key = chance.choice(_settable(now))
-            clauses.append({"clause": "matched update", "if": condition_sql(tree, names, "t."), "set": {names[key][0]: f"s.{names[key][0]}"}})
+            clauses.append(
+                {
+                    "clause": "matched update",
+                    "if": condition_sql(tree, names, "t."),
+                    "set": {names[key][0]: f"s.{names[key][0]}"},
+                }
+            )
             new |= {i: now.rows[i] | {key: source[i][key]} for i in met - gone if holds(tree, now.rows[i])}
     if chance.random() < 0.7:
         tree = random_condition(chance, types) if chance.random() < 0.4 else None
@@ -196,7 +210,12 @@ def merge(world: World, chance: random.Random) -> Bound | None:
             new |= {i: now.rows[i] | {key: value} for i in alone}
     if not clauses or not all(now.admits(row) for row in (*new.values(), *born.values())):
         return None
-    call = {"verb": "merge", "on": f"t.{names[ID][0]} = s.{names[ID][0]}", "clauses": clauses, **table_of(now, list(source.values()))}
+    call = {
+        "verb": "merge",
+        "on": f"t.{names[ID][0]} = s.{names[ID][0]}",
+        "clauses": clauses,
+        **table_of(now, list(source.values())),
+    }
     rows = {k: r for k, r in (now.rows | new).items() if k not in gone} | born
     feed = deletes(now, gone) + images(now, new) + inserts(now, born)
     fewest = 1 if feed else 0

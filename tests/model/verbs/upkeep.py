@@ -9,7 +9,8 @@ from model.state import Bound, World
 
 
 def optimize(world: World, chance: random.Random) -> Bound | None:
-    return Bound({"verb": "optimize", "full": chance.random() < 0.3}, world.now, frozenset({"OPTIMIZE"}), (0, 3), feed=[])
+    call = {"verb": "optimize", "full": chance.random() < 0.3, "is_clustered": bool(world.now.clustered)}
+    return Bound(call, world.now, frozenset({"OPTIMIZE"}), (0, 3), feed=[])
 
 
 def z_order(world: World, chance: random.Random) -> Bound | None:
