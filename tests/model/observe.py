@@ -97,6 +97,7 @@ class Observer:
             world.newest = new
         if bound.vacuums:
             world.readable = world.newest
+        self._number(bound)
         self._rows(chance)
         self._history(bound, old)
         self._feed(bound, before, old)
@@ -105,6 +106,29 @@ class Observer:
         self._older(chance)
         if chance.random() < 0.15:
             self.healthy()
+
+    def _number(self, bound: Bound) -> None:
+        """Takes over the numbers that the table has made, and looks that none is another's."""
+        world, after = self.world, bound.after
+        made = after.numbered
+        if made is None or not bound.fresh or bound.refused:
+            return
+        name = after.column(ID).name
+        found = {r[name]: r[made.name] for r in alluvium.open(world.url).to_arrow([name, made.name]).to_pylist()}
+        for key in bound.fresh:
+            number = found.get(key)
+            ensure(
+                isinstance(number, int) and number % 2 == 1 and number > 0,
+                f"the number of the new row {key}",
+                number,
+                "1, 3, 5 ...",
+            )
+            ensure(number not in world.numbers, f"the number of the new row {key} was another's", number, "a new one")
+            world.numbers.add(number)
+            after.rows[key][made.key] = number
+        for kind, row in bound.feed or ():
+            if kind == "insert":
+                row[made.name] = after.rows[row[name]][made.key]
 
     def _rows(self, chance: random.Random) -> None:
         world, now = self.world, self.world.now

@@ -73,6 +73,7 @@ class Sequence_:
     def as_dict(self) -> dict[str, Any]:
         return {
             "seed": self.seed,
+            "columns": [[c.name, c.type] for c in self.columns],
             "properties": dict(self.properties),
             "partition": self.partition,
             "clustered": self.clustered,
@@ -116,6 +117,8 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
         Column("v", "v", "string"),
         Column("n", "n", chance.choice(["int", "short"])),
     )
+    if chance.random() < 0.25:
+        columns = (*columns, Column("seq", "seq", "long", numbered=True))
     kind = chance.choice(["plain", "partitioned", "clustered"])
     properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
     chosen = {name: weight for name, (_, weight) in VERBS.items() if verbs is None or name in verbs}
@@ -172,6 +175,7 @@ def _create(world: World, sequence: Sequence_, engines: Mapping[str, Engine], ca
     call = {
         "verb": "create",
         "columns": [[c.name, c.type] for c in first.columns],
+        "numbered": None if first.numbered is None else first.numbered.name,
         "partition": list(first.partition),
         "clustered": list(first.clustered),
         "properties": first.properties,
@@ -215,7 +219,7 @@ def _complete(bound: Bound, world: World) -> None:
     if call["verb"] in ("delete", "update", "merge", "replace_using"):
         gone = [k for k in now.rows if k not in after.rows or k in bound.fresh]
         updated = [after.shown(after.rows[k]) for k in bound.updated]
-        born = [after.shown(after.rows[k]) for k in bound.fresh]
+        born = [{c.name: after.rows[k].get(c.key) for c in after.given} for k in bound.fresh]
         call["edits"] = {"key": now.column(ID).name, "gone": gone, "updated": updated, "born": born}
 
 

@@ -13,11 +13,12 @@ ID = "id"
 
 @dataclass(frozen=True)
 class Column:
-    """`key` stays whatever the column is called; values of a row go by it."""
+    """`key` stays whatever the column is called; values of a row go by it. Of one that is `numbered` the table makes them."""
 
     key: str
     name: str
     type: str
+    numbered: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,19 @@ class Version:
     def tracks(self) -> bool:
         return self.has("enableRowTracking")
 
-    def types(self, *, keyless: bool = False) -> dict[str, str]:
-        """Key to type; without those that a test of values should leave alone."""
-        return {c.key: c.type for c in self.columns if not (keyless and c.key == ID)}
+    def types(self) -> dict[str, str]:
+        """Key to type, of the columns whose values are known before they are written."""
+        return {c.key: c.type for c in self.given}
+
+    @property
+    def given(self) -> tuple[Column, ...]:
+        """The columns that new rows bring."""
+        return tuple(c for c in self.columns if not c.numbered)
+
+    @property
+    def numbered(self) -> Column | None:
+        """The identity column."""
+        return next((c for c in self.columns if c.numbered), None)
 
     def names(self) -> dict[str, tuple[str, str]]:
         """Key to name and type."""
@@ -118,6 +129,7 @@ class World:
         ids: Row id and last change of each live row, as last seen.
         ids_of: The same of each version that was seen with row tracking.
         used: Row ids that some row has had.
+        numbers: Values of the identity column that some row has had.
         history: Version to operation and time, as first seen.
         clones: Clones that were made: path to the version that they are of.
         next_key: Number of the next column.
@@ -131,6 +143,7 @@ class World:
     ids: dict[int, tuple[int, int]] | None = None
     ids_of: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)
+    numbers: set[int] = field(default_factory=set)
     history: dict[int, tuple[str, Any]] = field(default_factory=dict)
     clones: dict[str, Version] = field(default_factory=dict)
     next_key: int = 0

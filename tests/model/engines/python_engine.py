@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from pyroaring import BitMap64
 
 import alluvium
 from alluvium.api.delta import maintenance
-from alluvium.delta.description.create import new_config
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, is_enabled
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
@@ -33,10 +35,11 @@ from alluvium.plan.changes import (
 from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
-from model.engines.python_rows import Rows, places, rows_of, stored_rows, with_ids, write_rows
+from model.engines.python_rows import Rows, number, places, rows_of, stored_rows, with_ids, write_rows
 
 #: How long ago the log's files are said to be of which a clean-up is to take some.
 _OLD_S = 60 * 86_400
+_IDENTITY = {START: 1, STEP: 2, ALLOW_EXPLICIT_INSERT: False}
 
 
 class PythonEngine:
@@ -57,8 +60,9 @@ class PythonEngine:
     # --- rows ---
 
     def _create(self, url: str, call: dict[str, Any]) -> None:
-        schema = Struct(parse_fields(", ".join(f"{n} {t}" for n, t in call["columns"])))
-        config = new_config(schema, call["partition"], call["properties"], call["clustered"])
+        fields = parse_fields(", ".join(f"{n} {t}" for n, t in call["columns"]))
+        schema = Struct(tuple(replace(f, metadata=_IDENTITY) if f.name == call["numbered"] else f for f in fields))
+        config = table_config(NewTable(schema, call["partition"], call["properties"], cluster_by=call["clustered"]))
         target = DeltaTarget(open_store(url), config, None)
         target.commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
 
@@ -68,12 +72,18 @@ class PythonEngine:
 
     def _append(self, url: str, call: dict[str, Any]) -> None:
         target, _ = self._target(url)
-        new = write_rows(target, target.plan_write(None, ()), rows_of(call), call.get("files", 1))
+        rows = rows_of(call)
+        reached = number(target, rows)
+        new = write_rows(target, target.plan_write(None, ()), rows, call.get("files", 1))
+        new = replace(new, reached=reached, numbers=bool(reached))
         target.commit(Append(new, Operation("WRITE", {"mode": "Append"}), ReadScope.nothing()))
 
     def _put(self, url: str, call: dict[str, Any], how: Replace) -> None:
         target, _ = self._target(url)
-        new = write_rows(target, target.plan_write(how, ()), rows_of(call))
+        rows = rows_of(call)
+        reached = number(target, rows)
+        new = write_rows(target, target.plan_write(how, ()), rows)
+        new = replace(new, reached=reached, numbers=bool(reached))
         target.commit(Overwrite(new, how, Operation("WRITE", {"mode": "Overwrite"}), ReadScope.nothing()))
 
     def _overwrite(self, url: str, call: dict[str, Any]) -> None:
@@ -120,8 +130,10 @@ class PythonEngine:
         if is_enabled(snapshot.config):
             plan = with_ids(plan, snapshot)
             _keep_identity(snapshot, candidates, copied, updated)
+        reached = number(target, edits["born"])
         rows = [*copied, *updated, *edits["born"]]
         new = write_rows(target, plan, rows) if rows else NewFiles.none()
+        new = replace(new, reached=reached, numbers=bool(reached))
         touched = _touched(candidates, places(found, (candidates.columns.file, candidates.columns.row)), masks=masks)
         records = _records(target, snapshot, found, changed, edits["born"], edits["key"])
         target.commit(EditRows(new, touched, Operation(operation), ReadScope.rows(where), records))

@@ -46,7 +46,7 @@ def spark_engines(spark: SparkSession) -> dict[str, Engine]:
     alluvium.enable(spark)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
-    made = (SparkEngine(n, spark, alluvium.DeltaTable, sql) for n, sql in (("spark", False), ("spark-sql", True)))
+    made = (SparkEngine(n, spark, alluvium, sql) for n, sql in (("spark", False), ("spark-sql", True)))
     return {engine.name: engine for engine in made}
 
 

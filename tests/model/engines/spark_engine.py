@@ -8,8 +8,6 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from pyspark.sql import functions as sf
-
 SQL_TYPES = {"long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
@@ -36,17 +34,18 @@ class SparkEngine:
     Args:
         name: As counts tell it.
         spark: The session.
-        table_class: Its `DeltaTable`.
+        tables: Where its `DeltaTable` and `IdentityGenerator` are.
         by_sql: Whether statements are used wherever there is one.
     """
 
     #: What only a library without Spark, or only one engine, can do.
     NOT = frozenset({"compact_log", "clean_log", "repair", "checkpoint"})
 
-    def __init__(self, name, spark, table_class, by_sql=False, without=()):
+    def __init__(self, name, spark, tables, by_sql=False, without=()):
         self.name = name
         self._spark = spark
-        self._class = table_class
+        self._class = tables.DeltaTable
+        self._numbers = tables.IdentityGenerator(1, 2)
         self._by_sql = by_sql
         self._without = self.NOT | set(without)
 
@@ -80,7 +79,8 @@ class SparkEngine:
     def _create(self, url, call):
         builder = self._class.create(self._spark).location(url)
         for name, kind in call["columns"]:
-            builder = builder.addColumn(name, sql_type(kind))
+            made = {"generatedAlwaysAs": self._numbers} if name == call["numbered"] else {}
+            builder = builder.addColumn(name, sql_type(kind), **made)
         for name, value in call["properties"].items():
             builder = builder.property(name, value)
         if call["partition"]:
@@ -135,11 +135,14 @@ class SparkEngine:
             if kind == "matched delete":
                 merge = merge.whenMatchedDelete(condition)
             elif kind == "matched update all":
-                merge = merge.whenMatchedUpdateAll()
+                merge = merge.whenMatchedUpdateAll() if call["stars"] else merge.whenMatchedUpdate(set=_all(call))
             elif kind == "matched update":
                 merge = merge.whenMatchedUpdate(condition, sets)
             elif kind == "insert all":
-                merge = merge.whenNotMatchedInsertAll(condition)
+                if call["stars"]:
+                    merge = merge.whenNotMatchedInsertAll(condition)
+                else:
+                    merge = merge.whenNotMatchedInsert(condition, _all(call))
             elif kind == "by source delete":
                 merge = merge.whenNotMatchedBySourceDelete(condition)
             else:
@@ -177,7 +180,8 @@ class SparkEngine:
 
     def _sql_overwrite(self, url, call):
         self._values(call, "model_rows")
-        self._sql(url, "INSERT OVERWRITE {t} SELECT * FROM model_rows")
+        names = ", ".join(quoted(name) for name, _ in call["columns"])
+        self._sql(url, f"INSERT OVERWRITE {{t}} ({names}) SELECT {names} FROM model_rows")
 
     def _sql_delete(self, url, call):
         self._sql(url, "DELETE FROM {t}" + ("" if call["where"] is None else f" WHERE {call['where']}"))
@@ -189,15 +193,18 @@ class SparkEngine:
     def _sql_merge(self, url, call):
         self._values(call, "model_rows")
         text = f"MERGE INTO {{t}} t USING model_rows s ON {call['on']}"
+        every = _all(call)
+        update = "*" if call["stars"] else ", ".join(f"{quoted(n)} = {v}" for n, v in every.items())
+        insert = "*" if call["stars"] else f"({', '.join(map(quoted, every))}) VALUES ({', '.join(every.values())})"
         for clause in call["clauses"]:
             kind, sets = clause["clause"], clause.get("set")
             condition = f" AND ({clause['if']})" if clause.get("if") else ""
             assigned = "" if sets is None else ", ".join(f"{quoted(n)} = {v}" for n, v in sets.items())
             text += {
                 "matched delete": f" WHEN MATCHED{condition} THEN DELETE",
-                "matched update all": " WHEN MATCHED THEN UPDATE SET *",
+                "matched update all": f" WHEN MATCHED THEN UPDATE SET {update}",
                 "matched update": f" WHEN MATCHED{condition} THEN UPDATE SET {assigned}",
-                "insert all": f" WHEN NOT MATCHED{condition} THEN INSERT *",
+                "insert all": f" WHEN NOT MATCHED{condition} THEN INSERT {insert}",
                 "by source delete": f" WHEN NOT MATCHED BY SOURCE{condition} THEN DELETE",
                 "by source update": f" WHEN NOT MATCHED BY SOURCE{condition} THEN UPDATE SET {assigned}",
             }[kind]
@@ -260,6 +267,6 @@ class DeltaSparkEngine(SparkEngine):
         jvm.org.apache.spark.sql.delta.DeltaLog.forTable(self._spark._jsparkSession, url).checkpoint()
 
 
-def count(df):
-    """The rows of a frame, which is computed for it."""
-    return df.select(sf.count("*")).first()[0]
+def _all(call):
+    """All columns that the source brings, each out of it."""
+    return {name: f"s.{quoted(name)}" for name, _ in call["columns"]}

@@ -27,7 +27,7 @@ def delta_spark():
         }
     )
     ours = importlib.import_module("model.engines.spark_engine")
-    table = importlib.import_module("delta.tables").DeltaTable
+    table = importlib.import_module("delta.tables")
     return {by: ours.DeltaSparkEngine("delta-spark", spark, table, by) for by in (False, True)}
 
 

@@ -39,7 +39,8 @@ def _bound_keys(world: World) -> set[str]:
     """Columns on which something else of the table hangs."""
     now = world.now
     named = {key for tree in now.constraints.values() for key in keys_of(tree)}
-    return {ID, *now.partition, *now.clustered, *named}
+    numbered = {c.key for c in now.columns if c.numbered}
+    return {ID, *now.partition, *now.clustered, *named, *numbered}
 
 
 def rename_column(world: World, chance: random.Random) -> Bound | None:
@@ -112,7 +113,7 @@ def drop_constraint(world: World, chance: random.Random) -> Bound | None:
 
 def cluster_by(world: World, chance: random.Random) -> Bound | None:
     now = world.now
-    free = [c.key for c in now.columns if c.type != "boolean"]
+    free = [c.key for c in now.given if c.type != "boolean"]
     if now.partition:
         return None
     keys = tuple(chance.sample(free, chance.randint(0, 2)))

@@ -24,15 +24,18 @@ WRITES = frozenset({"WRITE", "STREAMING UPDATE"})
 
 
 def new_row(chance: random.Random, now: Version, key: int) -> Row:
-    row = {c.key: random_value(chance, c.type) for c in now.columns}
+    row = {c.key: random_value(chance, c.type) for c in now.given}
     return {**row, ID: key}
 
 
 def table_of(now: Version, rows: list[Row]) -> dict[str, Any]:
     """Rows as a call has them: names, types, and values in their order."""
+    given = now.given
     return {
-        "columns": [[c.name, c.type] for c in now.columns],
-        "rows": [[r.get(c.key) for c in now.columns] for r in rows],
+        "columns": [[c.name, c.type] for c in given],
+        "rows": [[r.get(c.key) for c in given] for r in rows],
+        # A star stands for all columns: it fits only where rows bring all.
+        "stars": len(given) == len(now.columns),
     }
 
 
@@ -145,7 +148,7 @@ def delete(world: World, chance: random.Random) -> Bound | None:
 
 
 def _settable(now: Version) -> list[str]:
-    return [c.key for c in now.columns if c.key != ID]
+    return [c.key for c in now.given if c.key != ID]
 
 
 def update(world: World, chance: random.Random) -> Bound | None:
@@ -180,7 +183,7 @@ def merge(world: World, chance: random.Random) -> Bound | None:
     if chance.random() < 0.7:
         if chance.random() < 0.5:
             clauses.append({"clause": "matched update all"})
-            new |= {key: source[key] for key in met - gone}
+            new |= {key: now.rows[key] | source[key] for key in met - gone}
         else:
             tree = random_condition(chance, types)
             key = chance.choice(_settable(now))
