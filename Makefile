@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 matrix interop lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix interop torture lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -65,6 +65,12 @@ matrix: system
 interop: install readers
 	@scripts/install.sh reference
 	@ALLUVIUM_RECORDED=check $(RUN)/python scripts/test.py interop
+
+# Random sequences of all verbs by random engines for MINUTES; goes on where the last call ended (docs/trust.md).
+MINUTES ?= 5
+ENGINES ?= python
+torture: install
+	@$(RUN)/python scripts/torture.py --minutes $(MINUTES) --engines $(ENGINES) $(ARGS)
 
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python

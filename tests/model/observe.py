@@ -89,7 +89,10 @@ class Observer:
             if bound.moves_to is not None:
                 return
         new = newest_on_disk(world.url)
-        low, high = (0, 0) if bound.refused else bound.commits
+        low, high = (0, 0) if bound.refused and not bound.syncs else bound.commits
+        if bound.syncs:
+            told = {k: v for k, v in alluvium.open(world.url).properties.items() if k in before.properties}
+            bound.after = replace(before, properties=told)
         ensure(low <= new - old <= high, f"{bound.call['verb']} made {new - old} commits, not {low} to {high}")
         if new > old:
             world.versions |= {v: replace(before, rows=bound.after.rows) for v in range(old + 1, new)}
@@ -184,16 +187,17 @@ class Observer:
     def _ids(self, bound: Bound, before: Version, old: int) -> None:
         world, now = self.world, self.world.now
         if not now.tracks:
-            world.ids = None
+            # Once the feature has gone, ids begin anew.
+            world.ids, world.used = None, set()
             return
         name = now.column(ID).name
         rows = self.view.to_arrow([name, "_row_id", "_row_commit_version"]).to_pylist()
         ids = {r[name]: (r["_row_id"], r["_row_commit_version"]) for r in rows}
         ensure(len({i for i, _ in ids.values()}) == len(ids), "a row id is given twice", sorted(ids.items()))
-        if bound.restores is not None:
+        if bound.restores is not None and world.ids is not None:
             for key, (row_id, _) in world.ids_of.get(bound.restores, {}).items():
                 ensure(ids[key][0] == row_id, f"row id of {key} after a restore", ids[key][0], row_id)
-        elif world.ids is not None and before.tracks:
+        elif bound.restores is None and world.ids is not None:
             for key, found in ids.items():
                 self._same_identity(key, found, bound, world.ids)
         world.used |= {i for i, _ in ids.values()}

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from alluvium.delta.view.snapshot import RECENT
+from model.engines.refused import Refused
 from model.observe import Mismatch, Observer, Reader
 from model.state import ID, Bound, Column, Version, World
 from model.verbs.all_verbs import VERBS
@@ -43,10 +44,6 @@ class Engine(Protocol):
 
     def do(self, url: str, call: dict[str, Any]) -> None:
         """Carries it out, or raises."""
-
-
-class Refused(Exception):
-    """An engine does not do this, for a reason that is known: the table must be as it was."""
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,7 @@ class Bound:
         vacuums: Whether files of older versions may be gone.
         forgets: Whether older entries of the log may be gone.
         refused: It must be refused, and change nothing.
+        syncs: Whether what the table says of itself afterwards is for the table to say, rows aside.
     """
 
     call: dict[str, Any]
@@ -114,6 +115,7 @@ class Bound:
     vacuums: bool = False
     forgets: bool = False
     refused: bool = False
+    syncs: bool = False
 
 
 @dataclass

@@ -19,6 +19,7 @@ from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_can
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
+from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import (
     TOUCHED_FILES,
@@ -36,10 +37,15 @@ from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
 from model.engines.python_rows import Rows, number, places, rows_of, stored_rows, with_ids, write_rows
+from model.engines.refused import Refused
 
 #: How long ago the log's files are said to be of which a clean-up is to take some.
 _OLD_S = 60 * 86_400
 _IDENTITY = {START: 1, STEP: 2, ALLOW_EXPLICIT_INSERT: False}
+
+
+#: Codes of errors that are an answer: the table does not allow it, and the model does not ask why.
+KNOWN = frozenset({"feature-in-use", "unknown-feature", "feature-not-supported", "feature-not-droppable"})
 
 
 class PythonEngine:
@@ -55,7 +61,12 @@ class PythonEngine:
         return call["verb"] not in ("z_order", "purge", "add_constraint") and not (constrained and writes)
 
     def do(self, url: str, call: dict[str, Any]) -> None:
-        getattr(self, "_" + call["verb"])(url, call)
+        try:
+            getattr(self, "_" + call["verb"])(url, call)
+        except InvalidRequest as error:
+            if error.code not in KNOWN:
+                raise
+            raise Refused(error.code) from error
 
     # --- rows ---
 
@@ -205,6 +216,9 @@ class PythonEngine:
 
     def _drop_constraint(self, url: str, call: dict[str, Any]) -> None:
         alluvium.alter(url).drop_constraint(call["name"])
+
+    def _drop_feature(self, url: str, call: dict[str, Any]) -> None:
+        alluvium.alter(url).drop_feature(call["feature"])
 
     def _cluster_by(self, url: str, call: dict[str, Any]) -> None:
         alluvium.alter(url).cluster_by(*call["names"])

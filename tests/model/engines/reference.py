@@ -12,7 +12,7 @@ from typing import Any
 
 from reference_engine import ENGINES, REFERENCE
 
-from model.player import Refused
+from model.engines.refused import Refused
 
 TESTS = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")

@@ -11,6 +11,7 @@ import jvm
 from pyspark.sql import SparkSession
 
 import alluvium
+from model.engines.python_engine import KNOWN as ANSWERS
 from model.engines.python_engine import PythonEngine
 from model.engines.reference import KNOWN, ReferenceEngine
 from model.engines.spark_engine import DeltaSparkEngine, SparkEngine
@@ -46,7 +47,7 @@ def spark_engines(spark: SparkSession) -> dict[str, Engine]:
     alluvium.enable(spark)
     for name, value in SETTINGS.items():
         spark.conf.set(name, value)
-    made = (SparkEngine(n, spark, alluvium, sql) for n, sql in (("spark", False), ("spark-sql", True)))
+    made = (SparkEngine(n, spark, alluvium, sql, ANSWERS) for n, sql in (("spark", False), ("spark-sql", True)))
     return {engine.name: engine for engine in made}
 
 

@@ -8,6 +8,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from model.engines.refused import Refused
+
 SQL_TYPES = {"long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
@@ -36,26 +38,33 @@ class SparkEngine:
         spark: The session.
         tables: Where its `DeltaTable` and `IdentityGenerator` are.
         by_sql: Whether statements are used wherever there is one.
+        known: Codes of errors that are an answer.
     """
 
     #: What only a library without Spark, or only one engine, can do.
     NOT = frozenset({"compact_log", "clean_log", "repair", "checkpoint"})
 
-    def __init__(self, name, spark, tables, by_sql=False, without=()):
+    def __init__(self, name, spark, tables, by_sql=False, known=()):
         self.name = name
         self._spark = spark
         self._class = tables.DeltaTable
         self._numbers = tables.IdentityGenerator(1, 2)
         self._by_sql = by_sql
-        self._without = self.NOT | set(without)
+        self._known = frozenset(known)
 
     def can(self, call, constrained):
-        return call["verb"] not in self._without
+        return call["verb"] not in self.NOT
 
     def do(self, url, call):
         verb = call["verb"]
         way = getattr(self, "_sql_" + verb, None) if self._by_sql else None
-        (way or getattr(self, "_" + verb))(url, call)
+        try:
+            (way or getattr(self, "_" + verb))(url, call)
+        except Exception as error:
+            # Ours have a code; what it says is an answer.
+            if getattr(error, "code", None) in self._known:
+                raise Refused(error.code) from error
+            raise
 
     def rows(self, url, version):
         """How it reads a table."""
@@ -251,6 +260,9 @@ class SparkEngine:
 
     def _drop_constraint(self, url, call):
         self._sql(url, f"ALTER TABLE {{t}} DROP CONSTRAINT {call['name']}")
+
+    def _drop_feature(self, url, call):
+        self._sql(url, f"ALTER TABLE {{t}} DROP FEATURE {call['feature']}")
 
     def _cluster_by(self, url, call):
         names = ", ".join(map(quoted, call["names"]))

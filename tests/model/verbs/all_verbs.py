@@ -39,4 +39,5 @@ VERBS: dict[str, tuple[Bind, int]] = {
     "add_constraint": (d.add_constraint, 1),
     "drop_constraint": (d.drop_constraint, 1),
     "cluster_by": (d.cluster_by, 1),
+    "drop_feature": (d.drop_feature, 1),
 }

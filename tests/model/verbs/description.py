@@ -22,6 +22,19 @@ SWITCHES = {
     "delta.dataSkippingNumIndexedCols": ("0", "1", "32"),
     "delta.checkpoint.writeStatsAsStruct": ("true", "false"),
 }
+#: Features that a table may lose again, by the properties that ask for them.
+DROPPED = {
+    "delta.enableDeletionVectors": "deletionVectors",
+    "delta.enableChangeDataFeed": "changeDataFeed",
+    "delta.enableRowTracking": "rowTracking",
+    "delta.enableTypeWidening": "typeWidening",
+    "delta.enableInCommitTimestamps": "inCommitTimestamp",
+    "delta.checkpointPolicy": "v2Checkpoint",
+    "delta.columnMapping.mode": "columnMapping",
+}
+LEAVING = frozenset(
+    {"DROP FEATURE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "Empty Commit", "Deletion Vector Tombstones", "ROW TRACKING UNBACKFILL", "REMOVE COLUMN MAPPING"}
+)
 SETS = frozenset({"SET TBLPROPERTIES", "ROW TRACKING BACKFILL", "UPGRADE PROTOCOL"})
 
 
@@ -121,3 +134,11 @@ def cluster_by(world: World, chance: random.Random) -> Bound | None:
         return None
     call = {"verb": "cluster_by", "names": [now.column(key).name for key in keys]}
     return Bound(call, replace(now, clustered=keys), frozenset({"CLUSTER BY"}), (0, 2), feed=[])
+
+
+def drop_feature(world: World, chance: random.Random) -> Bound | None:
+    there = sorted(name for name in DROPPED if name in world.now.properties)
+    if not there:
+        return None
+    call = {"verb": "drop_feature", "feature": DROPPED[chance.choice(there)]}
+    return Bound(call, world.now, LEAVING, (0, 12), feed=[], syncs=True)
