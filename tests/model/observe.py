@@ -274,6 +274,8 @@ class Observer:
             self._travel(version)
         self.healthy()
         self._whole_feed()
+        followed = [r for _, batch in alluvium.open(world.url).follow(wait_s=None) for r in batch.to_pylist()]
+        same_version("rows followed from the beginning", followed, world.now)
         for name, read in (readers or {}).items():
             kept = [v for v in world.versions if max(world.readable, world.logged) <= v]
             for version in {world.newest, kept[len(kept) // 2]}:
@@ -292,7 +294,12 @@ class Observer:
         ):
             start -= 1
         if start < world.newest:
-            rows = alluvium.open(world.url).changes(start + 1).to_pylist()
+            view = alluvium.open(world.url)
+            rows = view.changes(start + 1).to_pylist()
+            followed = [
+                r for _, batch in view.follow(start=start + 1, changes=True, wait_s=None) for r in batch.to_pylist()
+            ]
+            same_rows(f"changes followed from {start + 1} on", followed, rows)
             kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
             first = world.versions[start]
             _leads(

@@ -7,16 +7,16 @@ import random
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from alluvium.delta.view.snapshot import RECENT
 from model.engines.refused import Refused
-from model.observe import Mismatch, Observer, Reader
+from model.observe import Mismatch, Observer, Reader, newest_on_disk
 from model.state import ID, Bound, Column, Version, World
 from model.verbs.all_verbs import VERBS
-from model.verbs.rows import KEYS
+from model.verbs.rows import KEYS, new_row, table_of
 
 #: What a table may be from its first version on.
 FEATURES = {
@@ -65,6 +65,7 @@ class Sequence_:
     clustered: tuple[str, ...]
     properties: tuple[tuple[str, str], ...]
     maker: str
+    converts: bool
     steps: tuple[Step, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -75,6 +76,7 @@ class Sequence_:
             "partition": self.partition,
             "clustered": self.clustered,
             "maker": self.maker,
+            "converts": self.converts,
             "steps": [[s.verb, s.engine, s.seed] for s in self.steps],
         }
 
@@ -125,6 +127,7 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
         )
         for _ in range(length)
     )
+    maker = chance.choice(list(engines))
     first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
     return Sequence_(
         seed,
@@ -132,7 +135,9 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
         ("p",) if kind == "partitioned" else (),
         ("n",) if kind == "clustered" else (),
         properties,
-        chance.choice(list(engines)),
+        maker,
+        # Of Parquet files that lie there; a column of numbers, and clustering, tables get when they are made.
+        maker == "python" and kind != "clustered" and len(columns) == 4 and chance.random() < 0.3,
         (first, *steps),
     )
 
@@ -177,9 +182,17 @@ def _create(world: World, sequence: Sequence_, engines: Mapping[str, Engine], ca
         "clustered": list(first.clustered),
         "properties": first.properties,
     }
+    if sequence.converts:
+        chance = random.Random(sequence.seed)
+        # Partition columns of folders stand behind those of the files.
+        first = replace(first, columns=tuple(sorted(first.columns, key=lambda c: c.key in first.partition)))
+        first = first.with_rows({key: new_row(chance, first, key) for key in chance.sample(range(KEYS), 5)})
+        call |= {"verb": "convert", **table_of(first, list(first.rows.values()))}
     calls.append({"engine": sequence.maker, **call})
     engines[sequence.maker].do(world.url, call)
-    world.versions, world.newest = {0: first}, 0
+    world.newest = newest_on_disk(world.url)
+    # What it took to get there had the rows, but not all of the properties yet.
+    world.versions = {v: replace(first, properties={}) for v in range(world.newest)} | {world.newest: first}
     return Observer(world)
 
 
@@ -230,7 +243,7 @@ def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries:
         while start < len(steps) and tries > 0:
             tries -= 1
             fewer = steps[:start] + steps[start + size :]
-            found = _fails(_with(best.sequence, steps=tuple(fewer)), engines, folder)
+            found = _fails(replace(best.sequence, steps=tuple(fewer)), engines, folder)
             if found is not None and found.kind == failure.kind:
                 best, steps = found, fewer[: found.at + 1] if found.at >= 0 else fewer
             else:
@@ -238,14 +251,10 @@ def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries:
         size //= 2
     for name, _ in failure.sequence.properties:
         kept = tuple(p for p in best.sequence.properties if p[0] != name)
-        found = _fails(_with(best.sequence, properties=kept), engines, folder)
+        found = _fails(replace(best.sequence, properties=kept), engines, folder)
         if found is not None and found.kind == failure.kind:
             best = found
     return best
-
-
-def _with(sequence: Sequence_, **changed: Any) -> Sequence_:
-    return Sequence_(**{**{name: getattr(sequence, name) for name in sequence.__dataclass_fields__}, **changed})
 
 
 def _fails(sequence: Sequence_, engines: Mapping[str, Engine], folder: Path) -> Failure | None:

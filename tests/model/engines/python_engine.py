@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 from pyroaring import BitMap64
 
 import alluvium
@@ -33,6 +34,7 @@ from alluvium.plan.changes import (
     Replace,
     RewriteFiles,
 )
+from alluvium.schema.arrow import to_arrow
 from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
@@ -76,6 +78,21 @@ class PythonEngine:
         config = table_config(NewTable(schema, call["partition"], call["properties"], cluster_by=call["clustered"]))
         target = DeltaTarget(open_store(url), config, None)
         target.commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
+
+    def _convert(self, url: str, call: dict[str, Any]) -> None:
+        """A folder of Parquet files becomes a table; its properties are set afterwards."""
+        types = [to_arrow(f.type) for f in parse_fields(", ".join(f"{n} {t}" for n, t in call["columns"]))]
+        columns = {
+            name: pa.array([row[n] for row in call["rows"]], data_type)
+            for n, ((name, _), data_type) in enumerate(zip(call["columns"], types, strict=True))
+        }
+        partition = ds.partitioning(flavor="hive", schema=pa.schema([(n, pa.int32()) for n in call["partition"]]))
+        ds.write_dataset(
+            pa.table(columns), url, format="parquet", partitioning=partition if call["partition"] else None
+        )
+        maintenance.convert_table(url, ", ".join(f"{name} int" for name in call["partition"]) or None)
+        if call["properties"]:
+            alluvium.alter(url).set_properties(call["properties"])
 
     def _target(self, url: str) -> tuple[DeltaTarget, Snapshot]:
         snapshot = load_snapshot(open_store(url))

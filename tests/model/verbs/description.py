@@ -33,7 +33,16 @@ DROPPED = {
     "delta.columnMapping.mode": "columnMapping",
 }
 LEAVING = frozenset(
-    {"DROP FEATURE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "REORG", "Empty Commit", "Deletion Vector Tombstones", "ROW TRACKING UNBACKFILL", "REMOVE COLUMN MAPPING"}
+    {
+        "DROP FEATURE",
+        "SET TBLPROPERTIES",
+        "UNSET TBLPROPERTIES",
+        "REORG",
+        "Empty Commit",
+        "Deletion Vector Tombstones",
+        "ROW TRACKING UNBACKFILL",
+        "REMOVE COLUMN MAPPING",
+    }
 )
 SETS = frozenset({"SET TBLPROPERTIES", "ROW TRACKING BACKFILL", "UPGRADE PROTOCOL"})
 
