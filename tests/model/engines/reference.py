@@ -35,7 +35,10 @@ class ReferenceEngine:
     def __init__(self, name: str, verbs: frozenset[str], known: tuple[str, ...]) -> None:
         self.name, self._verbs, self._known, self._calls = name, verbs, known, 0
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {"PYTHONPATH": os.pathsep.join([str(ENGINES), str(TESTS)]), "REFERENCE_DIR": str(REFERENCE)}
+        environment |= {
+            "PYTHONPATH": os.pathsep.join(map(str, [ENGINES, TESTS, TESTS / "support"])),
+            "REFERENCE_DIR": str(REFERENCE),
+        }
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # open as long as the process writes to it
         self._process = subprocess.Popen(
             [str(REFERENCE / "venv/bin/python"), str(WORKER), name],

@@ -1,6 +1,6 @@
 """Runs in the reference engines' Python: carries out calls for as long as it is asked.
 
-    worker.py delta-spark|deltalake      (with the reference folder and `tests` on PYTHONPATH)
+    worker.py delta-spark|deltalake      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
 A line of the standard input is JSON: {"do": call, "url"} or {"rows": version, "url"}; the answer {"result"} or {"error"}.
 """
@@ -15,7 +15,7 @@ import traceback
 
 def delta_spark():
     """delta-spark by DataFrames and by SQL, over one session."""
-    engines = importlib.import_module("engines")
+    engines, jvm = (importlib.import_module(name) for name in ("engines", "jvm"))
     spark = engines.delta_session(
         **{
             "spark.sql.shuffle.partitions": "1",
@@ -24,6 +24,8 @@ def delta_spark():
             "spark.databricks.delta.vacuum.parallelDelete.enabled": "false",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
             "spark.driver.memory": "1g",
+            "spark.buffer.pageSize": jvm.PAGE_BYTES,
+            **jvm.INTERPRETED,
         }
     )
     ours = importlib.import_module("model.engines.spark_engine")
@@ -52,6 +54,7 @@ def answer(engines, request):
 
 
 if __name__ == "__main__":
+    os.environ["JAVA_TOOL_OPTIONS"] = importlib.import_module("jvm").OPTIONS
     # What libraries print must not get into the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
