@@ -119,6 +119,7 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
     if chance.random() < 0.25:
         columns = (*columns, Column("seq", "seq", "long", numbered=True))
     kind = chance.choice(["plain", "partitioned", "clustered"])
+    partition = chance.choice([("p",), ("p",), ("v",), ("p", "v")]) if kind == "partitioned" else ()
     properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
     chosen = {name: weight for name, (_, weight) in VERBS.items() if verbs is None or name in verbs}
     steps = tuple(
@@ -132,12 +133,16 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
     return Sequence_(
         seed,
         columns,
-        ("p",) if kind == "partitioned" else (),
+        partition,
         ("n",) if kind == "clustered" else (),
         properties,
         maker,
         # Of Parquet files that lie there; a column of numbers, and clustering, tables get when they are made.
-        maker == "python" and kind != "clustered" and len(columns) == 4 and chance.random() < 0.3,
+        maker == "python"
+        and kind != "clustered"
+        and len(columns) == 4
+        and "v" not in partition
+        and chance.random() < 0.3,
         (first, *steps),
     )
 

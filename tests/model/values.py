@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import random
+import re
 from typing import Any
 
 #: A row by its columns' keys; a condition or an expression as nested lists: what JSON can hold.
@@ -16,6 +17,11 @@ WHOLE = ("byte", "short", "int", "long")
 WIDER = {"byte": ("short", "int"), "short": ("int",), "int": ("long",)}
 _COMPARED = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, ">=": operator.ge}
 TEXTS = ("a", "b", "ab", "", "Z", "é", "x y", "m1", "m2", "q'q", "%")
+
+
+def quoted(name: str) -> str:
+    """As SQL, and all that takes paths of columns, have to say a name: as it is, where that will do."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII) else f"`{name}`"
 
 
 def random_value(chance: random.Random, data_type: str) -> Value:
@@ -68,7 +74,7 @@ def condition_sql(tree: Tree, columns: dict[str, tuple[str, str]], prefix: str =
     if kind in ("and", "or"):
         return f" {kind} ".join(f"({condition_sql(part, columns, prefix)})" for part in tree[1:])
     name, data_type = columns[tree[1]]
-    column = f"{prefix}{name}"
+    column = prefix + quoted(name)
     if kind in ("null", "not null"):
         return f"{column} is {kind}"
     if kind == "in":
@@ -120,7 +126,7 @@ def random_expression(chance: random.Random, key: str, data_type: str) -> Tree:
 def expression_sql(tree: Tree, data_type: str, columns: dict[str, tuple[str, str]], prefix: str = "") -> str:
     if tree[0] == "literal":
         return literal(tree[1], data_type)
-    column = prefix + columns[tree[1]][0]
+    column = prefix + quoted(columns[tree[1]][0])
     return {"minus from": f"{tree[-1]} - {column}", "upper": f"upper({column})", "same": column}[tree[0]]
 
 

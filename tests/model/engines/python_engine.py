@@ -142,7 +142,7 @@ class PythonEngine:
         edits = call["edits"]
         changed = {**dict.fromkeys(edits["gone"]), **{row[edits["key"]]: row for row in edits["updated"]}}
         if text is None and changed and operation == "MERGE":
-            text = f"{edits['key']} in ({', '.join(map(str, changed))})"
+            text = f"`{edits['key']}` in ({', '.join(map(str, changed))})"
         where = None if text is None else parse_predicate(text, snapshot.config.schema)
         candidates = choose_candidates(snapshot, where)
         found = stored_rows(candidates, where) if changed or operation != "MERGE" else []

@@ -196,19 +196,19 @@ class SparkEngine:
         self._sql(url, "DELETE FROM {t}" + ("" if call["where"] is None else f" WHERE {call['where']}"))
 
     def _sql_update(self, url, call):
-        sets = ", ".join(f"{quoted(name)} = {value}" for name, value in call["set"].items())
+        sets = ", ".join(f"{name} = {value}" for name, value in call["set"].items())
         self._sql(url, f"UPDATE {{t}} SET {sets}" + ("" if call["where"] is None else f" WHERE {call['where']}"))
 
     def _sql_merge(self, url, call):
         self._values(call, "model_rows")
         text = f"MERGE INTO {{t}} t USING model_rows s ON {call['on']}"
         every = _all(call)
-        update = "*" if call["stars"] else ", ".join(f"{quoted(n)} = {v}" for n, v in every.items())
-        insert = "*" if call["stars"] else f"({', '.join(map(quoted, every))}) VALUES ({', '.join(every.values())})"
+        update = "*" if call["stars"] else ", ".join(f"{n} = {v}" for n, v in every.items())
+        insert = "*" if call["stars"] else f"({', '.join(every)}) VALUES ({', '.join(every.values())})"
         for clause in call["clauses"]:
             kind, sets = clause["clause"], clause.get("set")
             condition = f" AND ({clause['if']})" if clause.get("if") else ""
-            assigned = "" if sets is None else ", ".join(f"{quoted(n)} = {v}" for n, v in sets.items())
+            assigned = "" if sets is None else ", ".join(f"{n} = {v}" for n, v in sets.items())
             text += {
                 "matched delete": f" WHEN MATCHED{condition} THEN DELETE",
                 "matched update all": f" WHEN MATCHED THEN UPDATE SET {update}",
@@ -224,7 +224,7 @@ class SparkEngine:
         self._sql(url, "OPTIMIZE {t}" + (" FULL" if full else ""))
 
     def _sql_z_order(self, url, call):
-        self._sql(url, f"OPTIMIZE {{t}} ZORDER BY ({', '.join(map(quoted, call['names']))})")
+        self._sql(url, f"OPTIMIZE {{t}} ZORDER BY ({', '.join(call['names'])})")
 
     def _purge(self, url, call):
         self._sql(url, "REORG TABLE {t} APPLY (PURGE)")
@@ -244,13 +244,13 @@ class SparkEngine:
         self._sql(url, f"ALTER TABLE {{t}} ADD COLUMNS ({quoted(call['name'])} {sql_type(call['type'])})")
 
     def _rename_column(self, url, call):
-        self._sql(url, f"ALTER TABLE {{t}} RENAME COLUMN {quoted(call['name'])} TO {quoted(call['to'])}")
+        self._sql(url, f"ALTER TABLE {{t}} RENAME COLUMN {call['name']} TO {quoted(call['to'])}")
 
     def _drop_column(self, url, call):
-        self._sql(url, f"ALTER TABLE {{t}} DROP COLUMN {quoted(call['name'])}")
+        self._sql(url, f"ALTER TABLE {{t}} DROP COLUMN {call['name']}")
 
     def _widen(self, url, call):
-        self._sql(url, f"ALTER TABLE {{t}} ALTER COLUMN {quoted(call['name'])} TYPE {sql_type(call['type'])}")
+        self._sql(url, f"ALTER TABLE {{t}} ALTER COLUMN {call['name']} TYPE {sql_type(call['type'])}")
 
     def _set_property(self, url, call):
         self._sql(url, f"ALTER TABLE {{t}} SET TBLPROPERTIES ('{call['name']}' = '{call['value']}')")
@@ -265,7 +265,7 @@ class SparkEngine:
         self._sql(url, f"ALTER TABLE {{t}} DROP FEATURE {call['feature']}")
 
     def _cluster_by(self, url, call):
-        names = ", ".join(map(quoted, call["names"]))
+        names = ", ".join(call["names"])
         self._sql(url, "ALTER TABLE {t} CLUSTER BY " + (f"({names})" if names else "NONE"))
 
 
@@ -281,4 +281,4 @@ class DeltaSparkEngine(SparkEngine):
 
 def _all(call):
     """All columns that the source brings, each out of it."""
-    return {name: f"s.{quoted(name)}" for name, _ in call["columns"]}
+    return {quoted(name): f"s.{quoted(name)}" for name, _ in call["columns"]}

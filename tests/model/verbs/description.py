@@ -6,9 +6,11 @@ import random
 from dataclasses import replace
 
 from model.state import ID, Bound, Column, World
-from model.values import WIDER, condition_sql, holds, keys_of, random_condition
+from model.values import WIDER, condition_sql, holds, keys_of, quoted, random_condition
 
 TYPES = ("int", "long", "string", "double", "date", "boolean", "short", "byte")
+#: What a renamed column may be called: mapping lifts the ban on characters.
+NAMES = ("{key}_", "{key}_", "a b", "x.y", "c,d", "Ä;(1)", "#%", "{key}=", "a/b\\")
 #: What a step may switch, and to what. Row tracking and mapping are never switched off: a table cannot simply.
 SWITCHES = {
     "delta.enableDeletionVectors": ("true", "false"),
@@ -72,9 +74,9 @@ def rename_column(world: World, chance: random.Random) -> Bound | None:
         return None
     old = chance.choice(found)
     world.next_key += 1
-    new = f"{old.key}_{world.next_key}"
+    new = chance.choice(NAMES).format(key=old.key) + str(world.next_key)
     columns = tuple(replace(c, name=new) if c == old else c for c in now.columns)
-    call = {"verb": "rename_column", "name": old.name, "to": new}
+    call = {"verb": "rename_column", "name": quoted(old.name), "to": new}
     return Bound(call, replace(now, columns=columns), frozenset({"RENAME COLUMN"}), feed=[])
 
 
@@ -86,7 +88,7 @@ def drop_column(world: World, chance: random.Random) -> Bound | None:
     gone = chance.choice(free)
     rows = {i: {k: v for k, v in row.items() if k != gone.key} for i, row in now.rows.items()}
     after = replace(now, columns=tuple(c for c in now.columns if c != gone), rows=rows)
-    return Bound({"verb": "drop_column", "name": gone.name}, after, frozenset({"DROP COLUMNS"}), feed=[])
+    return Bound({"verb": "drop_column", "name": quoted(gone.name)}, after, frozenset({"DROP COLUMNS"}), feed=[])
 
 
 def widen(world: World, chance: random.Random) -> Bound | None:
@@ -97,7 +99,7 @@ def widen(world: World, chance: random.Random) -> Bound | None:
     old = chance.choice(found)
     wide = chance.choice(WIDER[old.type])
     columns = tuple(replace(c, type=wide) if c == old else c for c in now.columns)
-    call = {"verb": "widen", "name": old.name, "type": wide}
+    call = {"verb": "widen", "name": quoted(old.name), "type": wide}
     return Bound(call, replace(now, columns=columns), frozenset({"CHANGE COLUMN"}), feed=[])
 
 
@@ -141,7 +143,7 @@ def cluster_by(world: World, chance: random.Random) -> Bound | None:
     keys = tuple(chance.sample(free, chance.randint(0, 2)))
     if keys == now.clustered:
         return None
-    call = {"verb": "cluster_by", "names": [now.column(key).name for key in keys]}
+    call = {"verb": "cluster_by", "names": [quoted(now.column(key).name) for key in keys]}
     return Bound(call, replace(now, clustered=keys), frozenset({"CLUSTER BY"}), (0, 2), feed=[])
 
 

@@ -9,11 +9,13 @@ from model.state import ID, Bound, Change, Version, World
 from model.values import (
     Row,
     Tree,
+    Value,
     compute,
     condition_sql,
     expression_sql,
     holds,
     keys_of,
+    quoted,
     random_condition,
     random_expression,
     random_value,
@@ -24,8 +26,13 @@ WRITES = frozenset({"WRITE", "STREAMING UPDATE"})
 
 
 def new_row(chance: random.Random, now: Version, key: int) -> Row:
-    row = {c.key: random_value(chance, c.type) for c in now.given}
-    return {**row, ID: key}
+    return {c.key: value_for(chance, now, c.key) for c in now.given} | {ID: key}
+
+
+def value_for(chance: random.Random, now: Version, key: str) -> Value:
+    """An empty text is no partition of its own: "an empty string represents null", and engines differ on when."""
+    value = random_value(chance, now.column(key).type)
+    return "e" if value == "" and key in now.partition else value
 
 
 def table_of(now: Version, rows: list[Row]) -> dict[str, Any]:
@@ -110,12 +117,15 @@ def dynamic_overwrite(world: World, chance: random.Random) -> Bound | None:
     now = world.now
     if not now.partition:
         return None
-    part = now.partition[0]
+
+    def part(row: Row) -> tuple[Value, ...]:
+        return tuple(row.get(key) for key in now.partition)
+
     rows = _new(chance, now, chance.sample(range(KEYS), 3))
-    parts = {row[part] for row in rows.values()}
-    gone = {key for key, row in now.rows.items() if row.get(part) in parts}
+    parts = {part(row) for row in rows.values()}
+    gone = {key for key, row in now.rows.items() if part(row) in parts}
     rows = {key: row for key, row in rows.items() if key not in now.rows.keys() - gone}
-    if not rows or {row[part] for row in rows.values()} != parts:
+    if not rows or {part(row) for row in rows.values()} != parts:
         return None
     call = {"verb": "dynamic_overwrite", **table_of(now, list(rows.values()))}
     feed = deletes(now, gone) + inserts(now, rows)
@@ -127,7 +137,7 @@ def replace_using(world: World, chance: random.Random) -> Bound | None:
     rows = _new(chance, now, chance.sample(range(KEYS), chance.randint(1, 4)))
     if not rows:
         return None
-    call = {"verb": "replace_using", "using": now.column(ID).name, **table_of(now, list(rows.values()))}
+    call = {"verb": "replace_using", "using": quoted(now.column(ID).name), **table_of(now, list(rows.values()))}
     gone = now.rows.keys() & rows.keys()
     feed = deletes(now, gone) + inserts(now, rows)
     return Bound(call, _put(now, gone, rows), frozenset({"WRITE", "MERGE"}), feed=feed, fresh=frozenset(rows))
@@ -155,11 +165,13 @@ def update(world: World, chance: random.Random) -> Bound | None:
     now = world.now
     keys = chance.sample(_settable(now), chance.randint(1, min(2, len(_settable(now)))))
     trees = {key: random_expression(chance, key, now.column(key).type) for key in keys}
+    # As `value_for`.
+    trees |= {key: ["literal", "e"] for key in trees if key in now.partition and trees[key][1] == ""}
     tree = _some_condition(chance, now)
     new = {i: row | {k: compute(t, row) for k, t in trees.items()} for i, row in now.rows.items() if holds(tree, row)}
     if not all(now.admits(row) for row in new.values()):
         return None
-    sets = {now.column(k).name: expression_sql(t, now.column(k).type, now.names()) for k, t in trees.items()}
+    sets = {quoted(now.column(k).name): expression_sql(t, now.column(k).type, now.names()) for k, t in trees.items()}
     call = {"verb": "update", "where": None if tree is None else condition_sql(tree, now.names()), "set": sets}
     fewest = 1 if new else 0
     after = now.with_rows(now.rows | new)
@@ -191,7 +203,7 @@ def merge(world: World, chance: random.Random) -> Bound | None:
                 {
                     "clause": "matched update",
                     "if": condition_sql(tree, names, "t."),
-                    "set": {names[key][0]: f"s.{names[key][0]}"},
+                    "set": {quoted(names[key][0]): f"s.{quoted(names[key][0])}"},
                 }
             )
             new |= {i: now.rows[i] | {key: source[i][key]} for i in met - gone if holds(tree, now.rows[i])}
@@ -207,15 +219,15 @@ def merge(world: World, chance: random.Random) -> Bound | None:
             gone |= alone
         else:
             key = chance.choice(_settable(now))
-            value = random_value(chance, types[key])
-            sets = {names[key][0]: expression_sql(["literal", value], types[key], names)}
+            value = value_for(chance, now, key)
+            sets = {quoted(names[key][0]): expression_sql(["literal", value], types[key], names)}
             clauses.append({"clause": "by source update", "if": condition_sql(tree, names, "t."), "set": sets})
             new |= {i: now.rows[i] | {key: value} for i in alone}
     if not clauses or not all(now.admits(row) for row in (*new.values(), *born.values())):
         return None
     call = {
         "verb": "merge",
-        "on": f"t.{names[ID][0]} = s.{names[ID][0]}",
+        "on": f"t.{quoted(names[ID][0])} = s.{quoted(names[ID][0])}",
         "clauses": clauses,
         **table_of(now, list(source.values())),
     }

@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 
 from model.state import Bound, World
+from model.values import quoted
 
 
 def optimize(world: World, chance: random.Random) -> Bound | None:
@@ -15,7 +16,7 @@ def optimize(world: World, chance: random.Random) -> Bound | None:
 
 def z_order(world: World, chance: random.Random) -> Bound | None:
     now = world.now
-    free = [c.name for c in now.columns if c.key not in now.partition and c.type != "boolean"]
+    free = [quoted(c.name) for c in now.columns if c.key not in now.partition and c.type != "boolean"]
     if now.clustered or not free:
         return None
     call = {"verb": "z_order", "names": chance.sample(free, min(len(free), chance.randint(1, 2)))}
