@@ -28,7 +28,7 @@ def engines(spark: SparkSession) -> Iterator[dict[str, Engine]]:
             spark.conf.set(name, value)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1])
 def test_random_verbs_by_random_engines(engines: dict[str, Engine], tmp_path: Path, seed: int) -> None:
     counts = Counts()
     play(make_sequence(seed, list(engines), 10), engines, tmp_path, counts)

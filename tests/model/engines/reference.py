@@ -1,4 +1,4 @@
-"""Engines of the reference kit, each a process of its own that stays as long as it is asked."""
+"""Engines in processes of their own, which stay as long as they are asked: the reference kit's, and ours over Connect."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 from reference_engine import ENGINES, REFERENCE
 
+import alluvium
 from model.engines.refused import Refused
 
 TESTS = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
 
 #: What an engine does not do, by words of its own, and why: each is its own affair. Anything else is a failure.
-KNOWN: dict[str, tuple[str, ...]] = {"delta-spark": (), "deltalake": ("",)}
+KNOWN: dict[str, tuple[str, ...]] = {"delta-spark": (), "deltalake": ("",), "connect": ()}
 
 
 def is_installed() -> bool:
@@ -26,22 +28,22 @@ def is_installed() -> bool:
 
 
 class ReferenceFailed(Exception):
-    """An engine of the reference kit failed where nothing is known that it may not do."""
+    """An engine failed where nothing is known that it may not do."""
 
 
 class ReferenceEngine:
-    """A process of the reference kit."""
+    """A process that carries calls out."""
 
     def __init__(self, name: str, verbs: frozenset[str], known: tuple[str, ...]) -> None:
         self.name, self._verbs, self._known, self._calls = name, verbs, known, 0
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {
-            "PYTHONPATH": os.pathsep.join(map(str, [ENGINES, TESTS, TESTS / "support"])),
-            "REFERENCE_DIR": str(REFERENCE),
-        }
+        is_ours = name == "connect"
+        places = [Path(alluvium.__file__).parents[1] if is_ours else ENGINES, TESTS, TESTS / "support"]
+        environment |= {"PYTHONPATH": os.pathsep.join(map(str, places)), "REFERENCE_DIR": str(REFERENCE)}
+        python = sys.executable if is_ours else str(REFERENCE / "venv/bin/python")
         self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115  # open as long as the process writes to it
         self._process = subprocess.Popen(
-            [str(REFERENCE / "venv/bin/python"), str(WORKER), name],
+            [python, str(WORKER), name],
             env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
         )  # fmt: skip
         self._receive()

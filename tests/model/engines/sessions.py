@@ -27,6 +27,16 @@ SETTINGS = {
 }
 
 
+#: What engines in processes of their own are asked to do.
+VERBS_OF = {
+    "delta-spark": frozenset(VERBS) - DeltaSparkEngine.NOT,
+    "deltalake": frozenset(
+        {"append", "overwrite", "delete", "update", "merge", "optimize", "vacuum", "restore", "checkpoint"}
+    ),
+    "connect": frozenset({"append", "overwrite", "replace_where", "dynamic_overwrite"}),
+}
+
+
 def classic_session() -> SparkSession:
     """A small one, for tables of a few rows."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -59,11 +69,6 @@ def engines_named(names: list[str]) -> dict[str, Engine]:
             found[name] = PythonEngine()
         elif name == "spark":
             found |= spark_engines(classic_session())
-        elif name == "delta-spark":
-            found[name] = ReferenceEngine(name, frozenset(VERBS) - DeltaSparkEngine.NOT, KNOWN[name])
         else:
-            rows = frozenset(
-                {"append", "overwrite", "delete", "update", "merge", "optimize", "vacuum", "restore", "checkpoint"}
-            )
-            found[name] = ReferenceEngine(name, rows, KNOWN[name])
+            found[name] = ReferenceEngine(name, VERBS_OF[name], KNOWN[name])
     return found

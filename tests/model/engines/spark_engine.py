@@ -30,6 +30,17 @@ def literal(value):
     return str(value)
 
 
+def frame(spark, call):
+    """The rows of a call."""
+    schema = ", ".join(f"{quoted(name)} {sql_type(kind)}" for name, kind in call["columns"])
+    dates = {n for n, (_, kind) in enumerate(call["columns"]) if kind == "date"}
+    rows = [
+        [dt.date.fromisoformat(v) if n in dates and v is not None else v for n, v in enumerate(row)]
+        for row in call["rows"]
+    ]
+    return spark.createDataFrame(rows, schema).coalesce(call.get("files", 1))
+
+
 class SparkEngine:
     """Carries calls out in a session.
 
@@ -77,13 +88,7 @@ class SparkEngine:
         return self._class.forPath(self._spark, url)
 
     def _frame(self, call):
-        schema = ", ".join(f"{quoted(name)} {sql_type(kind)}" for name, kind in call["columns"])
-        dates = {n for n, (_, kind) in enumerate(call["columns"]) if kind == "date"}
-        rows = [
-            [dt.date.fromisoformat(v) if n in dates and v is not None else v for n, v in enumerate(row)]
-            for row in call["rows"]
-        ]
-        return self._spark.createDataFrame(rows, schema).coalesce(call.get("files", 1))
+        return frame(self._spark, call)
 
     def _create(self, url, call):
         builder = self._class.create(self._spark).location(url)

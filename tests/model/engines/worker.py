@@ -1,6 +1,6 @@
-"""Runs in the reference engines' Python: carries out calls for as long as it is asked.
+"""Runs in the Python of another engine: carries out calls for as long as it is asked.
 
-    worker.py delta-spark|deltalake      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
+    worker.py delta-spark|deltalake|connect      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
 A line of the standard input is JSON: {"do": call, "url"} or {"rows": version, "url"}; the answer {"result"} or {"error"}.
 """
@@ -38,6 +38,11 @@ def deltalake():
     return {False: engine, True: engine}
 
 
+def connect():
+    engine = importlib.import_module("model.engines.connect_engine").ConnectEngine()
+    return {False: engine, True: engine}
+
+
 def plain(value):
     return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
 
@@ -58,7 +63,7 @@ if __name__ == "__main__":
     # What libraries print must not get into the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    engines = {"delta-spark": delta_spark, "deltalake": deltalake}[sys.argv[1]]()
+    engines = {"delta-spark": delta_spark, "deltalake": deltalake, "connect": connect}[sys.argv[1]]()
     print(json.dumps({"result": "ready"}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(engines, json.loads(line))), file=answers, flush=True)

@@ -1,0 +1,48 @@
+"""Alluvium over Spark Connect, in a process of its own: a process has a classic session or one of Connect."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import jvm
+from pyspark.sql import SparkSession
+from pyspark.sql.connect.client import DefaultChannelBuilder
+
+import alluvium
+from model.engines.spark_engine import frame
+
+
+def connect_session() -> SparkSession:
+    """A session whose server is a JVM of this process, nothing of ours in it."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = int(found.getsockname()[1])
+    # The port of a local server is always the same, and a client of one asks nobody which.
+    DefaultChannelBuilder.default_port = staticmethod(lambda: port)
+    builder = SparkSession.builder.remote("local[2]").config("spark.connect.grpc.binding.port", str(port))
+    builder = builder.config("spark.driver.extraJavaOptions", jvm.OPTIONS).config(
+        "spark.buffer.pageSize", jvm.PAGE_BYTES
+    )
+    builder = builder.config("spark.sql.session.timeZone", "UTC").config("spark.sql.shuffle.partitions", "1")
+    return builder.config("spark.log.level", "OFF").config("spark.driver.memory", "1g").getOrCreate()
+
+
+class ConnectEngine:
+    """What the library does over Connect: rows written as a whole, and read."""
+
+    def __init__(self) -> None:
+        self._spark = connect_session()
+
+    def do(self, url: str, call: dict[str, Any]) -> None:
+        options = {
+            "append": {},
+            "overwrite": {},
+            "replace_where": {"replaceWhere": call.get("where")},
+            "dynamic_overwrite": {"partitionOverwriteMode": "dynamic"},
+        }[call["verb"]]
+        mode = "append" if call["verb"] == "append" else "overwrite"
+        alluvium.write(frame(self._spark, call), url, mode=mode, **options)
+
+    def rows(self, url: str, version: int) -> list[dict[str, Any]]:
+        return [row.asDict() for row in alluvium.read(self._spark, url, version=version).collect()]
