@@ -20,7 +20,7 @@ from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_can
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import InvalidRequest
+from alluvium.errors import CommitConflict, InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import (
     TOUCHED_FILES,
@@ -65,6 +65,10 @@ class PythonEngine:
     def do(self, url: str, call: dict[str, Any]) -> None:
         try:
             getattr(self, "_" + call["verb"])(url, call)
+        except CommitConflict as error:
+            if not call.get("late"):
+                raise
+            raise Refused(f"late: {error.code}") from error
         except InvalidRequest as error:
             if error.code not in KNOWN:
                 raise
@@ -94,12 +98,14 @@ class PythonEngine:
         if call["properties"]:
             alluvium.alter(url).set_properties(call["properties"])
 
-    def _target(self, url: str) -> tuple[DeltaTarget, Snapshot]:
+    def _target(self, url: str, late: int = 0) -> tuple[DeltaTarget, Snapshot]:
         snapshot = load_snapshot(open_store(url))
+        if late:
+            snapshot = load_snapshot(open_store(url), max(0, snapshot.version - late))
         return DeltaTarget(snapshot.store, snapshot.config, snapshot), snapshot
 
     def _append(self, url: str, call: dict[str, Any]) -> None:
-        target, _ = self._target(url)
+        target, _ = self._target(url, call["late"])
         rows = rows_of(call)
         reached = number(target, rows)
         new = write_rows(target, target.plan_write(None, ()), rows, call.get("files", 1))

@@ -76,6 +76,8 @@ def append(world: World, chance: random.Random) -> Bound | None:
         "files": chance.choice([1, 1, 2]),
         "streams": chance.random() < 0.1,
     }
+    # A writer that began some versions ago: it loses the race, and puts its rows upon what came since.
+    call["late"] = min(chance.choice([0, 0, 0, 1, 2, 3]), world.newest - world.logged)
     return Bound(call, now.with_rows(now.rows | rows), WRITES, feed=inserts(now, rows), fresh=frozenset(rows))
 
 
