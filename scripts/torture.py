@@ -35,7 +35,7 @@ def main() -> int:
         print(_told(state))
         return 0
     engines = engines_named(names)
-    readers = {name: engine.rows for name, engine in engines.items() if hasattr(engine, "rows")}
+    readers = {name: engine for name, engine in engines.items() if hasattr(engine, "rows")}
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     until, failed = time.monotonic() + asked.minutes * 60, 0
     try:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import random
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import alluvium
 from alluvium.api.delta.maintenance import check_table
@@ -17,8 +16,18 @@ from alluvium.errors import NotFound
 from model.state import ID, Bound, Change, Version, World
 from model.values import condition_sql, holds, random_condition
 
-#: How another engine reads a table: path and version to rows by name.
-Reader = Callable[[str, int], list[dict[str, Any]]]
+
+class Reader(Protocol):
+    """How another engine reads a table; `row_ids` only where it tells them."""
+
+    def rows(self, url: str, version: int) -> list[dict[str, Any]]:
+        """The rows of a version, by the columns' names."""
+
+    def changes(self, url: str, start: int) -> list[dict[str, Any]] | None:
+        """The feed from a version on, without times; None: it has none."""
+
+    def row_ids(self, url: str, name: str) -> dict[int, tuple[int, int]] | None:
+        """Row id and last change of each value of a column, newest version; None: it does not tell."""
 
 
 class Mismatch(AssertionError):
@@ -260,6 +269,9 @@ class Observer:
             world.url, world.newest, world.readable, world.logged = path, clone.version, 0, 0
             world.versions, world.history = {clone.version: bound.after}, {}
             world.ids, world.ids_of, world.used = None, {}, set()
+            made = bound.after.numbered
+            # A clone counts on from where its version was.
+            world.numbers = set() if made is None else {row[made.key] for row in bound.after.rows.values()}
             self.view = clone
 
     def healthy(self) -> None:
@@ -273,15 +285,20 @@ class Observer:
         for version in sorted(v for v in world.versions if world.logged <= v):
             self._travel(version)
         self.healthy()
-        self._whole_feed()
+        others = readers or {}
+        self._whole_feed(others)
         followed = [r for _, batch in alluvium.open(world.url).follow(wait_s=None) for r in batch.to_pylist()]
         same_version("rows followed from the beginning", followed, world.now)
-        for name, read in (readers or {}).items():
+        for name, reader in others.items():
             kept = [v for v in world.versions if max(world.readable, world.logged) <= v]
             for version in {world.newest, kept[len(kept) // 2]}:
-                same_version(f"{name} reads version {version}", read(world.url, version), world.versions[version])
+                same_version(
+                    f"{name} reads version {version}", reader.rows(world.url, version), world.versions[version]
+                )
+            ids = reader.row_ids(world.url, world.now.column(ID).name) if world.now.tracks else None
+            ensure(ids in (None, world.ids), f"{name} reads row ids", ids, world.ids)
 
-    def _whole_feed(self) -> None:
+    def _whole_feed(self, readers: dict[str, Reader]) -> None:
         """The longest range up to now with one set of columns leads from its first version to the newest."""
         world, now = self.world, self.world.now
         start = world.newest
@@ -300,6 +317,11 @@ class Observer:
                 r for _, batch in view.follow(start=start + 1, changes=True, wait_s=None) for r in batch.to_pylist()
             ]
             same_rows(f"changes followed from {start + 1} on", followed, rows)
+            timeless = [{k: v for k, v in r.items() if k != "_commit_timestamp"} for r in rows]
+            for name, reader in readers.items():
+                found = reader.changes(world.url, start + 1)
+                if found is not None:
+                    same_rows(f"{name} reads changes from {start + 1} on", found, timeless)
             kinds = [(r["_change_type"], {k: v for k, v in r.items() if not k.startswith("_c")}) for r in rows]
             first = world.versions[start]
             _leads(

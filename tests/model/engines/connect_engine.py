@@ -46,3 +46,10 @@ class ConnectEngine:
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
         return [row.asDict() for row in alluvium.read(self._spark, url, version=version).collect()]
+
+    def changes(self, url: str, start: int) -> list[dict[str, Any]]:
+        df = alluvium.changes(self._spark, url, start).drop("_commit_timestamp")
+        return [row.asDict() for row in df.collect()]
+
+    def row_ids(self, url: str, name: str) -> None:
+        return None

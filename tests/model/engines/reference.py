@@ -64,11 +64,21 @@ class ReferenceEngine:
         raise ReferenceFailed(f"{self.name}: {answer['error']}")
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
-        answer = self._ask({"rows": version, "url": url})
+        return self._read(url, rows=version) or []
+
+    def changes(self, url: str, start: int) -> list[dict[str, Any]] | None:
+        found: list[dict[str, Any]] | None = self._read(url, changes=start)
+        return found
+
+    def row_ids(self, url: str, name: str) -> dict[int, tuple[int, int]] | None:
+        found = self._read(url, row_ids=name)
+        return None if found is None else {key: (row_id, version) for key, row_id, version in found}
+
+    def _read(self, url: str, **what: Any) -> Any:
+        answer = self._ask({**what, "url": url})
         if "error" in answer:
-            raise ReferenceFailed(f"{self.name} reads version {version}: {answer['error']}")
-        rows: list[dict[str, Any]] = answer["result"]
-        return rows
+            raise ReferenceFailed(f"{self.name} reads {what}: {answer['error']}")
+        return answer["result"]
 
     def close(self) -> None:
         self._process.kill()

@@ -82,6 +82,16 @@ class SparkEngine:
         df = self._spark.read.format("delta").option("versionAsOf", version).load(url)
         return [row.asDict() for row in df.collect()]
 
+    def changes(self, url, start):
+        """How it reads the feed."""
+        df = (
+            self._spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start).load(url)
+        )
+        return [row.asDict() for row in df.drop("_commit_timestamp").collect()]
+
+    def row_ids(self, url, name):
+        """No names of ours for them are asked here: what delta-spark calls them."""
+
     # --- frames ---
 
     def _table(self, url):
@@ -278,6 +288,12 @@ class DeltaSparkEngine(SparkEngine):
     """delta-spark, which can write checkpoints, and has its own reasons to refuse."""
 
     NOT = frozenset({"compact_log", "clean_log", "repair"})
+
+    def row_ids(self, url, name):
+        """Pairs: JSON has no keys that are numbers."""
+        df = self._spark.read.format("delta").load(url)
+        found = df.select(df[quoted(name)], "_metadata.row_id", "_metadata.row_commit_version").collect()
+        return [list(row) for row in found]
 
     def _checkpoint(self, url, call):
         jvm = self._spark._jvm

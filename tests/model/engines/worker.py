@@ -2,7 +2,7 @@
 
     worker.py delta-spark|deltalake|connect      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
-A line of the standard input is JSON: {"do": call, "url"} or {"rows": version, "url"}; the answer {"result"} or {"error"}.
+A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column); the answer {"result"} or {"error"}.
 """
 
 import datetime as dt
@@ -52,8 +52,14 @@ def answer(engines, request):
     try:
         if "do" in request:
             return {"result": engine.do(request["url"], request["do"])}
-        rows = engine.rows(request["url"], request["rows"])
-        return {"result": [{name: plain(value) for name, value in row.items()} for row in rows]}
+        if "row_ids" in request:
+            return {"result": engine.row_ids(request["url"], request["row_ids"])}
+        rows = (
+            engine.changes(request["url"], request["changes"])
+            if "changes" in request
+            else engine.rows(request["url"], request["rows"])
+        )
+        return {"result": rows and [{name: plain(value) for name, value in row.items()} for row in rows]}
     except Exception as error:  # noqa: BLE001  # told to whoever asks
         return {"error": f"{type(error).__name__}: {error}"[:3000], "trace": traceback.format_exc()[-2000:]}
 
