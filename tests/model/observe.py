@@ -14,7 +14,7 @@ from alluvium.api.delta.maintenance import check_table
 from alluvium.delta.view.snapshot import RECENT
 from alluvium.errors import NotFound
 from model.state import ID, Bound, Change, Version, World
-from model.values import condition_sql, holds, random_condition
+from model.values import WHOLE, condition_sql, holds, random_condition
 
 
 class Reader(Protocol):
@@ -156,8 +156,20 @@ class Observer:
         text = condition_sql(tree, now.names())
         expected = [now.shown(row) for row in now.rows.values() if holds(tree, row)]
         same_rows(f"rows where {text}", views[1].to_arrow(where=text).to_pylist(), expected)
+        self._answers(views[1])
         found = views[1].count(text)
         ensure(found == len(expected), f"count where {text}", found, len(expected))
+
+    def _answers(self, view: alluvium.Table) -> None:
+        """What the log alone may answer."""
+        now = self.world.now
+        counts = view.files().column("num_rows").to_pylist()
+        ensure(None in counts or sum(counts) == len(now.rows), "rows of all files", counts, len(now.rows))
+        for name, key in [(c.name, c.key) for c in now.columns if c.type in WHOLE]:
+            values = [row[key] for row in now.rows.values() if row.get(key) is not None]
+            found = view.bounds([name])[name]
+            expected = (min(values, default=None), max(values, default=None))
+            ensure((found.min, found.max) == expected, f"bounds of {name}", found, expected)
 
     def _history(self, bound: Bound, old: int) -> None:
         world = self.world
@@ -248,6 +260,7 @@ class Observer:
         except NotFound as error:
             ensure(version < world.readable, f"version {version} cannot be read any more: {error}")
             return
+        self._at_its_time(version)
         same_version(f"rows of the older version {version}", rows, world.versions[version])
         known = world.ids_of.get(version)
         if known is not None:
@@ -257,15 +270,26 @@ class Observer:
                 found == {k: i for k, (i, _) in known.items()}, f"row ids of the older version {version}", found, known
             )
 
+    def _at_its_time(self, version: int) -> None:
+        """The time that the history tells of a version leads to it."""
+        times = {row["version"]: row["timestamp"] for row in self.view.history()}
+        if version in times:
+            found = alluvium.open(self.world.url, timestamp=times[version]).version
+            ensure(found == version, f"the version at {times[version]}", found, version)
+
     def _cloned(self, bound: Bound) -> None:
         path = bound.call["target"]
         clone = alluvium.open(path)
         same_version(f"rows of the clone {Path(path).name}", clone.to_arrow().to_pylist(), bound.after)
         world = self.world
         world.clones[path] = bound.after
+        world.apart.pop(path, None)
+        if not bound.call["shallow"]:
+            world.apart[path] = bound.after
         if bound.moves_to is not None:
             del world.clones[path]
-            self.world = world
+            world.apart.pop(path, None)
+            world.apart[world.url] = world.now
             world.url, world.newest, world.readable, world.logged = path, clone.version, 0, 0
             world.versions, world.history = {clone.version: bound.after}, {}
             world.ids, world.ids_of, world.used = None, {}, set()
@@ -285,6 +309,10 @@ class Observer:
         for version in sorted(v for v in world.versions if world.logged <= v):
             self._travel(version)
         self.healthy()
+        for path, version in world.apart.items():
+            same_version(
+                f"rows of {Path(path).name}, which was left alone", alluvium.open(path).to_arrow().to_pylist(), version
+            )
         others = readers or {}
         self._whole_feed(others)
         followed = [r for _, batch in alluvium.open(world.url).follow(wait_s=None) for r in batch.to_pylist()]

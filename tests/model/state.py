@@ -134,6 +134,7 @@ class World:
         numbers: Values of the identity column that some row has had.
         history: Version to operation and time, as first seen.
         clones: Clones that were made: path to the version that they are of.
+        apart: Tables that nobody writes to any more and that have files of their own: path to what they must stay.
         next_key: Number of the next column.
     """
 
@@ -148,6 +149,7 @@ class World:
     numbers: set[int] = field(default_factory=set)
     history: dict[int, tuple[str, Any]] = field(default_factory=dict)
     clones: dict[str, Version] = field(default_factory=dict)
+    apart: dict[str, Version] = field(default_factory=dict)
     next_key: int = 0
 
     @property
