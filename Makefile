@@ -83,6 +83,6 @@ mutants: install
 	@$(RUN)/python scripts/mutants.py --map $(VENV)/callers.json $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	rm -rf $(VENV) $(VENV40) .venv-spark41 .venv-spark42 .bench .demo .torture dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache spark-warehouse metastore_db derby.log
 	find src tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +

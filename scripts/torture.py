@@ -3,7 +3,8 @@
     torture.py [--minutes 5] [--engines python,spark,delta-spark,deltalake] [--seed 1] [--length 25] [--state .torture]
 
 Each sequence follows from its seed. `--state` keeps the next seed, the counts and every failure, shrunk, as JSON: a
-later call goes on there, and `--counts` prints them. The exit code is 1 if any sequence failed.
+later call goes on there, and `--counts` prints them. `--defects` tells which seed catches each of some deliberate
+defects. The exit code is 1 if any sequence failed.
 """
 
 from __future__ import annotations
@@ -18,11 +19,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from model.engines.sessions import engines_named  # noqa: E402  # found by the path above
 from model.player import Counts, Failure, make_sequence, play, shrink  # noqa: E402
+from model.sabotage import DEFECTS  # noqa: E402
 
 
 def main() -> int:
@@ -34,6 +38,8 @@ def main() -> int:
     if asked.counts:
         print(_told(state))
         return 0
+    if asked.defects:
+        return _catch_defects()
     engines = engines_named(names)
     readers = {name: engine for name, engine in engines.items() if hasattr(engine, "rows")}
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
@@ -59,6 +65,30 @@ def main() -> int:
     return 1 if failed else 0
 
 
+def _catch_defects() -> int:
+    """As the suite plays them, from seed 1 on; 1 if one is missed."""
+    missed = 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name, switch_on in DEFECTS.items():
+            with pytest.MonkeyPatch.context() as patch:
+                switch_on(patch)
+                found = _first_failure(Path(folder))
+            missed += found is None
+            told = "missed" if found is None else f"seed {found.sequence.seed}, step {found.at}: {found.kind}"
+            print(f"{name:<28}{told}", flush=True)
+    return 1 if missed else 0
+
+
+def _first_failure(folder: Path, most: int = 20) -> Failure | None:
+    engines = engines_named(["python"])
+    for seed in range(1, most + 1):
+        try:
+            play(make_sequence(seed, ["python"], 12), engines, folder, Counts())
+        except Failure as failure:
+            return failure
+    return None
+
+
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
@@ -68,6 +98,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--failures", type=int, default=20, help="stop after so many")
     parser.add_argument("--shrink", type=int, default=60, help="sequences that are tried to shrink one that failed")
     parser.add_argument("--state", type=Path, default=Path(".torture"))
+    parser.add_argument("--defects", action="store_true", help="which seed catches each deliberate defect")
     parser.add_argument("--counts", action="store_true", help="print the counts so far, play nothing")
     return parser.parse_args()
 
