@@ -242,8 +242,8 @@ def _complete(bound: Bound, world: World) -> None:
 
 def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries: int = 200) -> Failure:
     """The shortest sequence of the same failure that leaving out steps, properties and engines leads to."""
-    best = failure
     steps = list(failure.sequence.steps[: failure.at + 1])
+    best = Failure(replace(failure.sequence, steps=tuple(steps)), failure.at, failure.cause, failure.calls)
     size = max(1, len(steps) // 2)
     while size and tries > 0:
         start = 0
