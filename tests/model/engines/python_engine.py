@@ -47,7 +47,16 @@ _IDENTITY = {START: 1, STEP: 2, ALLOW_EXPLICIT_INSERT: False}
 
 
 #: Codes of errors that are an answer: the table does not allow it, and the model does not ask why.
-KNOWN = frozenset({"feature-in-use", "unknown-feature", "feature-not-supported", "feature-not-droppable"})
+KNOWN = frozenset(
+    {
+        "invalid-clustering-column",
+        "invalid-zorder-column",
+        "feature-in-use",
+        "unknown-feature",
+        "feature-not-supported",
+        "feature-not-droppable",
+    }
+)
 
 
 class PythonEngine:

@@ -20,7 +20,15 @@ TESTS = Path(__file__).parents[2]
 WORKER = Path(__file__).with_name("worker.py")
 
 #: What an engine does not do, by words of its own, and why: each is its own affair. Anything else is a failure.
-KNOWN: dict[str, tuple[str, ...]] = {"delta-spark": (), "deltalake": ("",), "connect": ()}
+KNOWN: dict[str, tuple[str, ...]] = {
+    "delta-spark": (
+        "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
+        "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
+        "DELTA_FEATURE_DROP",
+    ),
+    "deltalake": ("",),
+    "connect": (),
+}
 
 
 def is_installed() -> bool:
