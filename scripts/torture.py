@@ -41,7 +41,7 @@ def main() -> int:
     if asked.defects:
         return _catch_defects()
     engines = engines_named(names)
-    readers = {name: engine for name, engine in engines.items() if hasattr(engine, "rows")}
+    readers = {name: engine for name, engine in engines.items() if getattr(engine, "reads", False)}
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     until, failed = time.monotonic() + asked.minutes * 60, 0
     try:
@@ -52,7 +52,7 @@ def main() -> int:
                 play(make_sequence(state["next_seed"], list(engines), asked.length), engines, folder, counts, readers)
             except Failure as failure:
                 failed += 1
-                least = shrink(failure, engines, folder, asked.shrink)
+                least = shrink(failure, engines, folder, asked.shrink, readers)
                 state["found"].append(_of_failure(least))
                 print(f"seed {state['next_seed']}: {least.kind}: {str(least.cause)[:600]}", flush=True)
             state["next_seed"] += 1

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from alluvium.delta.view.snapshot import RECENT
 from model.engines.refused import Refused
-from model.observe import Mismatch, Observer, Reader, newest_on_disk
+from model.observe import Observer, Reader, newest_on_disk
 from model.state import ID, Bound, Column, Version, World
 from model.verbs.all_verbs import VERBS
 from model.verbs.rows import KEYS, new_row, table_of
@@ -58,7 +58,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Sequence_:
+class Script:
     """A table and what happens to it."""
 
     seed: int
@@ -98,7 +98,7 @@ class Counts:
 class Failure(Exception):
     """A sequence whose table is not what the model says; with what was done up to there."""
 
-    def __init__(self, sequence: Sequence_, at: int, cause: BaseException, calls: list[dict[str, Any]]) -> None:
+    def __init__(self, sequence: Script, at: int, cause: BaseException, calls: list[dict[str, Any]]) -> None:
         super().__init__(f"seed {sequence.seed}, step {at}: {type(cause).__name__}: {cause}")
         self.sequence, self.at, self.cause, self.calls = sequence, at, cause, calls
 
@@ -109,7 +109,7 @@ class Failure(Exception):
         return f"{type(self.cause).__name__}: {text.split(':')[0]}"
 
 
-def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None = None) -> Sequence_:
+def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None = None) -> Script:
     """All that happens follows from the seed (and from what engines and verbs there are)."""
     chance = random.Random(seed)
     columns = (
@@ -132,7 +132,7 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
     )
     maker = chance.choice([name for name in engines if name not in NOT_MAKERS])
     first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
-    return Sequence_(
+    return Script(
         seed,
         columns,
         partition,
@@ -150,7 +150,7 @@ def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequenc
 
 
 def play(
-    sequence: Sequence_,
+    sequence: Script,
     engines: Mapping[str, Engine],
     folder: Path,
     counts: Counts,
@@ -179,7 +179,7 @@ def play(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _create(world: World, sequence: Sequence_, engines: Mapping[str, Engine], calls: list[dict[str, Any]]) -> Observer:
+def _create(world: World, sequence: Script, engines: Mapping[str, Engine], calls: list[dict[str, Any]]) -> Observer:
     first = Version(sequence.columns, {}, dict(sequence.properties), sequence.partition, sequence.clustered)
     call = {
         "verb": "create",
@@ -230,9 +230,8 @@ def _do(
 
 
 def _complete(bound: Bound, world: World) -> None:
-    """What engines without SQL need to know of the rows, and all of them of the table."""
+    """What engines without SQL need to know: which rows go, which change, which come."""
     now, after, call = world.now, bound.after, bound.call
-    call["sql_columns"] = [[c.name, c.type] for c in now.columns]
     if call["verb"] in ("delete", "update", "merge", "replace_using"):
         gone = [k for k in now.rows if k not in after.rows or k in bound.fresh]
         updated = [after.shown(after.rows[k]) for k in bound.updated]
@@ -240,8 +239,14 @@ def _complete(bound: Bound, world: World) -> None:
         call["edits"] = {"key": now.column(ID).name, "gone": gone, "updated": updated, "born": born}
 
 
-def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries: int = 200) -> Failure:
-    """The shortest sequence of the same failure that leaving out steps, properties and engines leads to."""
+def shrink(
+    failure: Failure,
+    engines: Mapping[str, Engine],
+    folder: Path,
+    tries: int = 200,
+    readers: dict[str, Reader] | None = None,
+) -> Failure:
+    """The shortest sequence of the same failure that leaving out steps, then properties, leads to."""
     steps = list(failure.sequence.steps[: failure.at + 1])
     best = Failure(replace(failure.sequence, steps=tuple(steps)), failure.at, failure.cause, failure.calls)
     size = max(1, len(steps) // 2)
@@ -250,7 +255,7 @@ def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries:
         while start < len(steps) and tries > 0:
             tries -= 1
             fewer = steps[:start] + steps[start + size :]
-            found = _fails(replace(best.sequence, steps=tuple(fewer)), engines, folder)
+            found = _fails(replace(best.sequence, steps=tuple(fewer)), engines, folder, readers)
             if found is not None and found.kind == failure.kind:
                 best, steps = found, fewer[: found.at + 1] if found.at >= 0 else fewer
             else:
@@ -258,18 +263,17 @@ def shrink(failure: Failure, engines: Mapping[str, Engine], folder: Path, tries:
         size //= 2
     for name, _ in failure.sequence.properties:
         kept = tuple(p for p in best.sequence.properties if p[0] != name)
-        found = _fails(replace(best.sequence, properties=kept), engines, folder)
+        found = _fails(replace(best.sequence, properties=kept), engines, folder, readers)
         if found is not None and found.kind == failure.kind:
             best = found
     return best
 
 
-def _fails(sequence: Sequence_, engines: Mapping[str, Engine], folder: Path) -> Failure | None:
+def _fails(
+    sequence: Script, engines: Mapping[str, Engine], folder: Path, readers: dict[str, Reader] | None
+) -> Failure | None:
     try:
-        play(sequence, engines, folder, Counts())
+        play(sequence, engines, folder, Counts(), readers)
     except Failure as failure:
         return failure
     return None
-
-
-__all__ = ["KEYS", "Counts", "Engine", "Failure", "Mismatch", "Refused", "make_sequence", "play", "shrink"]

@@ -44,6 +44,8 @@ class ReferenceEngine:
 
     def __init__(self, name: str, verbs: frozenset[str], known: tuple[str, ...]) -> None:
         self.name, self._verbs, self._known, self._calls = name, verbs, known, 0
+        #: Whether it reads every table that the others write.
+        self.reads = name != "deltalake"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         is_ours = name == "connect"
         places = [Path(alluvium.__file__).parents[1] if is_ours else ENGINES, TESTS, TESTS / "support"]

@@ -52,6 +52,7 @@ class SparkEngine:
         known: Codes of errors that are an answer.
     """
 
+    reads = True
     #: What only a library without Spark, or only one engine, can do.
     NOT = frozenset({"compact_log", "clean_log", "repair", "checkpoint"})
 
