@@ -270,6 +270,21 @@ def test_keys_of_files(tmp_path: Path) -> None:
     assert row["null_value_counts"] == "{a=0, b=0, d=1, v=null}"
 
 
+def test_key_ranges_of_files(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", pa.schema([pa.field("a", pa.int32(), False)]), ["a"])
+    table.commit([{"a": 3}, {"a": 7}])
+    table.commit([{"a": 5}])
+    rows = system(str(tmp_path / "t"), "file_key_ranges")
+    assert list(rows[0]) == [
+        "partition", "bucket", "file_path", "file_format", "schema_id", "level", "record_count", "file_size_in_bytes",
+        "min_key", "max_key", "first_row_id",
+    ]  # fmt: skip
+    assert [(row["min_key"], row["max_key"], row["record_count"]) for row in rows] == [
+        ("[3]", "[7]", 2),
+        ("[5]", "[5]", 1),
+    ]
+
+
 def test_what_files_say_to_users(parted: str) -> None:
     rows = sorted(alluvium.open(parted).files().to_pylist(), key=lambda row: row["num_rows"] * 10 - row["schema_id"])
     last = rows[-1]

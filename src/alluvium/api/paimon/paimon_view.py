@@ -195,7 +195,8 @@ class PaimonView:
     def system(self, name: str) -> pa.Table:
         """A system table: `"snapshots"`, `"schemas"`, `"options"`, `"tags"`, `"branches"`, `"files"`, `"manifests"`,
         `"partitions"`, `"buckets"`, `"consumers"`, `"statistics"`, `"aggregation_fields"`, `"table_indexes"`,
-        `"audit_log"` (rows with their kind, deletions too), `"ro"` (what needs no merge), `"row_tracking"`.
+        `"file_key_ranges"`, `"audit_log"` (rows with their kind, deletions too), `"ro"` (what needs no merge),
+        `"row_tracking"`.
 
         Raises:
             InvalidRequest: There is no such table (`unknown-system-table`).

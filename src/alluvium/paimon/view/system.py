@@ -277,6 +277,17 @@ def _files(snapshot: Snapshot) -> pa.Table:
     return pa.table(columns)
 
 
+_KEY_RANGES = (
+    "partition", "bucket", "file_path", "file_format", "schema_id", "level", "record_count", "file_size_in_bytes",
+    "min_key", "max_key", "first_row_id",
+)  # fmt: skip
+
+
+def _file_key_ranges(snapshot: Snapshot) -> pa.Table:
+    """Between which keys the rows of each file lie: what tells which files overlap."""
+    return _files(snapshot).select(_KEY_RANGES)
+
+
 def _key_texts(schema: TableSchema, rows: pa.Array) -> pa.Array:
     fields = [f for name in schema.trimmed_primary_keys if (f := schema.find(name)) is not None]
     if not fields:
@@ -463,4 +474,5 @@ SYSTEM_TABLES: Mapping[str, Callable[[Snapshot], pa.Table]] = {
     "statistics": _statistics,
     "aggregation_fields": _aggregation_fields,
     "table_indexes": _table_indexes,
+    "file_key_ranges": _file_key_ranges,
 }
