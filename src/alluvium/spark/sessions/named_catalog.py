@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from pyspark.sql import SparkSession
 
-from alluvium.spark.jvm import failures
+from alluvium.spark.jvm import failures, gateway
 from alluvium.spark.jvm.callbacks import know_caller
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.jvm.method_handles import Composer, classes
@@ -29,7 +29,7 @@ Method = Callable[[Sequence[JavaObject]], object]
 class _Asked:
     """Called for each method that Python answers."""
 
-    def __init__(self, java: Java, methods: dict[str, Method]) -> None:
+    def __init__(self, java: gateway.Java, methods: dict[str, Method]) -> None:
         self._java = java
         self._methods = methods
 
