@@ -38,6 +38,7 @@ KNOWN: dict[str, str] = {
     "update_field": "a field of what has none is an unknown column",
     "update_generator": "a generator and an aggregate are one message",
     "add_column_after_nothing": "the place of a column is a column that is not known",
+    "update_table_overflow": "a constant that it folds first where the table has constraints; elsewhere both say what ours does",
     "update_table_by_zero": "Spark says DIVIDE_BY_ZERO, which it makes an overflow of",
     "insert_into_overflow": "Spark's cast says it, without the column",
     "drop_feature_2_timestampNtz": "one that cannot be dropped is refused as that, whether it is there or not",
