@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 
@@ -101,3 +101,16 @@ def test_the_door_is_light() -> None:
         "print(sorted({'pyspark', 'sqlglot', 'obstore', 'alluvium.api'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [lambda t: t.delete(), lambda t: t.update(set={"id": "1"}), lambda t: t.merge(None, "true"), lambda t: t.compact()],
+    ids=["delete", "update", "merge", "compact"],
+)
+def test_rows_of_a_branch_are_not_those_of_the_main_one(tmp_path: Path, verb) -> None:
+    url = str(tmp_path / "t")
+    PaimonTable.create(url, ARROW).create_branch("b")
+    with pytest.raises(UnsupportedFeature) as caught:
+        verb(PaimonTable.forPath(url, branch="b"))
+    assert caught.value.code == "unsupported-branch"
