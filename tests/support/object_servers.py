@@ -115,8 +115,9 @@ BlobServiceClient(sys.argv[1], credential=sys.argv[2]).create_container("bucket"
 def serve_hdfs(folder: Path, hadoop_jars: Path) -> Iterator[str]:
     """The address of a name node with one data node, by the Hadoop classes of a PySpark."""
     port, details = _free_port(), folder / "details.json"
+    home = os.environ.get("JAVA_HOME")
     command = [
-        "java", "-Xmx512m", "-cp", f"{SERVERS}/hdfs/*:{hadoop_jars}/*",
+        f"{home}/bin/java" if home else "java", "-Xmx512m", "-cp", f"{SERVERS}/hdfs/*:{hadoop_jars}/*",
         "org.apache.hadoop.mapreduce.MiniHadoopClusterManager",
         "-nomr", "-format", "-nnport", str(port), "-writeDetails", str(details),
     ]  # fmt: skip
