@@ -21,7 +21,7 @@ PYTHON, AZURITE = SERVERS / "bin/python", SERVERS / "azurite/node_modules/.bin/a
 #: Microsoft's own key of the emulator, the same everywhere.
 _AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 _AZURE_ACCOUNT = "devstoreaccount1"
-_STARTS_WITHIN_S = 60
+_STARTS_WITHIN_S = 180
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def serve_hdfs(folder: Path, hadoop_jars: Path) -> Iterator[str]:
         "-nomr", "-format", "-nnport", str(port), "-writeDetails", str(details),
     ]  # fmt: skip
     with _process(command, folder / "hdfs.log", port, cwd=folder):
-        _wait(details.exists, folder / "hdfs.log")
+        # It is there before it is whole.
+        _wait(lambda: details.exists() and details.read_text().rstrip().endswith("}"), folder / "hdfs.log")
         yield f"hdfs://localhost:{json.loads(details.read_text())['namenode_port']}"
 
 
