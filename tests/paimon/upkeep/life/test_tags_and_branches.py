@@ -6,6 +6,7 @@ import datetime as dt
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from faulty_store import FaultyStore, When
 from paimon_rows import append, ks, make, open_target
@@ -153,3 +154,21 @@ def test_durations(text: str, ms: int) -> None:
 )
 def test_times_of_partitions(text: str, pattern: str | None, time: dt.datetime | None) -> None:
     assert parse_time(text, pattern) == time
+
+
+def test_of_two_makers_of_a_branch_one_goes_on(tmp_path: Path) -> None:
+    """The other neither mixes its rows with those of the first, nor takes the branch away when it fails."""
+    table = PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int64())]))
+    store = table._store
+
+    class Slow(type(store)):  # type: ignore[misc] # the table's own kind of store
+        """Another maker comes between the look and the first file."""
+
+        def put_if_absent(self, path, data, makes_directory=True):
+            table.create_branch("b")
+            return super().put_if_absent(path, data, makes_directory)
+
+    with pytest.raises(InvalidRequest) as caught:
+        PaimonTable(Slow(str(tmp_path / "t"))).create_branch("b")
+    assert caught.value.code == "branch-exists"
+    assert PaimonTable.forPath(table.url, branch="b").schema == table.schema

@@ -12,7 +12,7 @@ from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.life.tags import tag_path
 from alluvium.paimon.upkeep.removal.roots import is_there
-from alluvium.storage.store import Store
+from alluvium.storage.store import PutOutcome, Store
 
 
 def create_branch(store: Store, name: str, tag: str | None = None) -> None:
@@ -35,6 +35,13 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
     if tag is not None:
         document = read_tag(store, tag)
         newest = document.schema_id
+    # Of two that make it at once one goes on: whoever fails later removes what is his own.
+    if store.put_if_absent(_claim(name), b"") is not PutOutcome.DONE:
+        raise _exists(name)
+    if any(info.path != _claim(name) for info in store.list_tree(f"branch/branch-{name}")):
+        # Made, and finished, since it was looked for.
+        store.delete(_claim(name))
+        raise _exists(name)
     try:
         if tag is not None:
             _copy(store, tag_path(tag), tag_path(tag, name))
@@ -48,6 +55,7 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
     except Exception:
         store.delete_tree(f"branch/branch-{name}")
         raise
+    store.delete(_claim(name))
 
 
 def delete_branch(store: Store, name: str) -> None:
@@ -124,7 +132,17 @@ def _ensure_new(store: Store, name: str) -> None:
             f"a branch cannot be called {name!r}", code="invalid-name", hint="not main, not blank, not digits alone"
         )
     if any(True for _ in store.list_tree(f"branch/branch-{name}")):
-        raise InvalidRequest(f"there is a branch {name!r} already", code="branch-exists", hint="delete it first")
+        raise _exists(name)
+
+
+def _exists(name: str) -> InvalidRequest:
+    problem = f"there is a branch {name!r} already, or what is left of one"
+    return InvalidRequest(problem, code="branch-exists", hint="delete_branch removes it")
+
+
+def _claim(name: str) -> str:
+    """Stands while a branch is made; what a crash leaves of it is deleted with the branch."""
+    return f"branch/branch-{name}/_making"
 
 
 def _begin_at(store: Store, tag: str, name: str) -> None:
