@@ -41,6 +41,7 @@ from alluvium.plan.changes import (
 )
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
+from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
@@ -112,7 +113,7 @@ def _delete(
         return _remove_whole(target, candidates, scope, verb, dry_run)
     mode = mode_of(target, candidates)
     skips = skips_within_files(where, snapshot.config.partition_columns)
-    changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope)
+    changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope, only=ChangeKind.DELETE)
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
@@ -148,13 +149,15 @@ def _first_pass(
     spark: SparkSession, judged: RowCondition, skips: bool, candidates: Candidates, purpose: Purpose
 ) -> FirstPass:
     # There are no new rows, whatever the purpose.
-    rows = partial(_rows, spark, judged)
-    return FirstPass(rows(candidates, reads_whole=not skips), partial(rows, reads_whole=False))
+    rows, goes = judged.over(read_native(spark, candidates, is_even=True, reads_whole=not skips))
+    places = [quote(name) for name in candidates.columns.names]
+    gone = rows.where(goes).selectExpr(*places, f"{int(ChangeKind.DELETE)} as {KIND}", f"false as {MATCHED}")
+    return FirstPass(gone, partial(_rows, spark, judged))
 
 
-def _rows(spark: SparkSession, judged: RowCondition, candidates: Candidates, *, reads_whole: bool) -> DataFrame:
+def _rows(spark: SparkSession, judged: RowCondition, candidates: Candidates) -> DataFrame:
     """The candidates' rows, and whether they go."""
-    rows, goes = judged.over(read_native(spark, candidates, is_even=True, reads_whole=reads_whole))
+    rows, goes = judged.over(read_native(spark, candidates, is_even=True))
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
 

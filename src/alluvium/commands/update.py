@@ -147,7 +147,7 @@ def _update(
     request.assigned(target, judged.first)
     own = unpinned(reads_so_far())
     ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
-    changes = RowChanges(update.first_pass, candidates, None if own else where)
+    changes = RowChanges(update.first_pass, candidates, None if own else where, only=ChangeKind.UPDATE)
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
@@ -161,32 +161,40 @@ class _Update:
 
     def first_pass(self, candidates: RowPlaces, purpose: Purpose) -> FirstPass:
         """Finds the rows that change, and computes them where they are to be written."""
-        rows = self._rows(candidates, reads_whole=not self.skips)
-        whole = partial(self._rows, reads_whole=False)
+        rows = self._first_rows(candidates)
         if purpose is Purpose.PLACES:
-            return FirstPass(rows, whole)
+            return FirstPass(rows, self._rows)
         changed = kept_pass(rows, candidates)
-        return FirstPass(changed, whole, (changed,))
+        return FirstPass(changed, self._rows, (changed,))
 
-    def _rows(self, candidates: RowPlaces, *, reads_whole: bool) -> DataFrame:
-        """The candidates' rows with their new values, and the others."""
-        schema = self.target.schema
-        read = read_native(self.spark, candidates, is_even=True, reads_whole=reads_whole)
+    def _first_rows(self, candidates: RowPlaces) -> DataFrame:
+        """The candidates' rows that change, with their new values."""
+        read = read_native(self.spark, candidates, is_even=True, reads_whole=not self.skips)
         frame, found = self.judged.over(read)
+        return self._updated(frame.where(found), candidates, None)
+
+    def _rows(self, candidates: RowPlaces) -> DataFrame:
+        """The candidates' rows, those that change with their new values, and the others."""
+        frame, found = self.judged.over(read_native(self.spark, candidates, is_even=True))
         # Null counts as false, so that one question decides about all columns.
-        hit = sf.coalesce(found, sf.lit(False))
-        values = self.request.assigned(self.target, frame)
+        return self._updated(frame, candidates, sf.coalesce(found, sf.lit(False)))
+
+    def _updated(self, frame: DataFrame, candidates: RowPlaces, hit: Column | None) -> DataFrame:
+        """New values in the rows for which `hit` is true; None: in all of them."""
+        schema, values = self.target.schema, self.request.assigned(self.target, frame)
         after: list[Column | str] = []
         for f in schema.fields:
             if f.name not in values.columns:
                 after.append(quote(f.name))
                 continue
             before = sf.col(quote(f.name))
-            after.append(sf.when(hit, values.after(f.name, f.type, before)).otherwise(before).alias(f.name))
+            value = values.after(f.name, f.type, before)
+            after.append((value if hit is None else sf.when(hit, value).otherwise(before)).alias(f.name))
         places = [quote(n) for n in candidates.columns.names]
-        kind = sf.when(hit, int(ChangeKind.UPDATE)).otherwise(int(ChangeKind.COPY)).alias(KIND)
+        update = sf.lit(int(ChangeKind.UPDATE))
+        kind = update if hit is None else sf.when(hit, update).otherwise(int(ChangeKind.COPY))
         recorded = [sf.struct(*map(quote, schema.names)).alias(BEFORE)] if is_recorded(self.target) else []
-        rows = frame.select(*after, *places, kind, sf.lit(False).alias(MATCHED), *recorded)
+        rows = frame.select(*after, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED), *recorded)
         changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
         anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
         return with_generated(rows, schema, anew)

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.bitmaps.bits import BLOCK_BITS, roaring_of_blocks
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.spark.naming.names import quote
+from alluvium.spark.sessions.clone import with_settings
+from alluvium.spark.sessions.session import default_parallelism
 
 #: Of a row that may change: what becomes of it, a `ChangeKind`.
 KIND = "__alluvium_kind"
@@ -68,7 +70,14 @@ def changed_rows(rows: DataFrame) -> DataFrame:
     return rows.where(f"{KIND} <> {int(ChangeKind.COPY)} or {MATCHED}")
 
 
-def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with_matches: bool = True) -> Located:
+def locate(
+    rows: DataFrame,
+    columns: RowColumns,
+    *,
+    with_bits: bool = True,
+    with_matches: bool = True,
+    only: ChangeKind | None = None,
+) -> Located:
     """Runs one aggregate over rows that have `KIND`, `MATCHED`, and the columns that say where they are.
 
     Args:
@@ -76,7 +85,11 @@ def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with
         columns: Names of the columns that say where they are.
         with_bits: Whether anybody will ask for `bitmaps`: 4 KB for each block that loses rows.
         with_matches: Whether rows can have matches at all.
+        only: What becomes of every one of these rows, an update or a deletion; None: their `KIND` says it. Spark
+            plans and compiles much less where there is one thing to count.
     """
+    if only is not None:
+        return _locate_alike(rows, columns, only, with_bits)
     # One text: of each function that Python calls by itself, PySpark tells the JVM where that was, in a dozen requests.
     updated, deleted, inserted = (
         f"{KIND} = {int(kind)}" for kind in (ChangeKind.UPDATE, ChangeKind.DELETE, ChangeKind.INSERT)
@@ -102,3 +115,28 @@ def locate(rows: DataFrame, columns: RowColumns, *, with_bits: bool = True, with
     grouped = placed.groupBy("file", _BLOCK).agg(found).toArrow()
     members = pa.chunked_array(grouped[_FOUND].chunks, grouped.schema.field(_FOUND).type).combine_chunks()
     return Located(pa.table([grouped["file"], grouped[_BLOCK], *members.flatten()], ["file", _BLOCK, *asked]))
+
+
+def _planned_at_once(spark: SparkSession) -> dict[str, str]:
+    """Settings for an aggregate that leaves next to nothing for its exchange.
+
+    To plan the second stage when the first has ended, as Spark does by itself, takes longer here than to run it.
+    """
+    cores = default_parallelism(spark) or 1
+    session = int(spark.conf.get("spark.sql.shuffle.partitions", "200") or "200")
+    return {"spark.sql.adaptive.enabled": "false", "spark.sql.shuffle.partitions": str(min(cores, session))}
+
+
+def _locate_alike(rows: DataFrame, columns: RowColumns, only: ChangeKind, with_bits: bool) -> Located:
+    """Where rows are of all of which the same becomes."""
+    row = quote(columns.row)
+    block = f"{row} div {BLOCK_BITS}" if with_bits else "0L"
+    placed = rows.selectExpr(f"{quote(columns.file)} as file", f"{block} as {_BLOCK}", *([row] if with_bits else []))
+    bits = [sf.expr(f"bitmap_construct_agg({row} % {BLOCK_BITS}) as {_BITS}")] if with_bits else []
+    counted = placed.groupBy("file", _BLOCK).agg(sf.expr("count(1) as gone"), *bits)
+    with with_settings(counted, _planned_at_once(rows.sparkSession)) as planned:
+        found = planned.toArrow()
+    nothing = pa.repeat(pa.scalar(0, pa.int64()), found.num_rows)
+    for name in ("unmatched_updated", "unmatched_deleted", "inserted", "matches", "matched"):
+        found = found.append_column(name, nothing)
+    return Located(found.append_column("updated", found["gone"] if only is ChangeKind.UPDATE else nothing))

@@ -49,7 +49,13 @@ def apply_changes(
             first = changes.first(candidates, Purpose.PLACES if dry_run else way.purpose)
             opened.callback(first.release)
             has_matches = changes.join is not None
-            located = locate(first.rows, candidates.columns, with_bits=way.needs_bits, with_matches=has_matches)
+            located = locate(
+                first.rows,
+                candidates.columns,
+                with_bits=way.needs_bits,
+                with_matches=has_matches,
+                only=changes.only,
+            )
         if changes.join is not None:
             changes.join.ensure_single(located)
         work = way(RowWork(spark, target, changes, verb, located, milliseconds_since(begun)))

@@ -43,7 +43,9 @@ class MaskRows:
         bitmaps = work.located.bitmaps()
         masks = pa.array([bitmaps[number][0] for number in numbers.to_pylist()], pa.binary())
         paths = candidates.paths.take(candidates.places(numbers)) if len(numbers) else pa.array([], pa.string())
-        changed = work.single(first.rows.where(f"{KIND} <> {int(ChangeKind.COPY)}"))
+        # A frame that nobody runs still takes Spark's time to analyse.
+        has_rows = bool(updated or inserted)
+        changed = work.single(first.rows.where(f"{KIND} <> {int(ChangeKind.COPY)}")) if has_rows else first.rows
         # Where rows only go, or only come, readers derive the changes from masks and files.
         records = bool(updated) and is_recorded(work.target)
         return work.commit(

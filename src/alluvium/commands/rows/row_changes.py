@@ -17,7 +17,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import EditFigures, EditRows, Operation, RowChangeMode
+from alluvium.plan.changes import ChangeKind, EditFigures, EditRows, Operation, RowChangeMode
 from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Numbered
 from alluvium.schema.types import Struct
@@ -113,12 +113,14 @@ class RowChanges:
         candidates: Files that may hold rows that change.
         where: What rows that change have in common, for conflicts; None: any row may.
         join: Of MERGE.
+        only: What becomes of each row of the first pass, where it has no others; None: `KIND` says it.
     """
 
     first: Callable[[RowPlaces, Purpose], FirstPass]
     candidates: RowPlaces
     where: Expression | None
     join: Join | None = None
+    only: ChangeKind | None = None
 
     @property
     def numbered(self) -> tuple[Numbered, ...]:
