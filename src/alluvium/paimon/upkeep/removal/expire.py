@@ -63,7 +63,7 @@ def expire_snapshots(
     if not going or dry_run:
         return Expired(tuple(going))
     folder = directory(branch, Kind.SNAPSHOT.value)
-    dying = []
+    dying, said = [], {}
     for number in going:
         path = f"{folder}/snapshot-{number}"
         try:
@@ -73,7 +73,13 @@ def expire_snapshots(
         if keeps_changelog:
             _keep_changelog(store, branch, number, data)
         dying.append(Root(Kind.SNAPSHOT, branch, path, parse_snapshot(data, path)))
+        said[path] = data
         store.delete(path)
+    if not any(number >= first for number in list_snapshots(store, branch)):
+        # A rollback went on meanwhile: what was old is the newest again.
+        for path, data in said.items():
+            store.put_if_absent(path, data)
+        return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
     return Expired(tuple(going), remove_dead(store, dying).paths)
 
