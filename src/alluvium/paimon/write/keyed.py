@@ -21,6 +21,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import parse_type
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.view.fallback import ensure_own_rows
 from alluvium.paimon.view.merge import (
     AGGREGATION,
     DEDUPLICATE,
@@ -224,6 +225,7 @@ def ensure_rows_change(schema: TableSchema, deletes: bool = True, updates: bool 
     Raises:
         UnsupportedFeature: `"unsupported-row-change"`, or as of `ensure_keyed_writable`.
     """
+    ensure_own_rows(schema)
     asked, hint = None, "overwrite partitions with the rows that shall be there"
     engine = merge_engine(schema)
     if o.ROWKIND_FIELD.get(schema.options):
