@@ -102,8 +102,8 @@ def ensure_own_rows(schema: TableSchema) -> None:
     """
     if FALLBACK_BRANCH.get(schema.options):
         raise UnsupportedFeature(
-            f"rows of tables with {FALLBACK_BRANCH.key} do not change one by one: a partition is the table's own, or the "
-            "branch's as a whole",
+            f"rows of tables with {FALLBACK_BRANCH.key} do not change one by one: a partition is the table's own or "
+            "the branch's, as a whole",
             code="unsupported-row-change",
             features=(FALLBACK_BRANCH.key,),
             hint="overwrite the partition with the rows that shall be there",
