@@ -7,6 +7,7 @@ them. Specification: `org.apache.paimon.table.RollbackHelper`.
 from __future__ import annotations
 
 import itertools
+import re
 import uuid
 from collections.abc import Sequence
 
@@ -17,6 +18,10 @@ from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, read_s
 from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, tag_path
 from alluvium.paimon.upkeep.removal.roots import is_there
 from alluvium.storage.store import PutOutcome, Store
+
+#: Names of tags that stand while a rollback goes on.
+_PREFIX = "rollback-"
+_OWN = re.compile(_PREFIX + "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def rollback_to_snapshot(store: Store, snapshot_id: int, branch: str = MAIN_BRANCH) -> int:
@@ -32,12 +37,19 @@ def rollback_to_snapshot(store: Store, snapshot_id: int, branch: str = MAIN_BRAN
     """
     read_snapshot(store, snapshot_id, branch)
     # Snapshots may be expiring at this moment, this one among them: its files stay as those of a tag.
-    name = f"rollback-{uuid.uuid4()}"
+    name = f"{_PREFIX}{uuid.uuid4()}"
     create_tag(store, name, snapshot_id, branch=branch)
     try:
         return rollback_to_tag(store, name, branch)
     finally:
-        store.delete(tag_path(name, branch))
+        _forget_own_tags(store, snapshot_id, branch)
+
+
+def _forget_own_tags(store: Store, snapshot_id: int, branch: str) -> None:
+    """The tag of a rollback, and what a crash has left of an earlier one to the same snapshot."""
+    for tag in list_all_tags(store, branch):
+        if tag.document.id == snapshot_id and _OWN.fullmatch(tag.name):
+            store.delete(tag_path(tag.name, branch))
 
 
 def rollback_to_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> int:
