@@ -114,6 +114,14 @@ def test_a_rollback_while_its_snapshot_expires(table: PaimonTable, act: str) -> 
     assert list_tags(table._store) == []
 
 
+def test_a_table_that_is_dropped_while_snapshots_expire(table: PaimonTable) -> None:
+    """What is put back there would be those of the next table of that name."""
+    act = lambda: open_store(table.url).delete_tree("")  # noqa: E731
+    store = Meanwhile(open_store(table.url), "delete", "snapshot/snapshot-3", act, is_after=True)
+    assert PaimonTable(store).expire_snapshots(**ONLY_THE_NEWEST).ids == ()
+    assert list_snapshots(table._store) == []
+
+
 def test_a_rollback_while_somebody_commits(table: PaimonTable) -> None:
     """A snapshot behind those that were taken away was the newest, and had their rows."""
     act = lambda: append(open_target(table._store), [{"k": 9}])  # noqa: E731

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.paimon.log.consumers import least_next_snapshot
 from alluvium.paimon.log.names import directory, list_numbers
-from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.removal.remove import remove_dead
@@ -76,8 +76,8 @@ def expire_snapshots(
         said[path] = data
         store.delete(path)
     if not any(number >= first for number in list_snapshots(store, branch)):
-        # A rollback went on meanwhile: what was old is the newest again.
-        for path, data in said.items():
+        # A rollback went on meanwhile: what was old is the newest again; or the table was dropped.
+        for path, data in said.items() if list_schema_ids(store, branch) else ():
             store.put_if_absent(path, data)
         return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
