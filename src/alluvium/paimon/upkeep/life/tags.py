@@ -76,7 +76,8 @@ def create_tag(
     source, data = _source(store, snapshot_id, branch)
     document = parse_snapshot(data, source)
     content = data if retained_ms is None else _with_times(data, retained_ms)
-    before, said = None, b""
+    before: Root | None = None
+    said = b""
     if replace:
         before = Root(Kind.TAG, branch, path, read_tag(store, name, branch))
         said = store.get(path)

@@ -63,7 +63,7 @@ def expire_snapshots(
     if not going or dry_run:
         return Expired(tuple(going))
     folder = directory(branch, Kind.SNAPSHOT.value)
-    dying, said = [], {}
+    dying, said = list[Root](), dict[str, bytes]()
     for number in going:
         path = f"{folder}/snapshot-{number}"
         try:
@@ -77,8 +77,9 @@ def expire_snapshots(
         store.delete(path)
     if not any(number >= first for number in list_snapshots(store, branch)):
         # A rollback went on meanwhile: what was old is the newest again; or the table was dropped.
-        for path, data in said.items() if list_schema_ids(store, branch) else ():
-            store.put_if_absent(path, data)
+        if list_schema_ids(store, branch):
+            for path, data in said.items():
+                store.put_if_absent(path, data)
         return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
     return Expired(tuple(going), remove_dead(store, dying).paths)
