@@ -122,6 +122,18 @@ def test_a_table_that_is_dropped_while_snapshots_expire(table: PaimonTable) -> N
     assert list_snapshots(table._store) == []
 
 
+def test_the_main_branch_is_never_without_rows(table: PaimonTable) -> None:
+    """All that it has left is later than the branch: whoever read it meanwhile saw an empty table."""
+    table.create_tag("a", 2)
+    table.create_branch("b", "a")
+    table.expire_snapshots(**ONLY_THE_NEWEST)
+    seen: list[list[int]] = []
+    act = lambda: seen.append(ks(table._store))  # noqa: E731
+    store = Meanwhile(open_store(table.url), "delete", "snapshot/snapshot-4", act, is_after=True)
+    assert PaimonTable(store).fast_forward("b") == 2
+    assert (seen, ks(table._store)) == ([[0, 1]], [0, 1])
+
+
 def test_a_rollback_while_somebody_commits(table: PaimonTable) -> None:
     """A snapshot behind those that were taken away was the newest, and had their rows."""
     act = lambda: append(open_target(table._store), [{"k": 9}])  # noqa: E731
