@@ -18,6 +18,7 @@ from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.expr.tree import Expression, Or
+from alluvium.paimon.view.source import PaimonSource
 from alluvium.plan.changes import Operation, ReadScope, Replace
 from alluvium.spark.scan.connect_lane.marks import Mark
 from alluvium.spark.scan.native_lane.describe import About, filters_of_scans
@@ -106,7 +107,8 @@ def own_reads(df: DataFrame, own: OwnTable) -> tuple[TableRead, ...]:
 
 def unpinned(reads: Iterable[TableRead]) -> tuple[TableRead, ...]:
     """Without those of versions that were asked for."""
-    return tuple(r for r in reads if not (isinstance(r, (DeltaSource, LargeSource, About)) and r.is_pinned))
+    kinds = (DeltaSource, LargeSource, PaimonSource, About)
+    return tuple(r for r in reads if not (isinstance(r, kinds) and r.is_pinned))
 
 
 def scope_of(df: DataFrame, reads: tuple[TableRead, ...]) -> ReadScope:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.storage.store import LISTED, ObjectInfo
+from alluvium.storage.store import LISTED, ObjectInfo, Store
 
 #: Rows that are put into columns together: what one has as Python objects meanwhile.
 _ROWS = 20_000
@@ -77,3 +77,18 @@ def without_folders(batch: pa.RecordBatch, start: int, skips: Callable[[str], bo
     folders = pc.replace_substring_regex(below, r"[^/]*$", "").dictionary_encode()
     kept = [not any(skips(part) for part in folder.split("/") if part) for folder in folders.dictionary.to_pylist()]
     return batch.filter(pa.array(kept, pa.bool_()).take(folders.indices))
+
+
+def list_folders(store: Store, directory: str) -> list[str]:
+    """The names of the directories that lie in a directory itself, in order; what is in them is not listed where the
+    store can do without.
+    """
+    found: set[str] = set()
+
+    def note(name: str) -> bool:
+        found.add(name)
+        return True
+
+    for _ in store.list_columns(directory, note):
+        continue
+    return sorted(found)

@@ -54,6 +54,11 @@ def test_tags_branches_and_procedures(lake: SparkSession) -> None:
     lake.sql("INSERT INTO lake.db.`t$branch_b` VALUES (3, 'on b', 'x')")
     assert rows(lake, "SELECT count(*) FROM lake.db.`t$branch_b`") == [(3,)]
     assert rows(lake, "SELECT count(*) FROM lake.db.t") == [(2,)]
+    for verb in ("DELETE FROM lake.db.`t$branch_b`", "UPDATE lake.db.`t$branch_b` SET v = 'changed'"):
+        with pytest.raises(UnsupportedFeature) as refused:
+            lake.sql(verb)
+        assert refused.value.code == "unsupported-branch", "it changed the rows of the table itself"
+    assert rows(lake, "SELECT v FROM lake.db.t ORDER BY k") == [("c",), ("b",)]
     expired = rows(lake, "CALL sys.expire_snapshots(table => 'lake.db.t$branch_b', retain_max => 1, retain_min => 1)")
     assert expired == [(1,)]
     for text, kind in [
@@ -87,3 +92,10 @@ def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:
     assert [row[1] for row in rows(lake, "SHOW TABLES IN lake.db")] == ["t"]
     with pytest.raises(AnalysisException):
         lake.sql("DROP DATABASE lake.db")
+    # Called as folders within tables are.
+    lake.sql("CREATE DATABASE lake.other")
+    lake.sql("CREATE TABLE lake.other.tag (k INT)")
+    assert [row[1] for row in rows(lake, "SHOW TABLES IN lake.other")] == ["tag"]
+    with pytest.raises(AnalysisException):
+        lake.sql("DROP DATABASE lake.other")
+    lake.sql("DROP DATABASE lake.other CASCADE")

@@ -6,10 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 import alluvium
-from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
+from alluvium.commands.paimon import compact
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import DataField, parse_type
 
@@ -96,9 +98,54 @@ def test_a_row_has_one_match_and_keeps_its_key(spark, tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest) as moved:
         table.merge(news(spark), "t.k = s.k").whenMatchedUpdate(set={"k": "s.k + 1"}).execute()
     assert moved.value.code == "key-changed"
+    moved_keys = table.merge(news(spark), "t.k = s.k").whenMatchedUpdate(set={"k": "s.k + 1"})
+    with pytest.raises(InvalidRequest) as told:
+        moved_keys.execute(dry_run=True)
+    assert told.value.code == "key-changed"
     # The key that a row has already is no other.
     table.merge(news(spark), "t.k = s.k").whenMatchedUpdate(set={"k": "s.k", "s": "s.s"}).execute()
     assert rows(table.url)[4] == "gone"
+
+
+@pytest.mark.parametrize("name", ["anew", "keys"])
+def test_rows_of_an_older_state_take_nothing_away(spark, tmp_path: Path, name: str) -> None:
+    """A frame shows the state that it was made on: what came since was gone without a word."""
+    keys, parted, options = TABLES[name]
+    table = make(spark, url := str(tmp_path / "t"), keys, parted, **options).alias("t")
+    old = alluvium.read(spark, url)
+    old.createOrReplaceTempView("older_rows")
+    alluvium.write(news(spark).where("k > 49"), url, mode="append", format="paimon")
+    now = rows(url)
+    merge = table.merge(old.alias("s"), "t.k = s.k").whenNotMatchedBySourceDelete()
+    acts = [
+        lambda: alluvium.write(old, url, mode="overwrite", format="paimon"),
+        merge.execute,
+        lambda: table.delete("t.k not in (select k from older_rows)"),
+        lambda: table.update("t.k > 1", {"s": "(select max(s) from older_rows)"}),
+    ]
+    for act in acts:
+        with pytest.raises(CommitConflict) as raised:
+            act()
+        assert raised.value.code == "concurrent-append" and "read the table again" in str(raised.value.hint)
+    assert rows(url) == now
+    # One that was asked for is meant, and so is the newest.
+    alluvium.write(alluvium.read(spark, url, version=1), url, mode="overwrite", format="paimon")
+    alluvium.write(alluvium.read(spark, url).where("k < 5"), url, mode="overwrite", format="paimon")
+    assert rows(url).keys() == set(range(5))
+
+
+def test_a_commit_that_stands_is_not_told_as_failed(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is told so adds one a second time."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise PySparkException("an executor is lost")
+
+    table = make(spark, url := str(tmp_path / "t"), ("k",), bucket="1", **VECTORS)
+    monkeypatch.setattr(compact, "compact_rows", fails)
+    assert table.update("k = 1", {"s": "s || '!'"}).attempts == 1
+    monkeypatch.undo()
+    table.compact()
+    assert rows(url)[1] == "s1!"
 
 
 @pytest.mark.parametrize("options", [

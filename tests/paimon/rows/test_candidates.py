@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from alluvium.expr import tree
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.rows.candidates import PaimonVersion, ensure_append_rows_change
+from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.plan.changes import RowChangeMode
 from alluvium.plan.scan import FileConstant, RowPosition
 from alluvium.schema import types as t
@@ -66,3 +68,14 @@ def test_rows_without_places_do_not_change(tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeature) as refused:
         ensure_append_rows_change(load_snapshot(store))
     assert (refused.value.code, refused.value.features) == ("unsupported-row-change", ("file.format",))
+
+
+@pytest.mark.parametrize("keys", [(), ("k", "day")])
+def test_rows_that_a_branch_stands_in_for_do_not_change(tmp_path: Path, keys: tuple[str, ...]) -> None:
+    """One row of a partition that only the branch has hid all others of it."""
+    snapshot = version(tmp_path, *keys, **{"bucket": "1"} if keys else {}).snapshot
+    options = {**snapshot.schema.options, "scan.fallback-branch": "b"}
+    snapshot = replace(snapshot, schema=replace(snapshot.schema, options=options))
+    with pytest.raises(UnsupportedFeature) as refused:
+        ensure_rows_change(snapshot.schema) if keys else ensure_append_rows_change(snapshot)
+    assert refused.value.features == ("scan.fallback-branch",)

@@ -12,8 +12,9 @@ from faulty_store import Fault, FaultyStore
 from paimon_rows import append, open_target, stage
 
 import alluvium
-from alluvium.errors import AlluviumError, CommitConflict
+from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.plan.changes import ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -165,3 +166,21 @@ def test_kinds_that_an_engine_refuses_are_conditions_of_the_job(
     assert [check.code for check in found] == [code for code, _ in checks]
     for check, (_, kind) in zip(found, checks, strict=True):
         assert f"'{kind}'" not in check.sql and "'+I'" in check.sql
+
+
+def test_an_update_does_not_add_a_value_to_itself(tmp_path: Path) -> None:
+    """It writes all columns of a row: what an aggregate adds would be added once more."""
+    path = tmp_path / "t"
+    columns = pa.schema([("k", pa.int32()), ("g", pa.int32()), ("v", pa.int64())])
+    grouped = {"bucket": "1", "merge-engine": "partial-update", "fields.g.sequence-group": "v"}
+    for function, is_refused in (("sum", True), ("listagg", True), ("max", False), ("last_value", False)):
+        options = {**grouped, "fields.v.aggregate-function": function}
+        kind = pa.string() if function == "listagg" else pa.int64()
+        made = columns.set(2, pa.field("v", kind))
+        schema = PaimonTable.create(str(path / function), made, (), ["k"], options).schema
+        if not is_refused:
+            ensure_rows_change(schema, deletes=False)
+            continue
+        with pytest.raises(UnsupportedFeature) as refused:
+            ensure_rows_change(schema, deletes=False)
+        assert refused.value.code == "unsupported-row-change" and repr("v") in refused.value.message

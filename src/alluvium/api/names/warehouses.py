@@ -237,11 +237,11 @@ class _Warehouse:
         return array
 
     def has_database(self, parts: Sequence[str]) -> bool:
-        return len(parts) == 1 and parts[0] in warehouse.list_warehouse(self._store())
+        return len(parts) == 1 and parts[0] in warehouse.list_databases(self._store())
 
     def list_namespaces(self, arguments: Sequence[JavaObject]) -> JavaObject:
         above = _parts(arguments[0]) if arguments else ()
-        databases = [] if above else list(warehouse.list_warehouse(self._store()))
+        databases = [] if above else warehouse.list_databases(self._store())
         if above and not self.has_database(above):
             return self._no_namespace(above)
         kind = self._java.jvm.java.lang.Class.forName("[Ljava.lang.String;")
@@ -274,19 +274,19 @@ class _Warehouse:
 
     def drop_namespace(self, arguments: Sequence[JavaObject]) -> object:
         parts, cascade = _parts(arguments[0]), bool(arguments[1])
-        tables = warehouse.list_warehouse(self._store()).get(parts[0]) if len(parts) == 1 else None
-        if tables is None:
+        if not self.has_database(parts):
             return self._no_namespace(parts)
-        if tables and not cascade:
+        # Whatever lies there would go, tables of other formats among it.
+        if not cascade and not warehouse.is_empty(self._store(), parts[0]):
             return self._error("NonEmptyNamespaceException", arguments[0])
         warehouse.drop_database(self._store(), parts[0])
         return True
 
     def list_tables(self, arguments: Sequence[JavaObject]) -> JavaObject:
         parts = _parts(arguments[0])
-        tables = warehouse.list_warehouse(self._store()).get(parts[0]) if len(parts) == 1 else None
-        if tables is None:
+        if not self.has_database(parts):
             return self._no_namespace(parts)
+        tables = warehouse.list_tables(self._store(), parts[0])
         identifier = self._java.jvm.org.apache.spark.sql.connector.catalog.Identifier
         kind = self._java.jvm.org.apache.spark.sql.connector.catalog.Identifier
         array = self._java.gateway.new_array(kind, len(tables))

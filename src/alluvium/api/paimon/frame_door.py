@@ -62,4 +62,4 @@ def _request(reading: Reading, at: At | None) -> tuple[WorkerRequest, LaneChoice
     source = PaimonSource(load_snapshot(reading.store, at, branch, texts, zone, reading.open_any))
     choice = reading.choice_for(source)
     url, zone = source.snapshot.store.url, source.snapshot.time_zone
-    return WorkerRequest(PAIMON, source, url, zone, reading.storage_options, choice.why), choice
+    return WorkerRequest(PAIMON, source, url, zone, reading.storage_options, choice.why, source.is_pinned), choice

@@ -101,7 +101,7 @@ def read_rows(
         problem = unreadable(plan)
         if problem is None:
             choice = naming_readers(choice, {part.file_format for part in plan.parts})
-            return narrowed(read_source(spark, request.source, choice), where, names)
+            return narrowed(read_source(spark, request.source, choice, request.is_pinned), where, names)
         request = replace(request, why=f"{problem}; Python workers read instead")
     return read_by_workers(spark, request, names, where, predicate)
 
@@ -153,7 +153,8 @@ def _snapshot(request: WorkerRequest) -> Snapshot:
 
 
 def _of(request: WorkerRequest, snapshot: Snapshot, view: View) -> WorkerRequest:
-    return replace(request, source=PaimonSource(snapshot, view))
+    source = PaimonSource(snapshot, view)
+    return replace(request, source=source, is_pinned=source.is_pinned)
 
 
 def kinds_first(frame: DataFrame, name: str) -> DataFrame:

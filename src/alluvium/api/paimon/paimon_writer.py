@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
 from alluvium.commands.paimon.compact import compact_written
+from alluvium.commands.paimon.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
@@ -159,10 +160,11 @@ def _write(
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
+        replaces = _parse_replace(options, save_mode, target, df.sparkSession)
         request = WriteRequest(
-            _parse_replace(options, save_mode, target, df.sparkSession),
+            replaces,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
-            ReadScope.nothing(),
+            ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaces),
             txn,
             _engine_options(options),
             Assignment.EXACT,

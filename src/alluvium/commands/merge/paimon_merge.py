@@ -15,6 +15,7 @@ from alluvium.commands.merge.merge_rows import MergeRows
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
 from alluvium.commands.merge.merging import Merge, MergeRequest
 from alluvium.commands.paimon.compact import compact_written
+from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot
@@ -58,6 +59,8 @@ def merge_into_paimon(
             return done
 
     with _kept(snapshot, request) as source:
+        # Rows that were read from an older state would be merged into a newer one.
+        ensure_current(source.reads, snapshot)
         obstacle = "its source was read from the table itself" if source.reads else None
         return repeated(spark, snapshot, retry, attempt, obstacle)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
@@ -83,13 +85,14 @@ def _keyed_compacted(
 def compact_written(spark: SparkSession, target: PaimonTarget, open_store: OpenStore) -> None:
     """Compacts what was just written, where readers would not see it before.
 
-    The rows are the table's already: a compaction that fails leaves them to the next one.
+    The rows are the table's already: a compaction that fails, be it in Spark, leaves them to the next one. Whoever was
+    told that the commit failed would repeat it.
     """
-    if not compacts_on_write(target.table):
-        return
     branch = MAIN_BRANCH if target.snapshot is None else target.snapshot.branch
     try:
+        if not compacts_on_write(target.table):
+            return
         newest = load_snapshot(target.store, At(), branch, time_zone=time_zone(spark))
         compact_rows(spark, newest, None, open_store, target.retry)
-    except AlluviumError as error:
+    except (AlluviumError, PySparkException, Py4JJavaError) as error:
         log.warning("rows were committed that readers see after the next compaction, for this one failed: %s", error)

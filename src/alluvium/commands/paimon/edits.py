@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.own_reads import unpinned
+from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
 from alluvium.commands.paimon.upserts import Change
 from alluvium.commands.rows.apply_changes import apply_changes
@@ -52,6 +54,7 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import Assignments, assignments
 from alluvium.spark.values.storing import StorePolicy
 from alluvium.storage.locating import locating
@@ -110,7 +113,8 @@ class _Edit:
         if self.change.values:
             # Resolved before anything is run.
             self._assigned(self.judged.first)
-        elif (whole := self._whole(candidates, where)) is not None:
+        ensure_current(unpinned(reads_so_far()), candidates.snapshot)
+        if not self.change.values and (whole := self._whole(candidates, where)) is not None:
             return self._remove(whole, verb, dry_run)
         mode = self.version.mode(candidates)
         if self.change.values and where is None and self.change.condition is None:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
+from alluvium.commands.own_reads import OvertakenRead, unpinned
 from alluvium.errors import CommitConflict
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
@@ -49,8 +50,13 @@ def repeated(
         for count in range(retry.max_repeats + 1):
             try:
                 return attempt(snapshot)
+            except OvertakenRead:
+                raise
             except CommitConflict as error:
                 newest = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
+                if unpinned(statement.reads.values()):
+                    # Perhaps by a view or a frame that shows an older state for ever.
+                    obstacle = "one of its subqueries has read the table itself"
                 last = count == retry.max_repeats or error.code in _FINAL or obstacle is not None
                 if last or not statement.is_repeatable or newest.schema.fields != snapshot.schema.fields:
                     if obstacle is not None:

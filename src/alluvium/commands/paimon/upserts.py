@@ -10,7 +10,9 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.compact import compact_written
+from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.write import WriteRequest, write_rows
@@ -24,6 +26,7 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.resolve import Qualifier
+from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import assigned_columns, assignments
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import derived_values
@@ -85,6 +88,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
     rows = read_native(spark, PaimonSource(snapshot, is_exact=True))
     with row_condition(rows, verb.condition, f"the condition of {verb.name}", verb.alias) as judged:
         changed = _changed(rows, judged, verb, target)
+        ensure_current(unpinned(reads_so_far()), snapshot)
         if verb.dry_run:
             try:
                 counted = {verb.metric: str(changed.count())}

@@ -46,7 +46,9 @@ def apply_changes(
     begun = time.monotonic()
     with ExitStack() as opened:
         with _data_errors(target.url):
-            first = changes.first(candidates, Purpose.PLACES if dry_run else way.purpose)
+            # What keys become is in the rows as they are written.
+            is_told = dry_run and way is not UpsertRows
+            first = changes.first(candidates, Purpose.PLACES if is_told else way.purpose)
             opened.callback(first.release)
             has_matches = changes.join is not None
             located = locate(
@@ -59,7 +61,11 @@ def apply_changes(
         if changes.join is not None:
             changes.join.ensure_single(located)
         work = way(RowWork(spark, target, changes, verb, located, milliseconds_since(begun)))
-        return work.preview() if dry_run else work.apply(first)
+        if not dry_run:
+            return work.apply(first)
+        if isinstance(work, UpsertRows):
+            work.ensure_keys_stay(first)
+        return work.preview()
 
 
 @contextmanager

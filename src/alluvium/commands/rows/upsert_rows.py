@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,14 +38,19 @@ class UpsertRows:
         if not work.total("gone") and not work.total("inserted"):
             return work.nothing()
         changed = work.single(first.rows.where(f"{KIND} <> {int(ChangeKind.COPY)}"))
-        self._ensure_keys_stay(first, work.target.before_columns)
+        self.ensure_keys_stay(first)
         count = work.total("gone") + work.total("inserted")
         edit = Edit(changed, TOUCHED_FILES.empty_table(), live=count, inserted=work.total("inserted"))
         # One exchange brings the rows of a bucket together, whatever tasks they come from.
         return work.commit(replace(edit, is_spread=False))
 
-    def _ensure_keys_stay(self, first: FirstPass, keys: Sequence[str]) -> None:
-        """Another key is another row: that would be an insert beside the old one."""
+    def ensure_keys_stay(self, first: FirstPass) -> None:
+        """Another key is another row: that would be an insert beside the old one.
+
+        Raises:
+            InvalidRequest: A key would change (`"key-changed"`).
+        """
+        keys = self.work.target.before_columns
         if BEFORE not in first.rows.columns or not self.work.total("updated"):
             return
         same = " and ".join(f"{BEFORE}.{quote(name)} <=> {quote(name)}" for name in keys)

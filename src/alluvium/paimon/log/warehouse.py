@@ -8,15 +8,13 @@ from __future__ import annotations
 import re
 
 from alluvium.errors import InvalidRequest
+from alluvium.storage.listing import list_folders
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 DEFAULT_DATABASE = "default"
 _SUFFIX = ".db"
 _NAME = re.compile(r"[^/\\\x00.$@][^/\\\x00.$@]*")
-#: Folders of tables in which no other table is: they are not looked into.
-_INSIDE = frozenset(
-    ("snapshot", "manifest", "index", "statistics", "tag", "branch", "changelog", "consumer", "_staging")
-)
 
 
 def ensure_folder_name(name: str, what: str) -> str:
@@ -32,33 +30,41 @@ def ensure_folder_name(name: str, what: str) -> str:
 
 def table_folder(database: str, table: str) -> str:
     """Where a table lies, from the warehouse's root."""
-    return f"{ensure_folder_name(database, 'database')}{_SUFFIX}/{ensure_folder_name(table, 'table')}"
+    return f"{_folder(database)}/{ensure_folder_name(table, 'table')}"
 
 
-def list_warehouse(store: Store) -> dict[str, list[str]]:
-    """The tables of each database, both in order. `default` is always there."""
-    found: dict[str, set[str]] = {DEFAULT_DATABASE: set()}
-    for batch in store.list_columns("", _is_inside):
-        for path, is_directory in zip(batch["path"].to_pylist(), batch["is_directory"].to_pylist(), strict=True):
-            parts = path.split("/")
-            if not parts[0].endswith(_SUFFIX) or (len(parts) == 1 and not is_directory):
-                continue
-            tables = found.setdefault(parts[0].removesuffix(_SUFFIX), set())
-            if len(parts) == 4 and parts[2] == "schema" and parts[3].startswith("schema-"):
-                tables.add(parts[1])
-    return {database: sorted(tables) for database, tables in sorted(found.items())}
+def list_databases(store: Store) -> list[str]:
+    """The databases, in order. `default` is always there."""
+    found = {name.removesuffix(_SUFFIX) for name in list_folders(store, "") if name.endswith(_SUFFIX)}
+    return sorted(found | {DEFAULT_DATABASE})
+
+
+def list_tables(store: Store, database: str) -> list[str]:
+    """The tables of a database, in order; none where there is no such database.
+
+    Their files are not listed: a folder is a table by its schemas alone, whatever it is called.
+    """
+    folder = _folder(database)
+    names = list_folders(store, folder)
+    schemas = map_parallel(lambda name: any(store.list_from(f"{folder}/{name}/schema", "schema-")), names)
+    return [name for name, has_schema in zip(names, schemas, strict=True) if has_schema]
+
+
+def is_empty(store: Store, database: str) -> bool:
+    """Whether no file lies in a database, be it of a table or not: then nothing is lost with it."""
+    return not any(True for _ in store.list_tree(_folder(database)))
 
 
 def create_database(store: Store, database: str) -> None:
     """Makes the folder of a database; where a store has no folders, a database is there as soon as it has a table."""
-    folder = f"{ensure_folder_name(database, 'database')}{_SUFFIX}"
+    folder = _folder(database)
     store.put(f"{folder}/.made", b"")
     store.delete(f"{folder}/.made")
 
 
 def drop_database(store: Store, database: str) -> None:
     """Removes a database with all that is in it."""
-    store.delete_tree(f"{ensure_folder_name(database, 'database')}{_SUFFIX}")
+    store.delete_tree(_folder(database))
 
 
 def drop_table(store: Store, database: str, table: str) -> None:
@@ -69,5 +75,5 @@ def drop_table(store: Store, database: str, table: str) -> None:
     store.delete_tree(folder)
 
 
-def _is_inside(name: str) -> bool:
-    return name in _INSIDE or name.startswith("bucket-") or "=" in name
+def _folder(database: str) -> str:
+    return f"{ensure_folder_name(database, 'database')}{_SUFFIX}"

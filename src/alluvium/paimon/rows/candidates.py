@@ -21,6 +21,7 @@ from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.view.fallback import ensure_own_rows
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.selection import narrowed, select_files, unmerged
 from alluvium.paimon.view.source import PaimonSource
@@ -188,6 +189,7 @@ def ensure_append_rows_change(snapshot: Snapshot) -> None:
     Raises:
         UnsupportedFeature: `"unsupported-row-change"`.
     """
+    ensure_own_rows(snapshot.schema)
     options = snapshot.schema.options
     others = pc.invert(pc.ends_with(snapshot.entries["file_name"], ".parquet"))
     if pc.any(others, min_count=0).as_py():

@@ -8,10 +8,11 @@ from itertools import zip_longest
 
 import pyarrow as pa
 
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import FALLBACK_BRANCH
 from alluvium.paimon.view.scan_parts import plan_selection
 from alluvium.paimon.view.selection import in_sections, narrowed, visible_entries
@@ -90,3 +91,20 @@ def _load_state(snapshot: Snapshot, branch: str, options: Mapping[str, str]) -> 
 def _partition_rows(entries: pa.Table) -> pa.DictionaryArray:
     """Partitions as the rows of bytes that manifests hold."""
     return entries["partition"].combine_chunks().dictionary_encode()
+
+
+def ensure_own_rows(schema: TableSchema) -> None:
+    """Refuses tables that show partitions of a branch: one row that is written to such a partition hides all others of
+    it, and with the last row of a partition of the table's own those of the branch come to light.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-row-change"`.
+    """
+    if FALLBACK_BRANCH.get(schema.options):
+        raise UnsupportedFeature(
+            f"rows of tables with {FALLBACK_BRANCH.key} do not change one by one: a partition is the table's own or "
+            "the branch's, as a whole",
+            code="unsupported-row-change",
+            features=(FALLBACK_BRANCH.key,),
+            hint="overwrite the partition with the rows that shall be there",
+        )

@@ -71,6 +71,11 @@ class PaimonSource:
                 s.time_zone, view, "exact" if self.is_exact else "")  # fmt: skip
 
     @property
+    def is_pinned(self) -> bool:
+        """Whether somebody has asked for just this state, whatever becomes of the table."""
+        return not self.snapshot.at.is_latest or self.view.name in (CHANGES, DIFF_BEFORE, DIFF_AFTER)
+
+    @property
     def size_bytes(self) -> int:
         return int(pc.sum(visible_entries(self.snapshot)["file_size"]).as_py() or 0)
 

@@ -21,6 +21,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import parse_type
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.view.fallback import ensure_own_rows
 from alluvium.paimon.view.merge import (
     AGGREGATION,
     DEDUPLICATE,
@@ -31,7 +32,7 @@ from alluvium.paimon.view.merge import (
     key_merge,
     merge_engine,
 )
-from alluvium.plan.scan import KeyMerge
+from alluvium.plan.scan import KeyMerge, MergeRule
 from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, Check, KeyedRows
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
@@ -46,6 +47,8 @@ _RETRACTABLE = frozenset({
     "last", "last_non_null", "sum", "product", "last_value", "last_non_null_value", "collect", "merge_map",
     "nested_update", "primary-key",
 })  # fmt: skip
+#: Functions by which a value is another when it comes a second time.
+_ADDING = frozenset({"sum", "product", "listagg", "collect", "nested_update"})
 #: What a table may ask of whoever writes it, and nobody here does.
 _NOT_YET = (o.SNAPSHOT_ORDERING, o.PK_CLUSTERING_OVERRIDE, o.CHAIN_TABLE, o.FORCE_LOOKUP)
 _PER_LEVEL = ("file.format.per.level", "file.compression.per.level", "metadata.stats-mode.per.level")
@@ -222,12 +225,16 @@ def ensure_rows_change(schema: TableSchema, deletes: bool = True, updates: bool 
     Raises:
         UnsupportedFeature: `"unsupported-row-change"`, or as of `ensure_keyed_writable`.
     """
+    ensure_own_rows(schema)
     asked, hint = None, "overwrite partitions with the rows that shall be there"
     engine = merge_engine(schema)
     if o.ROWKIND_FIELD.get(schema.options):
         asked = o.ROWKIND_FIELD.key
     elif updates and engine not in (DEDUPLICATE, PARTIAL_UPDATE):
         asked = f"{o.MERGE_ENGINE.key} = {engine}"
+    elif updates and (adds := _adds_again(schema)) is not None:
+        asked = f"{o.MERGE_ENGINE.key} = {engine} and the aggregate function {adds.function} of {adds.column!r}"
+        hint = "write rows of the keys and of what is to be added"
     elif deletes and o.IGNORE_DELETE.get(schema.options):
         asked = f"{o.IGNORE_DELETE.key} = true"
     elif deletes and (needed := _needed_for_deletes(schema)) is not None:
@@ -242,6 +249,13 @@ def ensure_rows_change(schema: TableSchema, deletes: bool = True, updates: bool 
             hint=hint,
         )
     ensure_keyed_writable(schema)
+
+
+def _adds_again(schema: TableSchema) -> MergeRule | None:
+    """The aggregate that would take a row's own value for one more: an update writes all columns of a row."""
+    if merge_engine(schema) != PARTIAL_UPDATE:
+        return None
+    return next((rule for rule in key_merge(schema).rules if rule.function in _ADDING), None)
 
 
 def _needed_for_deletes(schema: TableSchema) -> str | None:

@@ -11,6 +11,7 @@ from alluvium.api.engine import session_opener
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.paimon.paimon_merge import PaimonMergeBuilder
 from alluvium.api.paimon.paimon_table import PaimonTable
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.plan.changes import Committed, Preview
 
 
@@ -29,7 +30,8 @@ class SessionTable:
     @classmethod
     def of(cls, access: PaimonAccess, name: tuple[str, ...] | None) -> SessionTable:
         """The table, its columns called by a name; None: by themselves."""
-        table = PaimonTable(session_opener(access.spark, None)(access.url))
+        # A branch is no other table: without its name the verb would change the main one.
+        table = PaimonTable(session_opener(access.spark, None)(access.url), branch=access.branch or MAIN_BRANCH)
         return cls(access.spark, table if name is None else table._named(name))
 
     def delete(self, condition: Column | None = None, dry_run: bool = False) -> Committed | Preview:

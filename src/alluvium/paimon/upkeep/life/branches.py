@@ -98,9 +98,13 @@ def fast_forward(store: Store, name: str) -> int:
     first, last = ids[0], ids[-1]
     schema_id = read_snapshot(store, first, name).schema_id
     folder = directory(MAIN_BRANCH, "snapshot")
+    known = list_snapshots(store)
+    if last not in known:
+        # All that the main one has may be later: without a snapshot it would be a table without rows meanwhile.
+        _copy(store, f"{directory(name, 'snapshot')}/snapshot-{last}", f"{folder}/snapshot-{last}")
     # As for a rollback: the hint never leads to what is gone.
     store.put(f"{folder}/LATEST", str(last).encode())
-    for number in reversed(list_snapshots(store)):
+    for number in reversed(known):
         if number > last:
             store.delete(f"{folder}/snapshot-{number}")
     _take_schemas(store, name, schema_id)

@@ -6,13 +6,22 @@ them. Specification: `org.apache.paimon.table.RollbackHelper`.
 
 from __future__ import annotations
 
+import itertools
+import re
+import uuid
+from collections.abc import Sequence
+
 from alluvium.errors import NotFound
 from alluvium.paimon.log.names import directory, list_numbers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
-from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, read_snapshot
-from alluvium.paimon.upkeep.life.tags import list_all_tags, tag_path
+from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, read_snapshot, read_tag
+from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, tag_path
 from alluvium.paimon.upkeep.removal.roots import is_there
 from alluvium.storage.store import PutOutcome, Store
+
+#: Names of tags that stand while a rollback goes on.
+_PREFIX = "rollback-"
+_OWN = re.compile(_PREFIX + "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def rollback_to_snapshot(store: Store, snapshot_id: int, branch: str = MAIN_BRANCH) -> int:
@@ -27,30 +36,51 @@ def rollback_to_snapshot(store: Store, snapshot_id: int, branch: str = MAIN_BRAN
             were. Repeating it does the rest.
     """
     read_snapshot(store, snapshot_id, branch)
-    _forget_later(store, snapshot_id, branch)
-    return snapshot_id
+    # Snapshots may be expiring at this moment, this one among them: its files stay as those of a tag.
+    name = f"{_PREFIX}{uuid.uuid4()}"
+    create_tag(store, name, snapshot_id, branch=branch)
+    try:
+        return rollback_to_tag(store, name, branch)
+    finally:
+        _forget_own_tags(store, snapshot_id, branch)
+
+
+def _forget_own_tags(store: Store, snapshot_id: int, branch: str) -> None:
+    """The tag of a rollback, and what a crash has left of an earlier one to the same snapshot."""
+    for tag in list_all_tags(store, branch):
+        if tag.document.id == snapshot_id and _OWN.fullmatch(tag.name):
+            store.delete(tag_path(tag.name, branch))
 
 
 def rollback_to_tag(store: Store, name: str, branch: str = MAIN_BRANCH) -> int:
     """Goes back to a tag, be its snapshot expired; returns and errors as for a snapshot."""
-    tag = next((one for one in list_all_tags(store, branch) if one.name == name), None)
-    if tag is None:
-        find_snapshot(store, At(tag=name), branch)  # tells which there are
-        raise NotFound(f"there is no tag {name!r}", code="tag-not-found")
-    number, folder = tag.document.id, directory(branch, "snapshot")
-    path = f"{folder}/snapshot-{number}"
-    if not is_there(store, path):
-        # "the earliest snapshot is later than the rollback tag because of snapshot expiration"
-        outcome = store.put_if_absent(path, store.get(tag_path(name, branch)))
-        if outcome is PutOutcome.UNKNOWN and not is_there(store, path):
-            raise NotFound(f"snapshot {number} could not be put back", code="snapshot-not-found", path=path)
-        if not is_there(store, tag_path(name, branch)):
-            # Whoever deleted the tag may have looked for snapshots before this one was there.
-            store.delete(path)
-            raise NotFound(f"the tag {name!r} was deleted during the rollback", code="tag-not-found", path=path)
-        store.put(f"{folder}/EARLIEST", str(number).encode())
-    _forget_later(store, number, branch)
-    return number
+    document = read_tag(store, name, branch)
+    number, path = document.id, f"{directory(branch, 'snapshot')}/snapshot-{document.id}"
+    later = [one for one in list_snapshots(store, branch) if one > number]
+    while True:
+        _put_back(store, name, path, branch)
+        _forget(store, number, later, branch)
+        known = list_snapshots(store, branch)
+        # Writers may have put snapshots behind those that were there; one behind this one began on it.
+        following = itertools.takewhile(known.__contains__, itertools.count(number + 1))
+        later = sorted({one for one in known if one > number}.difference(following))
+        if not later and number in known:
+            return number
+
+
+def _put_back(store: Store, name: str, path: str, branch: str) -> None:
+    """The snapshot of a tag, where it has expired: "the earliest snapshot is later than the rollback tag"."""
+    if is_there(store, path):
+        return
+    outcome = store.put_if_absent(path, store.get(tag_path(name, branch)))
+    if outcome is PutOutcome.UNKNOWN and not is_there(store, path):
+        raise NotFound("the snapshot could not be put back", code="snapshot-not-found", path=path)
+    if not is_there(store, tag_path(name, branch)):
+        # Whoever deleted the tag may have looked for snapshots before this one was there.
+        store.delete(path)
+        raise NotFound(f"the tag {name!r} was deleted during the rollback", code="tag-not-found", path=path)
+    folder, _, own = path.rpartition("/snapshot-")
+    store.put(f"{folder}/EARLIEST", own.encode())
 
 
 def rollback_to_time(store: Store, timestamp_ms: int, branch: str = MAIN_BRANCH) -> int:
@@ -61,9 +91,9 @@ def rollback_to_time(store: Store, timestamp_ms: int, branch: str = MAIN_BRANCH)
     return rollback_to_snapshot(store, document.id, branch)
 
 
-def _forget_later(store: Store, snapshot_id: int, branch: str) -> None:
+def _forget(store: Store, snapshot_id: int, later: Sequence[int], branch: str) -> None:
+    """Takes away later snapshots, and the changelogs and tags of later ones."""
     folder = directory(branch, "snapshot")
-    later = [number for number in list_snapshots(store, branch) if number > snapshot_id]
     if later:
         # A hint is believed where no snapshot of the next number is there, be its own snapshot gone: it leads back
         # before the snapshots go.

@@ -76,15 +76,20 @@ def create_tag(
     source, data = _source(store, snapshot_id, branch)
     document = parse_snapshot(data, source)
     content = data if retained_ms is None else _with_times(data, retained_ms)
-    before = None
+    before: Root | None = None
+    said = b""
     if replace:
         before = Root(Kind.TAG, branch, path, read_tag(store, name, branch))
+        said = store.get(path)
         store.put(path, content)
     else:
         _put_new(store, name, path, content)
     if not is_there(store, source):
         # Whoever let it expire may have looked for tags before this one was there.
-        delete_tag(store, name, branch)
+        if before is None:
+            delete_tag(store, name, branch)
+        else:
+            store.put(path, said)
         raise NotFound(
             f"snapshot {document.id} expired while the tag {name!r} was made", code="snapshot-expired", path=source
         )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.paimon.log.consumers import least_next_snapshot
 from alluvium.paimon.log.names import directory, list_numbers
-from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.removal.remove import remove_dead
@@ -63,7 +63,7 @@ def expire_snapshots(
     if not going or dry_run:
         return Expired(tuple(going))
     folder = directory(branch, Kind.SNAPSHOT.value)
-    dying = []
+    dying, said = list[Root](), dict[str, bytes]()
     for number in going:
         path = f"{folder}/snapshot-{number}"
         try:
@@ -73,7 +73,14 @@ def expire_snapshots(
         if keeps_changelog:
             _keep_changelog(store, branch, number, data)
         dying.append(Root(Kind.SNAPSHOT, branch, path, parse_snapshot(data, path)))
+        said[path] = data
         store.delete(path)
+    if not any(number >= first for number in list_snapshots(store, branch)):
+        # A rollback went on meanwhile: what was old is the newest again; or the table was dropped.
+        if list_schema_ids(store, branch):
+            for path, data in said.items():
+                store.put_if_absent(path, data)
+        return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
     return Expired(tuple(going), remove_dead(store, dying).paths)
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import NotFound
-from alluvium.paimon.files.manifest import live_entries, read_index_manifest, read_manifest_list, scan_manifest
+from alluvium.paimon.files.manifest import live_entries, read_manifest_list, scan_index_manifest, scan_manifest
 from alluvium.paimon.terms.spec import INDEX_ENTRIES, MANIFESTS, SCANNED_ENTRIES
 from alluvium.paimon.upkeep.removal.roots import Kind, Root
 from alluvium.storage.parallel import map_parallel
@@ -23,6 +23,8 @@ from alluvium.storage.store import Store
 
 #: What tells a data file from others, and says where it lies.
 COLUMNS = ("kind", "partition", "bucket", "level", "file_name", "extra_files", "external_path", "schema_id")
+#: The same of an index file.
+INDEX_COLUMNS = ("partition", "bucket", "file_name", "external_path")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Needs:
 
     Attributes:
         files: Of metadata, by their paths: lists, manifests, index manifests, statistics.
-        index: Index files (`INDEX_ENTRIES`).
+        index: Index files (`INDEX_COLUMNS`).
         data: Data and changelog files (`COLUMNS`).
     """
 
@@ -55,12 +57,14 @@ class Reader:
     Attributes:
         store: The table's objects.
         only: Names of the data files that matter, None: all. Of the others nothing is kept in memory.
-        is_lenient: Whether what is gone is taken to name nothing: only where it is about to be deleted anyway.
+        is_lenient: Whether what is gone is taken to name nothing: only where it is about to be deleted anyway. Lists of
+            the states of changelogs may be gone in any case.
     """
 
     store: Store
     only: pa.Array | None = None
     is_lenient: bool = False
+    _dangling: set[str] = field(default_factory=set)
     _lists: dict[str, pa.Table] = field(default_factory=dict)
     _entries: dict[str, pa.Table] = field(default_factory=dict)
     _index: dict[str, pa.Table] = field(default_factory=dict)
@@ -68,12 +72,14 @@ class Reader:
     def load(self, roots: Sequence[Root]) -> None:
         """Reads ahead, many files at once."""
         lists = {name for root in roots for name in _lists_of(root)} - self._lists.keys()
+        held = {name for root in roots if not _is_state_of_changelog(root) for name in _lists_of(root)}
+        self._dangling |= lists - held
         self._lists.update(self._all(sorted(lists), read_manifest_list, MANIFESTS.empty_table()))
         manifests = {n for root in roots for name in _scanned_of(root) for n in self.manifests(name)}
         self._entries.update(self._all(sorted(manifests - self._entries.keys()), self._scanned, _none()))
         index = {root.document.index_manifest for root in roots if _has_index(root)} - self._index.keys()
         names = sorted(name for name in index if name is not None)
-        self._index.update(self._all(names, read_index_manifest, INDEX_ENTRIES.empty_table()))
+        self._index.update(self._all(names, _index_files, _no_index()))
 
     def manifests(self, name: str) -> list[str]:
         """The names of the manifests of a list."""
@@ -92,7 +98,7 @@ class Reader:
         """The names of all files that were read of, be they live or not, and of those that tell of them."""
         own = {*self._lists, *self._index, *self._entries}
         tables = pa.concat_tables([_none(), *self._entries.values()])
-        index = pa.concat_tables([INDEX_ENTRIES.empty_table(), *self._index.values()])
+        index = pa.concat_tables([_no_index(), *self._index.values()])
         extra = pc.list_flatten(tables["extra_files"].combine_chunks())
         columns = [table["file_name"].combine_chunks() for table in (tables, index)]
         return pa.concat_arrays([pa.array(sorted(own), pa.string()), *columns, extra])
@@ -104,7 +110,7 @@ class Reader:
             try:
                 return read(self.store, name)
             except NotFound:
-                if not self.is_lenient:
+                if not self.is_lenient and name not in self._dangling:
                     raise
                 return nothing
 
@@ -132,7 +138,7 @@ def needs_of(store: Store, roots: Sequence[Root], only: pa.Array | None = None, 
     reader = Reader(store, only, is_lenient)
     reader.load(roots)
     files: set[str] = set()
-    data, index = [_none()], [INDEX_ENTRIES.empty_table()]
+    data, index = [_none()], [_no_index()]
     for root in roots:
         files |= _metadata(root, reader)
         data.append(_data(root, reader))
@@ -157,6 +163,15 @@ def _is_own_changelog(root: Root) -> bool:
     return root.kind is Kind.CHANGELOG and root.document.changelog_manifest_list is not None
 
 
+def _is_state_of_changelog(root: Root) -> bool:
+    """Whether it is a changelog that names the lists of its expired state alone.
+
+    Where a table has a producer Java deletes these with the snapshot, and leaves the document of a snapshot that made
+    no changelog: nobody reads anything by it.
+    """
+    return root.kind is Kind.CHANGELOG and root.document.changelog_manifest_list is None
+
+
 def _has_index(root: Root) -> bool:
     return root.kind is not Kind.CHANGELOG and root.document.index_manifest is not None
 
@@ -172,7 +187,7 @@ def _lists_of(root: Root) -> list[str]:
 
 def _scanned_of(root: Root) -> list[str]:
     """Those of them whose entries say which data files the root needs."""
-    if root.kind is Kind.CHANGELOG and not _is_own_changelog(root):
+    if _is_state_of_changelog(root):
         return [root.document.delta_manifest_list]
     return _lists_of(root)
 
@@ -193,7 +208,7 @@ def _data(root: Root, reader: Reader) -> pa.Table:
     document = root.document
     if _is_own_changelog(root):
         return _added(reader.entries(_lists_of(root)))
-    if root.kind is Kind.CHANGELOG:
+    if _is_state_of_changelog(root):
         return _added(reader.entries([document.delta_manifest_list]))
     live = live_entries(reader.entries([document.base_manifest_list, document.delta_manifest_list]))
     changelog = [] if document.changelog_manifest_list is None else [document.changelog_manifest_list]
@@ -207,6 +222,15 @@ def _added(entries: pa.Table) -> pa.Table:
 
 def _none() -> pa.Table:
     return SCANNED_ENTRIES.empty_table().select(COLUMNS)
+
+
+def _no_index() -> pa.Table:
+    return INDEX_ENTRIES.empty_table().select(INDEX_COLUMNS)
+
+
+def _index_files(store: Store, name: str) -> pa.Table:
+    """Without what later versions of the format say: nothing is written anew."""
+    return scan_index_manifest(store, name).select(INDEX_COLUMNS)
 
 
 def _unique(rows: pa.Table) -> pa.Table:

@@ -43,7 +43,8 @@ def remove_dead(store: Store, dying: Sequence[Root]) -> Removed:
     """Deletes what dying roots needed and no root that is there now needs.
 
     The documents of the dying roots are gone already: whoever still holds one gets a clear error, and whoever made a
-    tag of one meanwhile is among the roots that are read here.
+    tag of one meanwhile is among the roots that are read here. What stands at the place of one is another root: a tag
+    that was replaced, a snapshot that was put back.
     """
     if not dying:
         return Removed()
@@ -51,9 +52,7 @@ def remove_dead(store: Store, dying: Sequence[Root]) -> Removed:
     if schema is None:
         raise not_a_table(store)
     try:
-        gone = {root.path for root in dying}
-        kept = [root for root in list_roots(store) if root.path not in gone]
-        dead = dead_files(store, dying, kept)
+        dead = dead_files(store, dying, list_roots(store))
     except AlluviumError as error:
         # The roots are gone, which is what was asked for; files that nobody names any more are orphans.
         log.warning("files of what was removed stay, as it is not known what the rest of the table needs: %s", error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from alluvium.errors import NotFound
@@ -40,12 +40,28 @@ class Root:
 
 
 def list_roots(store: Store) -> list[Root]:
-    """All roots that are there. One that goes away while they are read is none.
+    """All roots that are there.
+
+    One that goes away while they are read has given its place to another, which may not have been listed: a snapshot
+    expires behind newer ones, a tag gets another name. So all are listed again until nothing goes.
 
     Raises:
         CorruptTable: One cannot be read: nobody knows what it needs.
     """
-    found: list[tuple[Kind, str, str]] = []
+    gone: set[str] = set()
+    while True:
+        # A listing may miss both of two names where one comes and the other goes while it is made; a second one that
+        # begins afterwards has the new one.
+        found = list(dict.fromkeys((*_listed(store), *_listed(store))))
+        read = map_parallel(lambda one: _read(store, *one), found)
+        missed = {path for (_, _, path), root in zip(found, read, strict=True) if root is None}
+        # What is listed although it is not there was known before this listing began.
+        if missed <= gone:
+            return [root for root in read if root is not None]
+        gone |= missed
+
+
+def _listed(store: Store) -> Iterator[tuple[Kind, str, str]]:
     for branch in (MAIN_BRANCH, *list_branches(store)):
         for kind in Kind:
             folder, prefix = directory(branch, kind.value), f"{kind.value}-"
@@ -53,9 +69,7 @@ def list_roots(store: Store) -> list[Root]:
                 names: Iterable[object] = list_names(store, folder, prefix)
             else:
                 names = list_numbers(store, folder, prefix)
-            found += [(kind, branch, f"{folder}/{prefix}{name}") for name in names]
-    read = map_parallel(lambda one: _read(store, *one), found)
-    return [root for root in read if root is not None]
+            yield from ((kind, branch, f"{folder}/{prefix}{name}") for name in names)
 
 
 def is_there(store: Store, path: str) -> bool:
