@@ -127,10 +127,13 @@ def _is_temporary(plan: JavaObject) -> bool:
 
 
 def _keeps_names(project: JavaObject) -> bool:
-    """Whether each column is one of the child's, under its name."""
+    """Whether each column is one of the child's, under its name and of its type."""
     for column in items(project.projectList()):
         if str(column.nodeName()) == "Alias" and str(column.child().nodeName()) == "Cast":
             kept = column.child().child()
+            # A condition on `cast(id as string)` means other rows than one on `id`.
+            if not bool(kept.dataType().sameType(column.dataType())):
+                return False
         else:
             kept = column.child() if str(column.nodeName()) == "Alias" else column
         if str(kept.nodeName()) != "AttributeReference" or str(kept.name()) != str(column.name()):
