@@ -237,4 +237,9 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
         with pytest.raises(InvalidRequest) as caught:
             enabled.sql("delete from part_of_it")
         assert caught.value.code == "changed-view"
+    # A query of that name hides the table.
+    with pytest.raises(InvalidRequest) as caught:
+        enabled.sql(f"with {name} as (select 0 id) delete from {name} where id = 0")
+    assert caught.value.code == "changed-view"
+    enabled.sql(f"with {name} as (select 7 id) delete from default.{name} where id in (select id from {name})")
     assert len(rows(enabled, name)) == 2

@@ -26,6 +26,7 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | N
         InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session.
     """
     alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
+    _ensure_no_query(call, node if alias is None else node.child())
     access = call.table(node)
     if access is None:
         relation = node if alias is None else node.child()
@@ -42,6 +43,19 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | N
         alias = alias or parts[-1]
     table = DeltaTable(call.spark, access)
     return table if alias is None else table.alias(alias)
+
+
+def _ensure_no_query(call: Call, relation: JavaObject) -> None:
+    """Refuses the name of a query that stands behind WITH, which hides a table of that name."""
+    parts = call.parts(relation) if call.queries is not None else None
+    if call.queries is None or parts is None or len(parts) != 1:
+        return
+    if parts[0].casefold() in {str(pair._1()).casefold() for pair in items(call.queries.cteRelations())}:
+        raise Unresolvable(
+            f"the statement changes rows of tables, and {parts[0]!r} is a query that stands behind WITH",
+            code="changed-view",
+            hint="name the table with its schema, or call the query otherwise",
+        )
 
 
 def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
