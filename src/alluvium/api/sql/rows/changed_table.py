@@ -146,7 +146,7 @@ def _keeps_names(project: JavaObject) -> bool:
         if str(column.nodeName()) == "Alias" and str(column.child().nodeName()) == "Cast":
             kept = column.child().child()
             # A condition on `cast(id as string)` means other rows than one on `id`.
-            if not bool(kept.dataType().sameType(column.dataType())):
+            if str(kept.dataType().catalogString()) != str(column.dataType().catalogString()):
                 return False
         else:
             kept = column.child() if str(column.nodeName()) == "Alias" else column
