@@ -32,12 +32,20 @@ from alluvium.errors import NotFound
 QUERIES = {"plain": "append", "stateful": "append", "complete": "complete"}
 #: Rows of an append.
 ROWS = 5
+#: Of a driver that lives for seconds: what starts soon counts for more than what runs long.
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
 
 
 def drive(folder: Path, to_the_end: bool) -> None:
     """The driver: starts the queries, and appends rows until it is killed; or waits until all is read."""
-    settings = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.driver.memory": "1g"}
-    spark = SparkSession.builder.master("local[2]").config(map=settings).getOrCreate()
+    spark = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     alluvium.enable(spark)
     if not to_the_end:
@@ -54,7 +62,9 @@ def drive(folder: Path, to_the_end: bool) -> None:
 
 def start(spark: SparkSession, folder: Path, name: str, to_the_end: bool) -> StreamingQuery:
     """Starts a query, or goes on with it."""
-    rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(folder / "source"))
+    # Small batches, so that many are killed; what is left at the end nobody kills.
+    files = 1000 if to_the_end else 1
+    rows = spark.readStream.format("delta").option("maxFilesPerTrigger", files).load(str(folder / "source"))
     if name == "stateful":
         rows = rows.dropDuplicates(["id"])
     if name == "complete":

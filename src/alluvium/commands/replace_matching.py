@@ -25,10 +25,13 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import conjunction
 from alluvium.plan.changes import Committed, ReadScope
 from alluvium.plan.ports import RowPlaces
+from alluvium.schema.types import Struct
 from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.text_lengths import padded_text, pads_when_reading
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.existence import with_existence
 from alluvium.spark.statements.resolve import Qualifier, condition_tree, named_rows, resolve_condition
+from alluvium.spark.values.columns import Assignment, align
 from alluvium.storage.locating import locating
 
 _SOURCE, _MEETS = "__alluvium_source", "__alluvium_meets"
@@ -48,17 +51,42 @@ class Matching:
     condition: str | None = None
     name: Qualifier = (TABLE,)
 
+    def stored(self, df: DataFrame, target: DeltaTarget, assignment: Assignment) -> DataFrame:
+        """The rows as they will be kept, where columns are compared: two that are kept alike are one key.
+
+        Args:
+            df: The rows.
+            target: The table.
+            assignment: What may go into its columns.
+
+        Raises:
+            InvalidRequest: They do not fit the table (`schema-mismatch`).
+        """
+        if self.columns is None:
+            return df
+        brought = {name.casefold() for name in df.columns}
+        own = Struct(tuple(f for f in target.schema.fields if f.name.casefold() in brought))
+        return align(df, own, assignment).alias(_SOURCE)
+
     @property
     def what(self) -> str:
         """For errors."""
         return "the condition of replaceOn" if self.columns is None else "the columns of replaceUsing"
 
-    def text(self) -> str:
-        """The condition."""
+    def text(self, schema: Struct, *, pads: bool) -> str:
+        """The condition.
+
+        Args:
+            schema: The table's.
+            pads: Whether texts of char(n) that are read come with their blanks.
+        """
         if self.columns is None:
             return self.condition or "true"
-        sides = (quote(TABLE), quote(_SOURCE))
-        return " AND ".join(" = ".join(f"{side}.{quote(name)}" for side in sides) for name in self.columns)
+        equal = []
+        for name in self.columns:
+            f, new = schema.find(name), f"{quote(_SOURCE)}.{quote(name)}"
+            equal.append(f"{quote(TABLE)}.{quote(name)} = {new if f is None or not pads else padded_text(new, f)}")
+        return " AND ".join(equal)
 
 
 def replace_matching(df: DataFrame, target: DeltaTarget, request: WriteRequest, matching: Matching) -> Committed:
@@ -77,7 +105,7 @@ def replace_matching(df: DataFrame, target: DeltaTarget, request: WriteRequest, 
     with locating(snapshot.store, snapshot.version):
         ensure_removable(snapshot.config)
         _ensure_columns(df, target, matching)
-        source = keep_source(df if matching.columns is None else df.alias(_SOURCE), own_table(snapshot))
+        source = keep_source(matching.stored(df, target, request.assignment), own_table(snapshot))
         try:
             ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
             return _replaced(source, target, request, matching)
@@ -104,7 +132,8 @@ def _replaced(source: MergeSource, target: DeltaTarget, request: WriteRequest, m
     assert snapshot is not None
     schema = snapshot.config.schema
     table = named_rows(read_native(spark, DeltaSource(snapshot)), matching.name)
-    condition = resolve_condition(table.join(source.rows), matching.text(), matching.what)
+    text = matching.text(schema, pads=pads_when_reading(spark))
+    condition = resolve_condition(table.join(source.rows), text, matching.what)
     figures = source.measure(table, condition, schema)
     if not figures.rows:
         return Committed.nothing(snapshot.version)
@@ -114,14 +143,14 @@ def _replaced(source: MergeSource, target: DeltaTarget, request: WriteRequest, m
     scope = ReadScope.rows(where).beside(source.scope).where
 
     def found(some: RowPlaces) -> DataFrame:
-        return _found(source, target, matching, some)
+        return _found(source, target, matching, text, some)
 
     return replace_found(source.rows, target, replace(request, replace=None), candidates, scope, found)
 
 
-def _found(source: MergeSource, target: DeltaTarget, matching: Matching, candidates: RowPlaces) -> DataFrame:
+def _found(source: MergeSource, target: DeltaTarget, matching: Matching, text: str, candidates: RowPlaces) -> DataFrame:
     """The candidates' rows, and whether they go."""
     rows = named_rows(read_native(source.rows.sparkSession, candidates), matching.name)
     joined = rows.join(source.rows)
-    condition = resolve_condition(joined, matching.text(), matching.what)
+    condition = resolve_condition(joined, text, matching.what)
     return judged_rows(with_existence(joined, condition, _MEETS), candidates, target, sf.col(_MEETS))

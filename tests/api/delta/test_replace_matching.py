@@ -152,3 +152,19 @@ def test_by_name_and_by_sql(spark, table):
     finally:
         spark.catalog.dropTempView("new_rows")
         alluvium.disable(spark)
+
+
+def test_using_compares_rows_as_they_are_kept(spark, tmp_path):
+    """Two rows that the table holds alike are one key, whatever they were before."""
+    alluvium.enable(spark)
+    try:
+        path = tmp_path / "t"
+        spark.sql(f"create table delta.`{path}` (k char(5), d decimal(4, 2), v int) using delta")
+        spark.sql(f"insert into delta.`{path}` values ('a', 1.01, 1), ('b', 1.02, 2)")
+        for v in (8, 9):
+            new = spark.sql(f"select 'a' k, 1.014 d, {v} v")
+            new.write.mode("overwrite").option("replaceUsing", "k, d").insertInto(f"delta.`{path}`")
+        shown = spark.sql(f"select trim(k), cast(d as string), v from delta.`{path}`").collect()
+        assert sorted(map(tuple, shown)) == [("a", "1.01", 9), ("b", "1.02", 2)]
+    finally:
+        alluvium.disable(spark)

@@ -177,6 +177,26 @@ def test_errors_are_those_of_the_verbs(enabled, name, statement, code):
     assert isinstance(caught.value, AnalysisException)
 
 
+def test_columns_are_called_as_the_session_wants_them(enabled, name):
+    """Before, a value went into a column that the session says is another one."""
+    enabled.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        for statement in (
+            "update {t} set V = 1",
+            "insert into {t} (id, V) values (1, 1)",
+            "merge into {t} t using {t} s on t.id = s.id when matched then update set V = s.v",
+        ):
+            with pytest.raises(InvalidRequest) as caught:
+                enabled.sql(statement.format(t=name))
+            assert (caught.value.code, caught.value.column) == ("unknown-column", "V")
+        enabled.sql(f"update {name} set v = 1 where id = 2")
+        enabled.sql(f"insert into {name} (id, v) values (8, 8)")
+    finally:
+        enabled.conf.unset("spark.sql.caseSensitive")
+    enabled.sql(f"update {name} set V = 5 where ID = 0")
+    assert rows(enabled, name)[::4] == [(0, 5), (4, 40), (8, 8)]
+
+
 def test_tables_of_others_are_sparks(enabled, tmp_path):
     with pytest.raises(AnalysisException) as caught:
         enabled.sql("update no_such_table set a = 1")
@@ -209,10 +229,17 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     enabled.table(name).createOrReplaceTempView("the_frame")
     enabled.sql("delete from the_frame as f where f.id > 1")
     assert rows(enabled, name) == [(0, 0), (1, 1)]
-    others = ("id, v + 1 v from {}", "* from {} where id = 1", "v, id from {}", "* from {} version as of 0")
+    others = ("id, v + 1 v from {}", "* from {} where id = 1", "v, id from {}", "* from {} version as of 0",
+              # `id = '01'` is true of a number, not of its text.
+              "cast(id as string) id, v from {}")  # fmt: skip
     for other in (f"select {text.format(name)}" for text in others):
         enabled.sql(f"create or replace temporary view part_of_it as {other}")
         with pytest.raises(InvalidRequest) as caught:
             enabled.sql("delete from part_of_it")
         assert caught.value.code == "changed-view"
+    # A query of that name hides the table.
+    with pytest.raises(InvalidRequest) as caught:
+        enabled.sql(f"with {name} as (select 0 id) delete from {name} where id = 0")
+    assert caught.value.code == "changed-view"
+    enabled.sql(f"with {name} as (select 7 id) delete from default.{name} where id in (select id from {name})")
     assert len(rows(enabled, name)) == 2

@@ -238,6 +238,8 @@ def test_a_wider_type_is_recorded_with_the_nearest_field(path: tuple, new: DataT
     [
         (("a",), "q", {"oldColumnPath": "a", "newColumnPath": "q"}, ("q", "b", "s", "arr", "m", "ints")),
         (("s", "X"), "q", {"oldColumnPath": "s.x", "newColumnPath": "s.q"}, SCHEMA.names),
+        # A name with a dot in backticks, as the reference has it.
+        (("s", "x"), "p.q", {"oldColumnPath": "s.x", "newColumnPath": "s.`p.q`"}, SCHEMA.names),
     ],
 )
 def test_renamed_columns_keep_their_files(path: tuple, new: str, params: dict, names: tuple):

@@ -115,8 +115,6 @@ def test_a_stream_that_has_ended_says_so_again() -> None:
     stream = query.stream()
     assert stream.latest(end) == Offset("t", 2, CHANGED)
     assert stream.latest(Offset("t", 2, CHANGED)) == Offset("t", 2, PASSED)
-    # Nothing goes past it until it is written down.
-    assert stream.latest(Offset("t", 2, PASSED)) == Offset("t", 2, PASSED)
     assert stream.tracker is not None
     with pytest.raises(InvalidRequest, match="version 2 changes"):
         stream.tracker.committed(Offset("t", 2, CHANGED))
@@ -124,6 +122,45 @@ def test_a_stream_that_has_ended_says_so_again() -> None:
         stream.tracker.start(lambda: PLACE)
     with pytest.raises(InvalidRequest, match="version 2 changes"):
         stream.latest(Offset("t", 2, PASSED))
+
+
+@pytest.mark.parametrize("is_limited", [True, False])
+def test_a_query_that_died_before_a_change_was_written_down_does_not_wait_for_ever(is_limited: bool) -> None:
+    """Spark has the second mark, and says of the first that it is done only when it has planned a third batch."""
+    query = Query(f"tracked-died-{is_limited}")
+    query.run()
+    query.log.commit(mapped(A, B, ("c", "p3", "long")))
+    query.log.commit(add("1"))
+    stream, passed = query.stream(), Offset("t", 2, PASSED)
+    assert stream.batch(Offset("t", 2, CHANGED), passed) == ()
+    # Nothing goes past it until it is written down.
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(passed) if is_limited else stream.end_of_run(passed)
+    assert caught.value.code == "stream-metadata-changed"
+    assert [columns(entry) for entry in query.entries()] == [["a", "b"], ["a", "b", "c"]]
+    assert query.run(passed) == (Offset("t", 4), ["1"])
+
+
+def test_the_columns_that_a_stream_began_with_are_not_passed_over() -> None:
+    """Its first entry stands for the snapshot that it begins with, and for rows that a sink has by these columns."""
+    query = Query("tracked-begun")
+    query.log.commit(add("1"))
+    query.log.commit(mapped(A, B, delta__appendOnly="true"))
+    stream = query.stream()
+    first = stream.latest(None)
+    assert first == Offset("t", 3, 0, in_snapshot=True), "half of the snapshot"
+    query.log.commit(mapped(A, B_RENAMED, delta__appendOnly="true"))
+    # A query is started again, and what changed the columns names no file; but nobody has agreed to that.
+    stream = query.stream()
+    assert stream.schema.names == ("a", "b")
+    rest = stream.latest(first)
+    assert paths(stream.batch(first, rest)) == ["1"]
+    with pytest.raises(InvalidRequest):
+        query.run(rest)
+    with pytest.raises(InvalidRequest) as caught:
+        query.stream()
+    assert caught.value.code == "stream-change-not-agreed"
+    assert query.run(Offset("t", 4, PASSED), **{RENAME: "always"}) == (Offset("t", 5), [])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -87,6 +88,42 @@ def test_consumers_are_told(tmp_path: Path) -> None:
     assert read_consumer(stream.snapshot, "mine") == 2
     stream_of(table).committed(Offset(9))
     assert read_consumer(stream.snapshot, "mine") == 2
+
+
+def test_a_consumer_is_not_told_of_a_snapshot_that_is_still_to_be_read_as_a_whole(tmp_path: Path) -> None:
+    """A query that goes on by the consumer alone would read what the snapshot changed, and none of the rows before."""
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    for n in range(2):
+        table.commit([{"k": n, "v": "a"}])
+    said = {"consumer-id": "mine"}
+    stream = stream_of(table, said)
+    begin = stream.latest(None)
+    # Spark calls the first batch done when it has planned the second one: no row has been read.
+    stream.committed(begin)
+    assert stream_of(table, said).latest(None) == begin == Offset(2, is_whole=True)
+    stream.committed(stream.latest(begin))
+    assert stream_of(table, said).latest(None) == Offset(3)
+
+
+def test_a_table_that_was_rolled_back_or_made_anew_while_it_was_read(tmp_path: Path) -> None:
+    table = HandWritten(tmp_path / "t", KEYED, ["k"])
+    for n in range(3):
+        table.commit([{"k": n, "v": "a"}])
+    stream = stream_of(table)
+    end = stream.latest(stream.latest(None))
+    shutil.rmtree(table.path)
+    again = HandWritten(table.path, KEYED, ["k"])
+    for n in range(4):
+        again.commit([{"k": n, "v": "b"}], time_ms=7)
+    # Snapshot 4 is there; of the rows of the three before it none has been read.
+    with pytest.raises(NotFound) as caught:
+        stream.latest(end)
+    assert (caught.value.code, caught.value.version) == ("stream-lost-data", 4)
+    other = stream_of(again)
+    end = other.latest(other.latest(None))
+    again.commit([{"k": 9, "v": "b"}])
+    again.expire(4)
+    assert other.latest(end) == Offset(6), "what expired tells nothing"
 
 
 def test_offsets() -> None:

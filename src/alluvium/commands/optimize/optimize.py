@@ -20,6 +20,7 @@ from alluvium.commands.optimize.sort import sort_order, sorting_of
 from alluvium.commands.optimize.z_order import z_order
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
+from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.rows.candidates import candidates_of
@@ -29,7 +30,6 @@ from alluvium.delta.upkeep.clustering.zcubes import (
     DEFAULT_CUBES,
     CubeFigures,
     CubeSizes,
-    column_name,
     cube_groups,
     cube_marks,
     kept_marks,
@@ -162,7 +162,7 @@ def _operation(request: OptimizeRequest, ordering: Ordering, chosen: Chosen) -> 
     if request.purges:
         parameters["applyPurge"] = True
     else:
-        names = [column_name(c.path) if ordering.clusters else c.name for c in ordering.columns]
+        names = [shown_path(c.path) if ordering.clusters else c.name for c in ordering.columns]
         along = [] if ordering.clusters or ordering.sorts else names
         clusters = names if ordering.clusters else []
         parameters |= {"zOrderBy": _json(along), "clusterBy": _json(clusters), "auto": request.chosen is not None}

@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.optimize.bins import Order, rank_column
 from alluvium.commands.optimize.curves import Z_CURVE, Curve
+from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.rows.candidates import candidates_of
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.statistics.stats import stats_columns
@@ -70,7 +71,7 @@ def order_columns(config: TableConfig, given: Sequence[tuple[str, ...]], needs_s
 
 
 def _order_column(config: TableConfig, given: tuple[str, ...]) -> OrderColumn:
-    name = ".".join(given)
+    name = shown_path(given)
     exact: list[str] = []
     found: Field | None = None
     for part in given:

@@ -14,7 +14,7 @@ import msgspec
 
 from alluvium.delta.description.evolve import Change, to_json, with_schema
 from alluvium.delta.description.referenced import ensure_unreferenced, renamed_properties, without_columns
-from alluvium.delta.description.shown_columns import shown_field
+from alluvium.delta.description.shown_columns import shown_field, shown_path
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
@@ -104,7 +104,7 @@ def rename_column(config: TableConfig, path: Path, new_name: str) -> Change:
         configuration=renamed_properties(config.metadata.configuration, spelled, target),
         partition_columns=tuple(new_name if (n,) == spelled else n for n in config.partition_columns),
     )
-    parameters: dict[str, JsonValue] = {"oldColumnPath": ".".join(spelled), "newColumnPath": ".".join(target)}
+    parameters: dict[str, JsonValue] = {"oldColumnPath": shown_path(spelled), "newColumnPath": shown_path(target)}
     return Change(with_schema(config, schema, metadata), Operation("RENAME COLUMN", parameters))
 
 
@@ -123,7 +123,7 @@ def drop_columns(config: TableConfig, paths: Sequence[Path], if_exists: bool = F
     metadata = msgspec.structs.replace(
         config.metadata, configuration=without_columns(config.metadata.configuration, spelled)
     )
-    shown = to_json([".".join(path) for path in spelled])
+    shown = to_json([shown_path(path) for path in spelled])
     return Change(with_schema(config, schema, metadata), Operation("DROP COLUMNS", {"columns": shown}))
 
 

@@ -9,6 +9,11 @@ from alluvium.schema.spark_json import format_field
 from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
 
 
+def shown_path(path: Path) -> str:
+    """A column, or a field within one, as the reference names it: parts with a dot in backticks."""
+    return ".".join(f"`{part}`" if "." in part else part for part in path)
+
+
 def type_name(data_type: DataType) -> str:
     """A type without parts as the schema's JSON names it."""
     if isinstance(data_type, Struct):
@@ -33,4 +38,4 @@ def shown_field(f: Field, path: Path) -> dict[str, JsonValue]:
     declared = f.metadata.get(CHAR_VARCHAR)
     metadata = {k: v for k, v in f.metadata.items() if not k.startswith("delta.") and k != CHAR_VARCHAR}
     shown_type = declared if isinstance(declared, str) else type_name(f.type)
-    return {"name": ".".join(path), "type": shown_type, "nullable": f.nullable, "metadata": metadata}
+    return {"name": shown_path(path), "type": shown_type, "nullable": f.nullable, "metadata": metadata}

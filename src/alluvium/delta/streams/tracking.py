@@ -79,8 +79,14 @@ class Tracker:
         config, last = config_of(newest, self.now), newest.delta_commit_version
         # The version of the entry itself may have files, which are still to be read by its columns.
         version = last
+        begun = config
         while version in commits and (found := _change_alone(self.table, commits[version])) is not None:
-            config, last = _with(config, *found), version
+            changed = _with(config, *found)
+            if self.log.previous is None and not column_changes(begun, changed).is_additive:
+                # What takes the place of the first entry is compared with nothing: nobody would have to agree, though
+                # rows have gone by under the columns that it had.
+                break
+            config, last = changed, version
             version += 1
         if last > newest.delta_commit_version:
             self.log = self.log.appended(entry_of(last, config, newest.source_metadata_path), replaces=True)
@@ -142,11 +148,16 @@ class Tracker:
         return self.is_begun and self._differs(commit.protocol, commit.metadata, commit.version)
 
     def reached(self, start: Offset) -> Offset | None:
-        """The end of the next batch behind an offset that marks a change; None: behind others."""
+        """The end of the next batch behind an offset that marks a change; None: behind others.
+
+        Raises:
+            InvalidRequest: As of `committed`: the query died between the second mark and what is written down. Spark
+                would not say again that the first one is done, and the query would wait for ever.
+        """
         if start.index == CHANGED:
             return replace(start, index=PASSED)
-        if start.index == PASSED and self._differs(*self._head_set_at(start.version), start.version):
-            return start
+        if start.index == PASSED:
+            self.committed(start)
         return None
 
     def committed(self, end: Offset) -> None:

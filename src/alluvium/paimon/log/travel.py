@@ -115,7 +115,11 @@ def read_snapshots(store: Store, branch: str = MAIN_BRANCH) -> list[SnapshotDocu
 def last_commit_of(store: Store, user: str, branch: str = MAIN_BRANCH) -> SnapshotDocument | None:
     """The newest snapshot that a user committed, as far as snapshots have not expired."""
     for number in reversed(list_snapshots(store, branch)):
-        document = read_snapshot(store, number, branch)
+        try:
+            document = read_snapshot(store, number, branch)
+        except NotFound:
+            # It has expired, or was rolled back, since the listing.
+            continue
         if document.commit_user == user:
             return document
     return None

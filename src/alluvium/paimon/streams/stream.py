@@ -14,6 +14,7 @@ from alluvium.paimon.log.travel import list_snapshots, read_changelog, read_snap
 from alluvium.paimon.streams.begin import CONSUMER, begin_of, write_consumer
 from alluvium.paimon.streams.offset import Offset
 from alluvium.paimon.terms.options import DELETION_VECTORS_MERGE_ON_READ
+from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.paimon.view.changes import change_mode
 from alluvium.paimon.view.source import CHANGES, PaimonSource, View
 from alluvium.storage.locating import locating
@@ -33,6 +34,7 @@ class Stream:
     said: Mapping[str, str]
     newest: int = 0
     _begun: Offset | None = None
+    _seen: SnapshotDocument | None = None
 
     def begin(self) -> Offset:
         """Where it begins; a query that knows no offset begins where the others of the stream did."""
@@ -55,9 +57,12 @@ class Stream:
             if start.snapshot_id > 1 or start.is_whole:
                 raise NotFound("the table is gone: it has no snapshot", code="not-a-table")
             return start
-        self.newest = there[-1]
         self._ensure_there(start, there)
         end = there[-1] + 1
+        if end > start.snapshot_id:
+            with locating(self.snapshot.store, None):
+                self._ensure_same(there)
+        self.newest = there[-1]
         return Offset(end) if end > start.snapshot_id else start
 
     def batch(self, start: Offset | None, end: Offset) -> tuple[PaimonSource, ...]:
@@ -75,8 +80,12 @@ class Stream:
         return tuple(found)
 
     def committed(self, end: Offset) -> None:
-        """All before an offset is done; a consumer says so to those who expire snapshots."""
-        if CONSUMER in self.said:
+        """All before an offset is done; a consumer says so to those who expire snapshots.
+
+        Nothing is done before a snapshot that is to be read as a whole: whoever began behind its number would take what
+        it changed for all of its rows.
+        """
+        if CONSUMER in self.said and not end.is_whole:
             with locating(self.snapshot.store, None):
                 write_consumer(self.snapshot, self.said[CONSUMER], end.snapshot_id)
 
@@ -86,15 +95,23 @@ class Stream:
         options = {**self.snapshot.schema.options, DELETION_VECTORS_MERGE_ON_READ.key: "true"}
         return PaimonSource(replace(state, schema=replace(self.snapshot.schema, options=options), _loaded={}), View())
 
+    def _ensure_same(self, there: list[int]) -> None:
+        """What was there is there still: after a rollback other snapshots get the numbers of those that it took."""
+        seen = self._seen
+        # One that expires meanwhile tells nothing.
+        if seen is not None and there[0] <= seen.id and self._document(seen.id) not in (None, seen):
+            raise _made_anew(seen.id + 1, f"its snapshot {seen.id} is another one now")
+        self._seen = self._document(there[-1])
+
+    def _document(self, number: int) -> SnapshotDocument | None:
+        try:
+            return read_snapshot(self.snapshot.store, number, self.snapshot.branch)
+        except NotFound:
+            return None
+
     def _ensure_there(self, start: Offset, there: list[int]) -> None:
         if start.snapshot_id > there[-1] + 1:
-            raise NotFound(
-                f"the stream has read the table to snapshot {start.snapshot_id - 1}, its newest is {there[-1]}: it was "
-                "rolled back, or made anew",
-                code="stream-lost-data",
-                version=start.snapshot_id,
-                hint="begin with a new checkpoint",
-            )
+            raise _made_anew(start.snapshot_id, f"its newest is {there[-1]}")
         if start.snapshot_id >= there[0]:
             return
         try:
@@ -111,3 +128,12 @@ class Stream:
                 version=start.snapshot_id,
                 hint="begin with a new checkpoint; a consumer-id keeps snapshots until they are read",
             ) from None
+
+
+def _made_anew(next_snapshot: int, found: str) -> NotFound:
+    return NotFound(
+        f"the stream has read the table to snapshot {next_snapshot - 1}, {found}: it was rolled back, or made anew",
+        code="stream-lost-data",
+        version=next_snapshot,
+        hint="begin with a new checkpoint",
+    )

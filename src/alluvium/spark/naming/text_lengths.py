@@ -47,6 +47,12 @@ def padded_char(value: Column, f: Field) -> Column:
     return value if length is None else sf.when(sf.length(value) < length, sf.rpad(value, length, " ")).otherwise(value)
 
 
+def padded_text(value: str, f: Field) -> str:
+    """As `padded_char`, of an SQL text."""
+    length = char_lengths(f).get(())
+    return value if length is None else f"if(length({value}) < {length}, rpad({value}, {length}, ' '), {value})"
+
+
 def within_length(value: Column, f: Field) -> Column:
     """A new value of a column, as Spark's own UPDATE makes it: blanks that are too many go, char(n) is padded.
 

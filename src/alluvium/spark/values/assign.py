@@ -78,8 +78,9 @@ def assignments(
             `"schema-mismatch"`.
     """
     found: dict[Path, NewValue] = {}
+    is_exact = bool(given) and str(rows.sparkSession.conf.get("spark.sql.caseSensitive")).casefold() == "true"
     for column_name, value in given.items():
-        path, wanted = _find(column_name, schema, name)
+        path, wanted = _find(column_name, schema, name, is_exact=is_exact)
         clash = next((p for p in found if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
             raise Unresolvable(
@@ -126,7 +127,7 @@ def without_table(path: Path, table: Qualifier) -> Path:
     return path
 
 
-def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
+def _find(name: str, schema: Struct, table: Qualifier, *, is_exact: bool = False) -> tuple[Path, DataType]:
     path = parse_column_path(name)
     bare = without_table(path, table)
     # A table may be called like one of its columns: as Spark does, the table's name is looked for first.
@@ -137,7 +138,7 @@ def _find(name: str, schema: Struct, table: Qualifier) -> tuple[Path, DataType]:
     for part in path:
         fields = here.fields if isinstance(here, Struct) else ()
         found = next((f for f in fields if f.name.casefold() == part.casefold()), None)
-        if found is None:
+        if found is None or (is_exact and found.name != part):
             raise Unresolvable(
                 f"the table has no column {name!r}",
                 code="unknown-column",

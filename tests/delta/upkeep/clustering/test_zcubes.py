@@ -9,13 +9,13 @@ import pyarrow as pa
 import pytest
 from made_table import make_table
 
+from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.upkeep.clustering.zcubes import (
     CUBE_COLUMNS,
     CUBE_ID,
     CubeFigures,
     CubePlan,
     CubeSizes,
-    column_name,
     cube_marks,
     plan_cubes,
 )
@@ -141,4 +141,4 @@ def test_files_of_a_bin_are_marked_as_one_cube():
 
 
 def test_columns_are_named_as_in_the_reference():
-    assert [column_name(path) for path in (("a",), ("s", "c"), ("a.b", "c d"))] == ["a", "s.c", "`a.b`.c d"]
+    assert [shown_path(path) for path in (("a",), ("s", "c"), ("a.b", "c d"))] == ["a", "s.c", "`a.b`.c d"]

@@ -26,6 +26,7 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | N
         InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session.
     """
     alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
+    _ensure_no_query(call, node if alias is None else node.child())
     access = call.table(node)
     if access is None:
         relation = node if alias is None else node.child()
@@ -42,6 +43,19 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | N
         alias = alias or parts[-1]
     table = DeltaTable(call.spark, access)
     return table if alias is None else table.alias(alias)
+
+
+def _ensure_no_query(call: Call, relation: JavaObject) -> None:
+    """Refuses the name of a query that stands behind WITH, which hides a table of that name."""
+    parts = call.parts(relation) if call.queries is not None else None
+    if call.queries is None or parts is None or len(parts) != 1:
+        return
+    if parts[0].casefold() in {str(pair._1()).casefold() for pair in items(call.queries.cteRelations())}:
+        raise Unresolvable(
+            f"the statement changes rows of tables, and {parts[0]!r} is a query that stands behind WITH",
+            code="changed-view",
+            hint="name the table with its schema, or call the query otherwise",
+        )
 
 
 def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
@@ -127,10 +141,13 @@ def _is_temporary(plan: JavaObject) -> bool:
 
 
 def _keeps_names(project: JavaObject) -> bool:
-    """Whether each column is one of the child's, under its name."""
+    """Whether each column is one of the child's, under its name and of its type."""
     for column in items(project.projectList()):
         if str(column.nodeName()) == "Alias" and str(column.child().nodeName()) == "Cast":
             kept = column.child().child()
+            # A condition on `cast(id as string)` means other rows than one on `id`.
+            if str(kept.dataType().catalogString()) != str(column.dataType().catalogString()):
+                return False
         else:
             kept = column.child() if str(column.nodeName()) == "Alias" else column
         if str(kept.nodeName()) != "AttributeReference" or str(kept.name()) != str(column.name()):

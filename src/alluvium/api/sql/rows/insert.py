@@ -31,6 +31,7 @@ _PRIVILEGES = "__required_write_privileges__"
 INSERTS = frozenset(("InsertIntoStatement", "UnresolvedInsert", "OverwriteByExpression"))
 _EVOLVES = "spark.databricks.delta.schema.autoMerge.enabled"
 _REPLACES_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
+_IS_EXACT = "spark.sql.caseSensitive"
 _PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
 
 
@@ -198,7 +199,8 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     """The rows under the table's columns, and the options of their writer."""
     access, query, options = insert.access, insert.query, dict(insert.options)
     schema, partition_columns = _columns_of(access)
-    columns = insert.columns.checked(schema, partition_columns, access.url)
+    is_exact = str(call.spark.conf.get(_IS_EXACT)).casefold() == "true"
+    columns = insert.columns.checked(schema, partition_columns, access.url, is_exact=is_exact)
     if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
         query, columns = without_default_words(call, query, access, columns)
     given = call.rows(query)

@@ -39,15 +39,23 @@ class InsertColumns:
     dynamic: Sequence[str] = ()
     left_out: frozenset[int] = field(default_factory=frozenset)
 
-    def checked(self, schema: Struct, partition_columns: Sequence[str], url: str) -> InsertColumns:
+    def checked(
+        self, schema: Struct, partition_columns: Sequence[str], url: str, *, is_exact: bool = False
+    ) -> InsertColumns:
         """The same in the table's spelling.
+
+        Args:
+            schema: The table's.
+            partition_columns: Of its columns.
+            url: The table, for errors.
+            is_exact: Whether columns that are listed are called as the table spells them (`spark.sql.caseSensitive`).
 
         Raises:
             InvalidRequest: A column is unknown, named twice, or no partition column.
         """
         static = {_partition(name, partition_columns, url): value for name, value in self.static.items()}
         dynamic = tuple(_partition(name, partition_columns, url) for name in self.dynamic)
-        listed = tuple(_known(name, schema, url) for name in self.listed)
+        listed = tuple(_known(name, schema, url, is_exact) for name in self.listed)
         _ensure_once((*listed, *static), url)
         return replace(self, static=static, dynamic=dynamic, listed=listed)
 
@@ -162,9 +170,9 @@ def _partition(name: str, partition_columns: Sequence[str], url: str) -> str:
     return found
 
 
-def _known(name: str, schema: Struct, url: str) -> str:
+def _known(name: str, schema: Struct, url: str, is_exact: bool) -> str:
     found = schema.find(name)
-    if found is None:
+    if found is None or (is_exact and found.name != name):
         raise InvalidRequest(
             f"the table has no column {name!r}",
             code="unknown-column",

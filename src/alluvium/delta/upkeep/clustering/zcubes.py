@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.delta.description.shown_columns import shown_path
 from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.actions import total
@@ -105,11 +106,6 @@ def plan_cubes(
     return CubePlan(_bins(taken, cubes.filter(chosen), cube_bytes, file_bytes), figures)
 
 
-def column_name(path: Path) -> str:
-    """A clustering column as the reference names it in tags and in the history."""
-    return ".".join(f"`{part}`" if "." in part else part for part in path)
-
-
 def cube_marks(bins: pa.Array, columns: Sequence[Path]) -> pa.Table:
     """What the log says of files that were clustered (columns of `FILES`); those of a bin are a cube.
 
@@ -117,7 +113,7 @@ def cube_marks(bins: pa.Array, columns: Sequence[Path]) -> pa.Table:
         bins: The bin of each file; a file of which nobody knows it is a cube by itself.
         columns: By which they were clustered.
     """
-    said = msgspec.json.encode([column_name(path) for path in columns]).decode()
+    said = msgspec.json.encode([shown_path(path) for path in columns]).decode()
     ids: dict[int, str] = {}
     tags = []
     for number in bins.to_pylist():
@@ -158,7 +154,7 @@ def _cube_ids(files: pa.Table) -> pa.Array:
 def _columns_are(files: pa.Table, columns: Sequence[Path]) -> pa.Array:
     """Whether each file lies in a cube of these columns."""
     said = _tag(files, CUBE_COLUMNS)
-    names = [column_name(path) for path in columns]
+    names = [shown_path(path) for path in columns]
     same = [text for text in pc.unique(said).to_pylist() if text is not None and _names(text) == names]
     return pc.and_(_tag(files, CUBE_ID).is_valid(), pc.is_in(said, value_set=pa.array(same, pa.string())))
 
