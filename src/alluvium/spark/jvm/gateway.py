@@ -37,6 +37,7 @@ class Java:
     gateway: JavaGateway
     jvm: JavaObject
     array_list: JavaObject
+    hash_map: JavaObject
     array_writable: JavaObject
     arrays: Statics
     array_access: Statics
@@ -126,6 +127,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         gateway=gateway,
         jvm=jvm,
         array_list=jvm.java.util.ArrayList,
+        hash_map=jvm.java.util.HashMap,
         array_writable=hadoop.io.ArrayWritable,
         arrays=Statics(jvm.java.util.Arrays),
         array_access=Statics(jvm.java.lang.reflect.Array),

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_access import TableAccess, named_access, path_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, path_access
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.sql.text.terms import PathLiteral, TableName, Target
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import find_table, quoted_name
-from alluvium.spark.sessions.session import session_catalog
+from alluvium.spark.sessions.session import is_connect, session_catalog
+
+#: Code of the error that a name of the catalog stands in a statement over Spark Connect.
+NAMES_ARE_THE_SERVERS = "no-jvm-for-names"
 
 
 def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
@@ -20,8 +23,10 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
         NotFound: There is no table at the path, or of that name.
         InvalidRequest: The name is a view's (`expects-table`).
     """
-    if isinstance(target, PathLiteral):
-        access: TableAccess | None = path_access(spark, str(target.path))
+    if is_connect(spark):
+        access: TableAccess | None = _over_connect(spark, target)
+    elif isinstance(target, PathLiteral):
+        access = path_access(spark, str(target.path))
     else:
         assert isinstance(target, TableName)  # parameters are bound
         access = named_access(spark, quoted_name(target.parts))
@@ -36,6 +41,24 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
             hint="a table is what holds a folder _delta_log",
         )
     return access
+
+
+def _over_connect(spark: SparkSession, target: Target) -> TableAccess:
+    """The table of a path: whose names the server's catalog has, it does not tell.
+
+    Raises:
+        UnsupportedFeature: It is another name.
+    """
+    if isinstance(target, PathLiteral):
+        return TableAccess(spark, str(target.path))
+    assert isinstance(target, TableName)  # parameters are bound
+    if len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER:
+        return TableAccess(spark, target.parts[1])
+    raise UnsupportedFeature(
+        f"over Spark Connect a table is named by its path, not {'.'.join(target.parts)!r}",
+        code=NAMES_ARE_THE_SERVERS,
+        hint="write delta.`/path/of/table`; names of the catalog need a classic session",
+    )
 
 
 def _is_somebodys(spark: SparkSession, parts: tuple[str, ...]) -> bool:

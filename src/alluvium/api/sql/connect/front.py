@@ -1,0 +1,226 @@
+"""The front of `spark.sql` over Spark Connect: what can be done without the driver's JVM is done, the rest refused.
+
+A query has frames in the place of the tables that it names by path; they travel with it. Statements that only Delta
+knows, and INSERT, are carried out by the verbs that Python calls. What names no table of ours is the server's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.reader import changes, read
+from alluvium.api.sql.call import Arguments
+from alluvium.api.sql.connect.insert import Insert, insert, parse_insert
+from alluvium.api.sql.connect.reads import FORMATS, Read, TableRead, reads_in, replaced
+from alluvium.api.sql.connect.views import create_view, parse_view
+from alluvium.api.sql.front import carry_out
+from alluvium.api.sql.grammar.parameters import bind_parameters
+from alluvium.api.sql.grammar.parse import parse_statement
+from alluvium.api.sql.kinds import Kind, head_of
+from alluvium.api.sql.text.lexer import TokenKind, scan_tokens
+from alluvium.api.sql.text.names import split_name
+from alluvium.api.sql.text.terms import AsOf, Parameter, PathLiteral, Settings, TableName
+from alluvium.api.sql.upkeep.targets import NAMES_ARE_THE_SERVERS, table_access
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+
+Original = Callable[..., DataFrame]
+#: What the server says of a format that it has no class for, or that is no data source of SQL.
+_NO_CLASS = re.compile(
+    r"\[(?:DATA_SOURCE_NOT_FOUND|UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY)\].*?\b(delta|paimon)\b", re.I | re.S
+)
+#: What a server without Delta makes of a statement that only Delta knows: `DESCRIBE HISTORY t` is a table to it.
+_UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
+#: Enough to tell `CREATE TABLE name (columns) USING delta` in most cases; what is not seen, the server refuses.
+_HEAD_WORDS = 400
+
+
+def sql(
+    original: Original, spark: SparkSession, text: str, args: Arguments | None, frames: Mapping[str, Any]
+) -> DataFrame:
+    """Carries out a statement of a Connect session.
+
+    Args:
+        original: PySpark's own `sql`.
+        spark: The session.
+        text: The statement.
+        args: Values of its parameters.
+        frames: What stands for `{name}` in the text.
+
+    Raises:
+        UnsupportedFeature: It needs the driver's JVM (`no-jvm-for-sql`).
+        AlluviumError: As the verb that the statement calls.
+    """
+    settings = _settings(spark)
+    head = head_of(text)
+    if head.kind is Kind.DELTA_ONLY:
+        return _delta_only(original, spark, text, args, settings)
+    found = reads_in(text, settings)
+    words = _words(text)
+    if _makes_ours(words):
+        raise _refusal(words)
+    if not found:
+        with _told_by_server(words):
+            return original(spark, text, args, **frames)
+    target = next((r for r in found if isinstance(r, TableRead) and r.is_target), None)
+    if head.kind is Kind.QUERY or target is None or _asks_for_columns(words):
+        return _query(original, spark, text, args, frames, found, settings)
+    given = parse_insert(text, target, settings)
+    if given is None:
+        raise _refusal(words)
+    return _inserted(original, spark, target, given, args, frames, settings)
+
+
+def _asks_for_columns(words: tuple[str, ...]) -> bool:
+    """Whether a statement tells no more of a table than of a frame."""
+    if words[0] in ("DESCRIBE", "DESC"):
+        return not {"EXTENDED", "FORMATTED", "PARTITION"} & {*words[:4]}
+    return words[:2] == ("SHOW", "COLUMNS")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """The first words, in capitals; what is no statement has one that is empty."""
+    found = []
+    for token in scan_tokens(text):
+        if token.kind is TokenKind.END or len(found) == _HEAD_WORDS:
+            break
+        found.append(token.word or token.text)
+    return (*found, "")
+
+
+def _makes_ours(words: tuple[str, ...]) -> bool:
+    """Whether a table of a format of ours is made under a name: its entry would have no table behind it."""
+    using = next((n for n, word in enumerate(words) if word == "USING"), None)
+    is_table = words[0] in ("CREATE", "REPLACE") and "TABLE" in words[:4] and not {"TEMPORARY", "TEMP"} & {*words[:4]}
+    return is_table and using is not None and words[using + 1].strip("`").casefold() in FORMATS
+
+
+def _query(
+    original: Original,
+    spark: SparkSession,
+    text: str,
+    args: Arguments | None,
+    frames: Mapping[str, Any],
+    found: tuple[Read, ...],
+    settings: Settings,
+) -> DataFrame:
+    """A statement of the server's over tables of ours."""
+    view = parse_view(text, settings)
+    if view is not None:
+        query = cast("DataFrame", sql(original, spark, view.query, args, frames))
+        return create_view(spark, view, query)
+    given, pieces = dict(frames), []
+    for n, one in enumerate(found):
+        given[f"_alluvium_{n}"] = _rows(spark, one, args, settings)
+        pieces.append((one, f"{{_alluvium_{n}}}"))
+    # PySpark formats a text only where frames come with it: the braces of one without stood for themselves.
+    template = replaced(text, pieces, str if frames else _escaped)
+    with _told_by_server(_words(text)):
+        return original(spark, template, args, **given)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+def _rows(spark: SparkSession, one: Read, args: Arguments | None, settings: Settings) -> DataFrame:
+    if isinstance(one, TableRead):
+        point = one.as_of or AsOf()
+        with counterparts("query", one.format):
+            return read(spark, one.path, _value(point.version, args), _value(point.timestamp, args))  # type: ignore[arg-type]
+    values = [_value(argument, args) for argument in one.arguments]
+    if not 2 <= len(values) <= 3 or not isinstance(values[0], str):
+        raise InvalidRequest(
+            f"{one.function.lower()} takes a table and one or two points in its history",
+            code="invalid-argument",
+            hint=f"{one.function.lower()}('...', start[, end])",
+        )
+    by_path = one.function.endswith("_BY_PATH")
+    target = PathLiteral(values[0]) if by_path else TableName(split_name(values[0], settings))
+    access = table_access(spark, target)
+    if access is None:
+        raise InvalidRequest(f"{values[0]!r} is not a Delta table", code="not-delta")
+    with counterparts("changes"):
+        return changes(spark, access.url, *values[1:])  # type: ignore[arg-type]  # checked there
+
+
+def _value(value: object, args: Arguments | None) -> object:
+    """A value of the text, or one that is given beside it."""
+    if not isinstance(value, Parameter):
+        return value
+    try:
+        return args[value.name if isinstance(args, Mapping) else value.position]  # type: ignore[index]
+    except (KeyError, IndexError, TypeError):
+        raise InvalidRequest(f"no value is given for {value}", code="unbound-parameter", hint="args=...") from None
+
+
+def _delta_only(
+    original: Original, spark: SparkSession, text: str, args: Arguments | None, settings: Settings
+) -> DataFrame:
+    statement = parse_statement(text, settings)
+    given = None if statement is None else bind_parameters(statement, args or {}, settings)
+    try:
+        done = None if given is None else carry_out(spark, given)
+    except UnsupportedFeature as error:
+        if error.code != NAMES_ARE_THE_SERVERS:
+            raise
+        # The server may have a Delta of its own, and know the name.
+        with _told_by_server(_words(text), error):
+            return original(spark, text, args)
+    if done is None:
+        raise _refusal(_words(text))
+    return done
+
+
+def _inserted(
+    original: Original,
+    spark: SparkSession,
+    target: TableRead,
+    given: Insert,
+    args: Arguments | None,
+    frames: Mapping[str, Any],
+    settings: Settings,
+) -> DataFrame:
+    if target.format != "delta" or target.as_of is not None:
+        raise _refusal(("INSERT",))
+    with counterparts("query"):
+        access = table_access(spark, PathLiteral(target.path))
+        assert access is not None  # a path is nobody else's
+        rows = sql(original, spark, given.query, args, frames)
+        return insert(spark, access, given, rows)
+
+
+def _refusal(words: tuple[str, ...]) -> UnsupportedFeature:
+    told = " ".join(word for word in words[:2] if word.isalpha()) or "this statement"
+    return UnsupportedFeature(
+        f"{told} of such a table needs the driver's JVM, which a session of Spark Connect has not",
+        code="no-jvm-for-sql",
+        hint="run it on a classic session; over Spark Connect there are queries, INSERT INTO delta.`/path`, VACUUM, "
+        "RESTORE and the like, alluvium.write(df, url) and alluvium.alter(url)",
+    )
+
+
+@contextmanager
+def _told_by_server(words: tuple[str, ...], refusal: UnsupportedFeature | None = None) -> Iterator[None]:
+    """Within it, errors of the server that there is no such format, or with a refusal no such statement, say more."""
+    try:
+        yield
+    except PySparkException as error:
+        is_unknown = refusal is not None and (error.getCondition() or "") in _UNKNOWN_STATEMENT
+        if not is_unknown and _NO_CLASS.search(str(error)) is None:
+            raise
+        raise refusal or _refusal(words) from None
+
+
+def _settings(spark: SparkSession) -> Settings:
+    def is_on(name: str) -> bool:
+        return str(spark.conf.get(name, "false")).casefold() == "true"
+
+    quoted = is_on("spark.sql.ansi.enabled") and is_on("spark.sql.ansi.doubleQuotedIdentifiers")
+    return Settings(is_on("spark.sql.parser.escapedStringLiterals"), quoted)
