@@ -42,7 +42,8 @@ def test_queries(sql, path, connect):
     assert values(sql(f"select count(*), '{{x}}' from {t} version as of :v", {"v": 1})) == [(4, "{x}")]
     both = f"with c as (select * from {t}) select a.id from c a join {t} b on a.id = b.id + 1 where exists (select 1)"
     assert values(sql(both)) == [(2,), (3,)]
-    assert values(sql(f"select id from {t} join {{ids}} using (id)", ids=connect.range(2))) == [(1,)]
+    braces = t.replace("{", "{{").replace("}", "}}")
+    assert values(sql(f"select id from {braces} join {{ids}} using (id)", ids=connect.range(2))) == [(1,)]
     assert values(sql(f"select id from {named(path + '@v0')}")) == [(0,), (1,)]
     assert [row.col_name for row in sql(f"describe {t}").collect()][:3] == ["id", "p", "v w"]
     assert "Scan" in sql(f"explain select * from {t}").collect()[0][0]
@@ -125,3 +126,8 @@ def test_names_are_the_servers(sql, text):
 def test_the_servers_own_errors_stay(sql):
     with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql("select * from delta_of_nobody").collect()
+
+
+def test_values_beside_the_text(sql, path):
+    asked = "select id, ? from delta.`{path}` version as of ? where id > ?"
+    assert values(sql(asked, ["x", 1, 2], path=path.replace("`", "``"))) == [(3, "x")]

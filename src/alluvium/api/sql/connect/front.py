@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +19,7 @@ from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.reader import changes, read
 from alluvium.api.sql.call import Arguments
 from alluvium.api.sql.connect.insert import Insert, insert, parse_insert
-from alluvium.api.sql.connect.reads import FORMATS, Read, TableRead, reads_in, replaced
+from alluvium.api.sql.connect.reads import FORMATS, Read, TableRead, may_name_ours, reads_in, replaced
 from alluvium.api.sql.connect.views import create_view, parse_view
 from alluvium.api.sql.front import carry_out
 from alluvium.api.sql.grammar.parameters import bind_parameters
@@ -26,7 +27,7 @@ from alluvium.api.sql.grammar.parse import parse_statement
 from alluvium.api.sql.kinds import Kind, head_of
 from alluvium.api.sql.text.lexer import TokenKind, scan_tokens
 from alluvium.api.sql.text.names import split_name
-from alluvium.api.sql.text.terms import AsOf, Parameter, PathLiteral, Settings, TableName
+from alluvium.api.sql.text.terms import Parameter, PathLiteral, Settings, TableName
 from alluvium.api.sql.upkeep.targets import NAMES_ARE_THE_SERVERS, table_access
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 
@@ -39,6 +40,33 @@ _NO_CLASS = re.compile(
 _UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
 #: Enough to tell `CREATE TABLE name (columns) USING delta` in most cases; what is not seen, the server refuses.
 _HEAD_WORDS = 400
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A statement on its way to the server.
+
+    Attributes:
+        original: PySpark's own `sql`.
+        spark: The session.
+        args: Values of its parameters.
+        frames: What stands for `{name}` in the text.
+        settings: The session's, of texts.
+    """
+
+    original: Original
+    spark: SparkSession
+    args: Arguments | None
+    frames: Mapping[str, Any]
+    settings: Settings
+
+    def path_of(self, table: TableRead) -> str:
+        """Its path, into which PySpark would put what stands for `{name}` in it."""
+        return table.path.format(**self.frames).replace("``", "`") if self.frames else table.path
+
+    def by_server(self, text: str) -> DataFrame:
+        with _told_by_server(text):
+            return self.original(self.spark, text, self.args, **self.frames)
 
 
 def sql(
@@ -57,24 +85,26 @@ def sql(
         UnsupportedFeature: It needs the driver's JVM (`no-jvm-for-sql`).
         AlluviumError: As the verb that the statement calls.
     """
-    settings = _settings(spark)
     head = head_of(text)
-    if head.kind is Kind.DELTA_ONLY:
-        return _delta_only(original, spark, text, args, settings)
-    found = reads_in(text, settings)
-    words = _words(text)
-    if _makes_ours(words):
-        raise _refusal(words)
-    if not found:
-        with _told_by_server(words):
+    if head.kind is not Kind.DELTA_ONLY and not may_name_ours(text):
+        # Settings are round trips, which a statement of the server's need not pay.
+        with _told_by_server(text):
             return original(spark, text, args, **frames)
+    asked = _Statement(original, spark, args, frames, _settings(spark))
+    if head.kind is Kind.DELTA_ONLY:
+        return _delta_only(asked, text)
+    found, words = reads_in(text, asked.settings), _words(text)
+    if _makes_ours(words):
+        raise _refusal(text)
+    if not found:
+        return asked.by_server(text)
     target = next((r for r in found if isinstance(r, TableRead) and r.is_target), None)
     if head.kind is Kind.QUERY or target is None or _asks_for_columns(words):
-        return _query(original, spark, text, args, frames, found, settings)
-    given = parse_insert(text, target, settings)
+        return _query(asked, text, found)
+    given = parse_insert(text, target, asked.settings)
     if given is None:
-        raise _refusal(words)
-    return _inserted(original, spark, target, given, args, frames, settings)
+        raise _refusal(text)
+    return _inserted(asked, target, given)
 
 
 def _asks_for_columns(words: tuple[str, ...]) -> bool:
@@ -101,53 +131,50 @@ def _makes_ours(words: tuple[str, ...]) -> bool:
     return is_table and using is not None and words[using + 1].strip("`").casefold() in FORMATS
 
 
-def _query(
-    original: Original,
-    spark: SparkSession,
-    text: str,
-    args: Arguments | None,
-    frames: Mapping[str, Any],
-    found: tuple[Read, ...],
-    settings: Settings,
-) -> DataFrame:
+def _query(asked: _Statement, text: str, found: tuple[Read, ...]) -> DataFrame:
     """A statement of the server's over tables of ours."""
-    view = parse_view(text, settings)
+    spark, args = asked.spark, asked.args
+    view = parse_view(text, asked.settings)
     if view is not None:
-        query = cast("DataFrame", sql(original, spark, view.query, args, frames))
-        return create_view(spark, view, query)
-    given, pieces = dict(frames), []
-    for n, one in enumerate(found):
-        given[f"_alluvium_{n}"] = _rows(spark, one, args, settings)
-        pieces.append((one, f"{{_alluvium_{n}}}"))
+        return create_view(spark, view, sql(asked.original, spark, view.query, args, asked.frames))
+    pieces = [(one, f"{{_alluvium_{n}}}") for n, one in enumerate(found)]
+    frames = {f"_alluvium_{n}": _rows(asked, one) for n, one in enumerate(found)}
     # PySpark formats a text only where frames come with it: the braces of one without stood for themselves.
-    template = replaced(text, pieces, str if frames else _escaped)
-    with _told_by_server(_words(text)):
-        return original(spark, template, args, **given)
+    template = replaced(text, pieces, str if asked.frames else _escaped)
+    left = replace(asked, args=_left(args, found), frames={**asked.frames, **frames})
+    return left.by_server(template)
+
+
+def _left(args: Arguments | None, found: tuple[Read, ...]) -> Arguments | None:
+    """The values of the parameters that are still in the text: those without names go by their places."""
+    if args is None or isinstance(args, Mapping):
+        return args
+    used = {p.position for one in found for p in one.values() if isinstance(p, Parameter)}
+    return [value for position, value in enumerate(args) if position not in used]
 
 
 def _escaped(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def _rows(spark: SparkSession, one: Read, args: Arguments | None, settings: Settings) -> DataFrame:
+def _rows(asked: _Statement, one: Read) -> DataFrame:
+    values = [_value(value, asked.args) for value in one.values()]
     if isinstance(one, TableRead):
-        point = one.as_of or AsOf()
         with counterparts("query", one.format):
-            return read(spark, one.path, _value(point.version, args), _value(point.timestamp, args))  # type: ignore[arg-type]
-    values = [_value(argument, args) for argument in one.arguments]
+            return read(asked.spark, asked.path_of(one), *values)  # type: ignore[arg-type]  # checked there
+    name = one.function.lower()
     if not 2 <= len(values) <= 3 or not isinstance(values[0], str):
         raise InvalidRequest(
-            f"{one.function.lower()} takes a table and one or two points in its history",
+            f"{name} takes a table and one or two points in its history",
             code="invalid-argument",
-            hint=f"{one.function.lower()}('...', start[, end])",
+            hint=f"{name}('...', start[, end])",
         )
-    by_path = one.function.endswith("_BY_PATH")
-    target = PathLiteral(values[0]) if by_path else TableName(split_name(values[0], settings))
-    access = table_access(spark, target)
-    if access is None:
-        raise InvalidRequest(f"{values[0]!r} is not a Delta table", code="not-delta")
+    by_path = name.endswith("_by_path")
+    target = PathLiteral(values[0]) if by_path else TableName(split_name(values[0], asked.settings))
     with counterparts("changes"):
-        return changes(spark, access.url, *values[1:])  # type: ignore[arg-type]  # checked there
+        access = table_access(asked.spark, target)
+        assert access is not None  # over Connect a path is nobody else's
+        return changes(asked.spark, access.url, *values[1:])  # type: ignore[arg-type]  # checked there
 
 
 def _value(value: object, args: Arguments | None) -> object:
@@ -160,44 +187,34 @@ def _value(value: object, args: Arguments | None) -> object:
         raise InvalidRequest(f"no value is given for {value}", code="unbound-parameter", hint="args=...") from None
 
 
-def _delta_only(
-    original: Original, spark: SparkSession, text: str, args: Arguments | None, settings: Settings
-) -> DataFrame:
-    statement = parse_statement(text, settings)
-    given = None if statement is None else bind_parameters(statement, args or {}, settings)
+def _delta_only(asked: _Statement, text: str) -> DataFrame:
+    statement = parse_statement(text, asked.settings)
+    given = None if statement is None else bind_parameters(statement, asked.args or {}, asked.settings)
     try:
-        done = None if given is None else carry_out(spark, given)
+        done = None if given is None else carry_out(asked.spark, given)
     except UnsupportedFeature as error:
         if error.code != NAMES_ARE_THE_SERVERS:
             raise
         # The server may have a Delta of its own, and know the name.
-        with _told_by_server(_words(text), error):
-            return original(spark, text, args)
+        with _told_by_server(text, error):
+            return asked.original(asked.spark, text, asked.args, **asked.frames)
     if done is None:
-        raise _refusal(_words(text))
+        raise _refusal(text)
     return done
 
 
-def _inserted(
-    original: Original,
-    spark: SparkSession,
-    target: TableRead,
-    given: Insert,
-    args: Arguments | None,
-    frames: Mapping[str, Any],
-    settings: Settings,
-) -> DataFrame:
+def _inserted(asked: _Statement, target: TableRead, given: Insert) -> DataFrame:
     if target.format != "delta" or target.as_of is not None:
-        raise _refusal(("INSERT",))
+        raise _refusal("INSERT")
     with counterparts("query"):
-        access = table_access(spark, PathLiteral(target.path))
+        access = table_access(asked.spark, PathLiteral(asked.path_of(target)))
         assert access is not None  # a path is nobody else's
-        rows = sql(original, spark, given.query, args, frames)
-        return insert(spark, access, given, rows)
+        rows = sql(asked.original, asked.spark, given.query, asked.args, asked.frames)
+        return insert(asked.spark, access, given, rows)
 
 
-def _refusal(words: tuple[str, ...]) -> UnsupportedFeature:
-    told = " ".join(word for word in words[:2] if word.isalpha()) or "this statement"
+def _refusal(text: str) -> UnsupportedFeature:
+    told = " ".join(word for word in _words(text)[:2] if word.isalpha()) or "this statement"
     return UnsupportedFeature(
         f"{told} of such a table needs the driver's JVM, which a session of Spark Connect has not",
         code="no-jvm-for-sql",
@@ -207,7 +224,7 @@ def _refusal(words: tuple[str, ...]) -> UnsupportedFeature:
 
 
 @contextmanager
-def _told_by_server(words: tuple[str, ...], refusal: UnsupportedFeature | None = None) -> Iterator[None]:
+def _told_by_server(text: str, refusal: UnsupportedFeature | None = None) -> Iterator[None]:
     """Within it, errors of the server that there is no such format, or with a refusal no such statement, say more."""
     try:
         yield
@@ -215,7 +232,7 @@ def _told_by_server(words: tuple[str, ...], refusal: UnsupportedFeature | None =
         is_unknown = refusal is not None and (error.getCondition() or "") in _UNKNOWN_STATEMENT
         if not is_unknown and _NO_CLASS.search(str(error)) is None:
             raise
-        raise refusal or _refusal(words) from None
+        raise refusal or _refusal(text) from None
 
 
 def _settings(spark: SparkSession) -> Settings:

@@ -58,6 +58,10 @@ class TableRead:
     end: int
     is_target: bool
 
+    def values(self) -> tuple[object, ...]:
+        """Version and time, as they are written."""
+        return () if self.as_of is None else (self.as_of.version, self.as_of.timestamp)
+
 
 @dataclass(frozen=True, slots=True)
 class ChangesRead:
@@ -75,8 +79,17 @@ class ChangesRead:
     start: int
     end: int
 
+    def values(self) -> tuple[object, ...]:
+        """The arguments, as they are written."""
+        return self.arguments
+
 
 Read = TableRead | ChangesRead
+
+
+def may_name_ours(text: str) -> bool:
+    """Whether a text may name a table of ours at all, at a look."""
+    return _HINT.search(text) is not None
 
 
 def reads_in(text: str, settings: Settings) -> tuple[Read, ...]:
@@ -89,7 +102,7 @@ def reads_in(text: str, settings: Settings) -> tuple[Read, ...]:
         >>> reads_in("select * from delta.`/t` version as of 3", Settings())[0].as_of
         AsOf(version=3, timestamp=None)
     """
-    if _HINT.search(text) is None:
+    if not may_name_ours(text):
         return ()
     cursor, found = Cursor(text, settings), list[Read]()
     before = ("", "")
