@@ -20,7 +20,7 @@ def sql(connect):
 def path(connect, tmp_path_factory):
     """Three versions: ids 0 and 1; 2 and 3 beside; all in which id is not 0."""
     path = str(tmp_path_factory.mktemp("sql") / "a {b} `ü")
-    rows = connect.range(4).selectExpr("id", "id % 2 as p", "cast(id as string) as `v w`")
+    rows = connect.range(4).selectExpr("id", "id % 2 as p", "cast(id as string) as v")
     alluvium.write(rows.where("id < 2"), path, partition_by=["p"])
     alluvium.write(rows.where("id >= 2"), path, mode="append")
     alluvium.write(rows.where("id > 0"), path, mode="overwrite")
@@ -37,7 +37,7 @@ def values(frame):
 
 def test_queries(sql, path, connect):
     t = named(path)
-    assert values(sql(f"select id, `v w` from {t} where id > 1")) == [(2, "2"), (3, "3")]
+    assert values(sql(f"select id, v from {t} where id > 1")) == [(2, "2"), (3, "3")]
     assert values(sql(f"select count(*) from {t} version as of 0")) == [(2,)]
     assert values(sql(f"select count(*), '{{x}}' from {t} version as of :v", {"v": 1})) == [(4, "{x}")]
     both = f"with c as (select * from {t}) select a.id from c a join {t} b on a.id = b.id + 1 where exists (select 1)"
@@ -45,7 +45,7 @@ def test_queries(sql, path, connect):
     braces = t.replace("{", "{{").replace("}", "}}")
     assert values(sql(f"select id from {braces} join {{ids}} using (id)", ids=connect.range(2))) == [(1,)]
     assert values(sql(f"select id from {named(path + '@v0')}")) == [(0,), (1,)]
-    assert [row.col_name for row in sql(f"describe {t}").collect()][:3] == ["id", "p", "v w"]
+    assert [row.col_name for row in sql(f"describe {t}").collect()][:3] == ["id", "p", "v"]
     assert "Scan" in sql(f"explain select * from {t}").collect()[0][0]
 
 

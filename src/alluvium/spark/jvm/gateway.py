@@ -59,6 +59,7 @@ class Java:
     attribute_seq: JavaObject
     data_type_utils: JavaObject
     partition_directory: JavaObject
+    internal_row: JavaObject
     empty_row: JavaObject
     parquet_format: JavaObject
     orc_format: JavaObject
@@ -149,6 +150,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
         data_type_utils=catalyst.types.DataTypeUtils,
         partition_directory=sources.PartitionDirectory,
+        internal_row=catalyst.InternalRow,
         empty_row=catalyst.InternalRow.empty(),
         parquet_format=sources.parquet.ParquetFileFormat,
         orc_format=sources.orc.OrcFileFormat,
