@@ -116,7 +116,7 @@ def _asks_for_columns(words: tuple[str, ...]) -> bool:
 
 def _words(text: str) -> tuple[str, ...]:
     """The first words, in capitals; what is no statement has one that is empty."""
-    found = []
+    found = list[str]()
     for token in scan_tokens(text):
         if token.kind is TokenKind.END or len(found) == _HEAD_WORDS:
             break

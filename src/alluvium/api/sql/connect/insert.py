@@ -57,7 +57,8 @@ def parse_insert(text: str, target: TableRead, settings: Settings) -> Insert | N
     while cursor.peek().start < target.end:
         cursor.advance()
     evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
-    listed, by_name = (), cursor.take("BY", "NAME")
+    listed: tuple[str, ...] = ()
+    by_name = cursor.take("BY", "NAME")
     if cursor.sees("(") and cursor.peek(1).word not in _QUERY and cursor.peek(1).text != "(":
         columns = read_column_list(cursor)
         if any(len(path) > 1 for path in columns):

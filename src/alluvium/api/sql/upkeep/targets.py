@@ -22,13 +22,14 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
     Raises:
         NotFound: There is no table at the path, or of that name.
         InvalidRequest: The name is a view's (`expects-table`).
+        UnsupportedFeature: A name of the catalog, over Spark Connect.
     """
+    assert isinstance(target, (PathLiteral, TableName))  # parameters are bound
     if is_connect(spark):
         access: TableAccess | None = _over_connect(spark, target)
     elif isinstance(target, PathLiteral):
         access = path_access(spark, str(target.path))
     else:
-        assert isinstance(target, TableName)  # parameters are bound
         access = named_access(spark, quoted_name(target.parts))
         if access is None and _is_somebodys(spark, target.parts):
             return None
@@ -43,7 +44,7 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
     return access
 
 
-def _over_connect(spark: SparkSession, target: Target) -> TableAccess:
+def _over_connect(spark: SparkSession, target: PathLiteral | TableName) -> TableAccess:
     """The table of a path: whose names the server's catalog has, it does not tell.
 
     Raises:
@@ -51,7 +52,6 @@ def _over_connect(spark: SparkSession, target: Target) -> TableAccess:
     """
     if isinstance(target, PathLiteral):
         return TableAccess(spark, str(target.path))
-    assert isinstance(target, TableName)  # parameters are bound
     if len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER:
         return TableAccess(spark, target.parts[1])
     raise UnsupportedFeature(
