@@ -38,6 +38,8 @@ _NO_CLASS = re.compile(
 )
 #: What a server without Delta makes of a statement that only Delta knows: `DESCRIBE HISTORY t` is a table to it.
 _UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
+#: What may stand behind the queries of a WITH, too.
+_ROW_CHANGES = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE"))
 #: Enough to tell `CREATE TABLE name (columns) USING delta` in most cases; what is not seen, the server refuses.
 _HEAD_WORDS = 400
 
@@ -214,9 +216,10 @@ def _inserted(asked: _Statement, target: TableRead, given: Insert) -> DataFrame:
 
 
 def _refusal(text: str) -> UnsupportedFeature:
-    told = " ".join(word for word in _words(text)[:2] if word.isalpha()) or "this statement"
+    words = _words(text)
+    told = next((word for word in words if word in _ROW_CHANGES), words[0] if words[0].isalpha() else "the statement")
     return UnsupportedFeature(
-        f"{told} of such a table needs the driver's JVM, which a session of Spark Connect has not",
+        f"{told} on a table of ours needs the driver's JVM, which a session of Spark Connect has not",
         code="no-jvm-for-sql",
         hint="run it on a classic session; over Spark Connect there are queries, INSERT INTO delta.`/path`, VACUUM, "
         "RESTORE and the like, alluvium.write(df, url) and alluvium.alter(url)",
