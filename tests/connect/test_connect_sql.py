@@ -108,6 +108,8 @@ def test_upkeep(sql, tmp_path, connect):
         "create table {t} (x int) using delta",
         "insert into {t} partition (p = 1) select 1",
         "optimize {t}",
+        "convert to delta parquet.`/nothing`",
+        "create table {t} shallow clone {t}",
     ],
 )
 def test_what_needs_the_drivers_jvm(sql, path, text):
@@ -116,7 +118,7 @@ def test_what_needs_the_drivers_jvm(sql, path, text):
     assert refused.value.hint and refused.value.code in ("no-jvm-for-sql", "no-jvm")
 
 
-@pytest.mark.parametrize("text", ["vacuum a.b", "describe history b", "restore b to version as of 1", "optimize b"])
+@pytest.mark.parametrize("text", ["vacuum a.b", "describe history b", "restore b to version as of 1"])
 def test_names_are_the_servers(sql, text):
     with pytest.raises(UnsupportedFeature, match="named by its path") as refused:
         sql(text)

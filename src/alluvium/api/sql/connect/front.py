@@ -38,6 +38,11 @@ _NO_CLASS = re.compile(
 )
 #: What a server without Delta makes of a statement that only Delta knows: `DESCRIBE HISTORY t` is a table to it.
 _UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
+#: Statements that only Delta knows, and that touch no rows.
+_WITHOUT_JVM = frozenset(
+    ("AddFeature", "ClusterBy", "ComputeStatistics", "DescribeDetail", "DescribeHistory", "DropConstraint")
+    + ("DropFeature", "FsckRepair", "Generate", "Restore", "Vacuum")
+)
 #: What may stand behind the queries of a WITH, too.
 _ROW_CHANGES = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE"))
 #: Enough to tell `CREATE TABLE name (columns) USING delta` in most cases; what is not seen, the server refuses.
@@ -192,8 +197,10 @@ def _value(value: object, args: Arguments | None) -> object:
 def _delta_only(asked: _Statement, text: str) -> DataFrame:
     statement = parse_statement(text, asked.settings)
     given = None if statement is None else bind_parameters(statement, asked.args or {}, asked.settings)
+    if given is None or type(given).__name__ not in _WITHOUT_JVM:
+        raise _refusal(text)
     try:
-        done = None if given is None else carry_out(asked.spark, given)
+        done = carry_out(asked.spark, given)
     except UnsupportedFeature as error:
         if error.code != NAMES_ARE_THE_SERVERS:
             raise
