@@ -28,7 +28,7 @@ from alluvium.api.sql.kinds import Kind, head_of
 from alluvium.api.sql.text.lexer import TokenKind, scan_tokens
 from alluvium.api.sql.text.names import split_name
 from alluvium.api.sql.text.terms import Parameter, PathLiteral, Settings, TableName
-from alluvium.api.sql.upkeep.targets import NAMES_ARE_THE_SERVERS, table_access
+from alluvium.api.sql.upkeep.targets import names_are_the_servers, table_access
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 
 Original = Callable[..., DataFrame]
@@ -40,8 +40,19 @@ _NO_CLASS = re.compile(
 _UNKNOWN_STATEMENT = frozenset(("PARSE_SYNTAX_ERROR", "TABLE_OR_VIEW_NOT_FOUND", "_LEGACY_ERROR_TEMP_0035"))
 #: Statements that only Delta knows, and that touch no rows.
 _WITHOUT_JVM = frozenset(
-    ("AddFeature", "ClusterBy", "ComputeStatistics", "DescribeDetail", "DescribeHistory", "DropConstraint")
-    + ("DropFeature", "FsckRepair", "Generate", "Restore", "Vacuum")
+    (
+        "AddFeature",
+        "ClusterBy",
+        "ComputeStatistics",
+        "DescribeDetail",
+        "DescribeHistory",
+        "DropConstraint",
+        "DropFeature",
+        "FsckRepair",
+        "Generate",
+        "Restore",
+        "Vacuum",
+    )
 )
 #: What may stand behind the queries of a WITH, too.
 _ROW_CHANGES = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE"))
@@ -197,19 +208,17 @@ def _value(value: object, args: Arguments | None) -> object:
 def _delta_only(asked: _Statement, text: str) -> DataFrame:
     statement = parse_statement(text, asked.settings)
     given = None if statement is None else bind_parameters(statement, asked.args or {}, asked.settings)
-    if given is None or type(given).__name__ not in _WITHOUT_JVM:
-        raise _refusal(text)
-    try:
-        done = carry_out(asked.spark, given)
-    except UnsupportedFeature as error:
-        if error.code != NAMES_ARE_THE_SERVERS:
-            raise
-        # The server may have a Delta of its own, and know the name.
-        with _told_by_server(text, error):
-            return asked.original(asked.spark, text, asked.args, **asked.frames)
-    if done is None:
-        raise _refusal(text)
-    return done
+    target = getattr(given, "target", None)
+    is_done = type(given).__name__ in _WITHOUT_JVM
+    if isinstance(target, PathLiteral) or (isinstance(target, TableName) and target.parts[0].casefold() in FORMATS):
+        done = carry_out(asked.spark, given) if is_done and given is not None else None
+        if done is None:
+            raise _refusal(text)
+        return done
+    # The server may have a Delta of its own, and know the name.
+    refusal = names_are_the_servers(target.parts) if isinstance(target, TableName) and is_done else _refusal(text)
+    with _told_by_server(text, refusal):
+        return asked.original(asked.spark, text, asked.args, **asked.frames)
 
 
 def _inserted(asked: _Statement, target: TableRead, given: Insert) -> DataFrame:

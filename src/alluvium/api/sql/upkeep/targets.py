@@ -12,9 +12,6 @@ from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import find_table, quoted_name
 from alluvium.spark.sessions.session import is_connect, session_catalog
 
-#: Code of the error that a name of the catalog stands in a statement over Spark Connect.
-NAMES_ARE_THE_SERVERS = "no-jvm-for-names"
-
 
 def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
     """The table of ours that a statement is about; None where the name is that of somebody else's table.
@@ -54,9 +51,14 @@ def _over_connect(spark: SparkSession, target: PathLiteral | TableName) -> Table
         return TableAccess(spark, str(target.path))
     if len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER:
         return TableAccess(spark, target.parts[1])
-    raise UnsupportedFeature(
-        f"over Spark Connect a table is named by its path, not {'.'.join(target.parts)!r}",
-        code=NAMES_ARE_THE_SERVERS,
+    raise names_are_the_servers(target.parts)
+
+
+def names_are_the_servers(parts: tuple[str, ...]) -> UnsupportedFeature:
+    """The error that a name of the catalog stands in a statement over Spark Connect."""
+    return UnsupportedFeature(
+        f"over Spark Connect a table is named by its path, not {'.'.join(parts)!r}",
+        code="no-jvm-for-names",
         hint="write delta.`/path/of/table`; names of the catalog need a classic session",
     )
 
