@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.errors import AnalysisException
 
 import alluvium
@@ -310,3 +311,16 @@ def test_a_disabled_session_has_sparks_catalog_again(session):
     assert not answered.answers_names(session)
     alluvium.enable(session)
     assert answered.answers_names(session)
+
+
+def test_a_path_that_is_named_again_costs_few_round_trips(session, numbers, monkeypatch):
+    """Each is a tenth of a millisecond and more, and a query may name many tables."""
+    asked = []
+    send = ClientServerConnection.send_command
+    monkeypatch.setattr(
+        ClientServerConnection, "send_command", lambda self, command: asked.append(command) or send(self, command)
+    )
+    for _ in range(2):
+        asked.clear()
+        session.sql(f"select * from delta.`{numbers}`")
+    assert len(asked) < 100

@@ -16,7 +16,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Author
 from alluvium.spark.sessions.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
-from alluvium.spark.sessions.session import ensure_native, hadoop_access, time_zone
+from alluvium.spark.sessions.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
 
 PROVIDER = "delta"
@@ -51,7 +51,8 @@ class TableAccess:
 
     def store(self, url: str | None = None) -> Store:
         """The objects of the table, or those at another place under the same settings."""
-        return storage_for(self.url if url is None else url, self.options, partial(hadoop_access, self.spark))
+        hadoop = None if is_connect(self.spark) else partial(hadoop_access, self.spark)
+        return storage_for(self.url if url is None else url, self.options, hadoop)
 
     def snapshot(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
         """A version of the table, the newest by default."""

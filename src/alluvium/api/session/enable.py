@@ -36,6 +36,7 @@ from alluvium.api.reader import read
 from alluvium.api.server_scan import register
 from alluvium.api.session import connect_streams
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
+from alluvium.api.sql.connect.front import sql as sql_of_server
 from alluvium.api.sql.front import sql
 from alluvium.api.sql.kept.cached import note_table
 from alluvium.api.writer import write
@@ -168,6 +169,7 @@ def _wrap_all(reader: type, writer: type) -> None:
     _replace(writer, "saveAsTable", _save_as_table)
     if reader is not DataFrameReader:
         streams = importlib.import_module("pyspark.sql.connect.streaming.readwriter")
+        _replace(importlib.import_module("pyspark.sql.connect.session").SparkSession, "sql", _sql_of_server)
         _replace(streams.DataStreamReader, "load", _where_enabled(connect_streams.load_stream))
         _replace(streams.DataStreamWriter, "start", _where_enabled(connect_streams.start_stream))
         _replace(streams.DataStreamWriter, "toTable", _where_enabled(connect_streams.start_stream))
@@ -252,6 +254,19 @@ def _sql(
     answer_names(spark)
     with counterparts("sql"):
         return sql(original, spark, sqlQuery, args, kwargs)
+
+
+def _sql_of_server(
+    original: Callable[..., DataFrame],
+    spark: SparkSession,
+    sqlQuery: str,
+    args: Mapping[str, object] | Sequence[object] | None = None,
+    **kwargs: object,
+) -> DataFrame:
+    if not is_enabled(spark):
+        return original(spark, sqlQuery, args, **kwargs)
+    with counterparts("sql"):
+        return sql_of_server(original, spark, sqlQuery, args, kwargs)
 
 
 def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameReader, tableName: str) -> DataFrame:

@@ -195,7 +195,7 @@ class _Front:
     def _delta_only(self, statement: Statement, args: Arguments | None, text: str) -> DataFrame | None:
         given = bind_parameters(statement, args or {}, _settings(self.spark))
         name = type(given).__name__
-        done = _module(_BY_STATEMENT[name]).run(self.spark, given)
+        done = carry_out(self.spark, given)
         # Of somebody else's table it is Spark's, or an extension's, if that can read it.
         if done is None and (name in _TAKEN_FOR_ANOTHER or self._parsed(text) is None):
             target = getattr(given, "target", None)
@@ -205,7 +205,7 @@ class _Front:
                 code="not-delta",
                 hint="CONVERT TO DELTA makes a Delta table of Parquet files",
             )
-        return cast("DataFrame | None", done)
+        return done
 
     def run(self, text: str) -> DataFrame:
         """A statement by Spark alone."""
@@ -217,6 +217,11 @@ class _Front:
         if kind == "UnresolvedWith":
             return self.knows(plan.child())
         return kind == "PlanWithUnresolvedIdentifier" or kind in _BY_NODE
+
+
+def carry_out(spark: SparkSession, statement: Statement) -> DataFrame | None:
+    """A statement that only Delta knows, its parameters bound; None: it is about somebody else's table."""
+    return cast("DataFrame | None", _module(_BY_STATEMENT[type(statement).__name__]).run(spark, statement))
 
 
 def _module(name: str) -> Any:

@@ -37,6 +37,7 @@ class Java:
     gateway: JavaGateway
     jvm: JavaObject
     array_list: JavaObject
+    hash_map: JavaObject
     array_writable: JavaObject
     arrays: Statics
     array_access: Statics
@@ -58,6 +59,7 @@ class Java:
     attribute_seq: JavaObject
     data_type_utils: JavaObject
     partition_directory: JavaObject
+    internal_row: JavaObject
     empty_row: JavaObject
     parquet_format: JavaObject
     orc_format: JavaObject
@@ -126,6 +128,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         gateway=gateway,
         jvm=jvm,
         array_list=jvm.java.util.ArrayList,
+        hash_map=jvm.java.util.HashMap,
         array_writable=hadoop.io.ArrayWritable,
         arrays=Statics(jvm.java.util.Arrays),
         array_access=Statics(jvm.java.lang.reflect.Array),
@@ -147,6 +150,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
         data_type_utils=catalyst.types.DataTypeUtils,
         partition_directory=sources.PartitionDirectory,
+        internal_row=catalyst.InternalRow,
         empty_row=catalyst.InternalRow.empty(),
         parquet_format=sources.parquet.ParquetFileFormat,
         orc_format=sources.orc.OrcFileFormat,

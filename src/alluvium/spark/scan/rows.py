@@ -71,7 +71,7 @@ def make_rows(spark: SparkSession, java: Java, groups: FileGroups, schema: Struc
     Spark itself converts them, from Arrow, into the rows of a `LocalRelation`: what it makes of a small local table.
     """
     count = len(groups)
-    rows = java.gateway.new_array(java.jvm.org.apache.spark.sql.catalyst.InternalRow, count)
+    rows = java.gateway.new_array(java.internal_row, count)
     if not schema.fields:
         for index in range(count):
             rows[index] = java.empty_row

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
-from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.naming.names import quote
 from alluvium.spark.sessions.entries import changed
 from alluvium.spark.sessions.session import ensure_native, session_catalog
@@ -257,15 +258,25 @@ def new_entry(
 ) -> JavaObject:
     """An entry as the catalog keeps it, which nobody has put there yet."""
     java = java_of(spark)
-    jvm = java.jvm
-    packages = jvm.org.apache.spark.sql.catalyst.catalog
-    options = jvm.java.util.HashMap()
-    options.put("path", location)
-    source = jvm.org.apache.spark.sql.execution.datasources.DataSource
-    storage = source.buildStorageFormatFromOptions(java.python_utils.toScalaMap(options))
+    packages = java.jvm.org.apache.spark.sql.catalyst.catalog
+    storage = stored_at(java, location)
     table_type = packages.CatalogTableType.MANAGED() if is_managed else packages.CatalogTableType.EXTERNAL()
     schema = spark._jsparkSession.parseDataType('{"type":"struct","fields":[]}')
     return _with_defaults(spark, [identifier, table_type, storage, schema, java.option.apply(provider)])
+
+
+_sources: WeakKeyDictionary[JavaGateway, JavaObject] = WeakKeyDictionary()
+
+
+def stored_at(java: Java, location: str) -> JavaObject:
+    """Where a table is, as an entry has it."""
+    source = _sources.get(java.gateway)
+    if source is None:
+        found = java.jvm.org.apache.spark.sql.execution.datasources.DataSource
+        source = _sources[java.gateway] = found.buildStorageFormatFromOptions
+    options = java.hash_map()
+    options.put("path", location)
+    return source(java.python_utils.toScalaMap(options))
 
 
 def _with_defaults(spark: SparkSession, given: Sequence[JavaObject]) -> JavaObject:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from py4j.java_gateway import JavaGateway
@@ -21,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.sessions.cached_tables import keep_cached
-from alluvium.spark.sessions.catalog import FoundEntry, new_entry
+from alluvium.spark.sessions.catalog import FoundEntry, new_entry, stored_at
 from alluvium.spark.sessions.session import java_schema, session_catalog
 
 _SESSION_CATALOG = "spark_catalog"
@@ -29,6 +30,7 @@ _SESSION_CATALOG = "spark_catalog"
 _DESCRIBED = "described"
 #: Plans hold the lists of files of their tables, and serve one statement while it is analysed: older ones are dropped.
 _KEPT_SECONDS = 60.0
+_KEPT_PATHS = 256
 #: Spark's own cache keeps 1,000 by default.
 _KEPT_PLANS = 900
 _LETTERS = sum(letter.isalpha() for letter in _SESSION_CATALOG)
@@ -108,16 +110,31 @@ class _Described:
 def _described(spark: SparkSession, entry: TableEntry, catalog_name: str) -> tuple[JavaObject, JavaObject]:
     """The catalog's entry with what only the table itself knows, and the same under the name for the cache."""
     java = java_of(spark)
-    shown = None if entry.known is None else entry.known.shown.get(_DESCRIBED)
+    kept = _kept_of_path(java, entry) if entry.known is None else entry.known.shown
+    shown = kept.get(_DESCRIBED)
     if shown is None or shown.columns != _columns_of(entry):
-        shown = _describe(spark, entry)
-        if entry.known is not None:
-            entry.known.shown[_DESCRIBED] = shown
+        shown = kept[_DESCRIBED] = _describe(spark, entry)
     parts = _parts_of(java, shown.entry)
     identifier = java.table_identifier(entry.name, *map(java.option.apply, (entry.database, catalog_name)))
     with _changing:
         java.array_access.set(shown.values, parts.names["identifier"], identifier)
         return shown.entry, parts.copy.invoke(shown.entry, shown.values)
+
+
+#: What is kept of tables without an entry, the latest last.
+_paths: WeakKeyDictionary[JavaGateway, OrderedDict[tuple[object, ...], dict[str, Any]]] = WeakKeyDictionary()
+
+
+def _kept_of_path(java: Java, entry: TableEntry) -> dict[str, Any]:
+    properties = tuple(sorted(entry.properties.items()))
+    key = (entry.database, entry.name, entry.provider, entry.location, properties)
+    with _changing:
+        known = _paths.setdefault(java.gateway, OrderedDict())
+        kept = known.setdefault(key, {})
+        known.move_to_end(key)
+        while len(known) > _KEPT_PATHS:
+            known.popitem(last=False)
+    return kept
 
 
 def _columns_of(entry: TableEntry) -> tuple[str, tuple[str, ...]]:
@@ -126,13 +143,14 @@ def _columns_of(entry: TableEntry) -> tuple[str, tuple[str, ...]]:
 
 def _describe(spark: SparkSession, entry: TableEntry) -> _Described:
     java = java_of(spark)
-    if entry.known is None:
-        identifier = java.table_identifier(entry.name, *map(java.option.apply, (entry.database, _SESSION_CATALOG)))
-        known = new_entry(spark, identifier, entry.location, entry.provider, False)
-    else:
-        known = entry.known.java
+    known = _blank(spark, java) if entry.known is None else entry.known.java
     parts = _parts_of(java, known)
     values = known.productIterator().toArray(parts.any_class)
+    if entry.known is None:
+        identifier = java.table_identifier(entry.name, *map(java.option.apply, (entry.database, _SESSION_CATALOG)))
+        values[parts.names["identifier"]] = identifier
+        values[parts.names["storage"]] = stored_at(java, entry.location)
+        values[parts.names["provider"]] = java.option.apply(entry.provider)
     values[parts.names["schema"]] = java_schema(spark, entry.schema)
     if entry.properties:
         properties = java.jvm.java.util.HashMap()
@@ -143,6 +161,18 @@ def _describe(spark: SparkSession, entry: TableEntry) -> _Described:
     # Hive counts bytes when an entry is made, and never again: a join would send a table for small that has grown.
     values[parts.names["stats"]] = java.none
     return _Described(_columns_of(entry), parts.copy.invoke(known, values), values)
+
+
+def _blank(spark: SparkSession, java: Java) -> JavaObject:
+    """An entry to make those of paths from: put together of nothing, one costs a hundred round trips."""
+    found = _blanks.get(java.gateway)
+    if found is None:
+        identifier = java.table_identifier("table", *map(java.option.apply, ("database", _SESSION_CATALOG)))
+        found = _blanks[java.gateway] = new_entry(spark, identifier, "/", "none", False)
+    return found
+
+
+_blanks: WeakKeyDictionary[JavaGateway, JavaObject] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,12 @@ from alluvium.delta.upkeep.repair.statistics import compute_statistics
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 
+#: `REPORT` as Spark has it: no rows alone would not tell.
+_SHOWN = ", ".join(
+    f"{f.name} {'boolean' if pa.types.is_boolean(f.type) else 'string'}{'' if f.nullable else ' not null'}"
+    for f in REPORT
+)
+
 
 @raises_counterparts()
 class RepairVerbs:
@@ -55,4 +61,4 @@ def repair_in_session(
 
 def report_frame(spark: SparkSession, report: pa.Table) -> DataFrame:
     """What FSCK REPAIR TABLE answers."""
-    return spark.createDataFrame(report.cast(REPORT))
+    return spark.createDataFrame(report.cast(REPORT), _SHOWN)

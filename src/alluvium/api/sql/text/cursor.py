@@ -48,6 +48,10 @@ class Cursor:
         """The token here, or some tokens on; behind the last one the END."""
         return self._tokens[min(self.at + ahead, len(self._tokens) - 1)]
 
+    def before(self) -> Token:
+        """The token that was stepped over last."""
+        return self._tokens[self.at - 1]
+
     def sees(self, *words: str) -> bool:
         """Whether these keywords and symbols come next."""
         return all(_is(self.peek(i), word) for i, word in enumerate(words))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_access import TableAccess, named_access, path_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, path_access
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.sql.text.terms import PathLiteral, TableName, Target
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import find_table, quoted_name
-from alluvium.spark.sessions.session import session_catalog
+from alluvium.spark.sessions.session import is_connect, session_catalog
 
 
 def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
@@ -19,11 +19,14 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
     Raises:
         NotFound: There is no table at the path, or of that name.
         InvalidRequest: The name is a view's (`expects-table`).
+        UnsupportedFeature: A name of the catalog, over Spark Connect.
     """
-    if isinstance(target, PathLiteral):
-        access: TableAccess | None = path_access(spark, str(target.path))
+    assert isinstance(target, (PathLiteral, TableName))  # parameters are bound
+    if is_connect(spark):
+        access: TableAccess | None = _over_connect(spark, target)
+    elif isinstance(target, PathLiteral):
+        access = path_access(spark, str(target.path))
     else:
-        assert isinstance(target, TableName)  # parameters are bound
         access = named_access(spark, quoted_name(target.parts))
         if access is None and _is_somebodys(spark, target.parts):
             return None
@@ -36,6 +39,28 @@ def table_access(spark: SparkSession, target: Target) -> TableAccess | None:
             hint="a table is what holds a folder _delta_log",
         )
     return access
+
+
+def _over_connect(spark: SparkSession, target: PathLiteral | TableName) -> TableAccess:
+    """The table of a path: whose names the server's catalog has, it does not tell.
+
+    Raises:
+        UnsupportedFeature: It is another name.
+    """
+    if isinstance(target, PathLiteral):
+        return TableAccess(spark, str(target.path))
+    if len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER:
+        return TableAccess(spark, target.parts[1])
+    raise names_are_the_servers(target.parts)
+
+
+def names_are_the_servers(parts: tuple[str, ...]) -> UnsupportedFeature:
+    """The error that a name of the catalog stands in a statement over Spark Connect."""
+    return UnsupportedFeature(
+        f"over Spark Connect a table is named by its path, not {'.'.join(parts)!r}",
+        code="no-jvm-for-names",
+        hint="write delta.`/path/of/table`; names of the catalog need a classic session",
+    )
 
 
 def _is_somebodys(spark: SparkSession, parts: tuple[str, ...]) -> bool:

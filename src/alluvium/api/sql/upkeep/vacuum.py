@@ -25,7 +25,7 @@ def run(spark: SparkSession, statement: Vacuum) -> DataFrame | None:
         assert hours is None or isinstance(hours, (int, float))  # parameters are bound
         inventory = _inventory(spark, statement.inventory)
         done = vacuum_in_session(spark, access, hours, statement.lite is True, inventory, statement.dry_run)
-        return spark.createDataFrame(pa.table({"path": _paths(access, done)}))
+        return spark.createDataFrame(pa.table({"path": _paths(access, done)}), "path string")
 
 
 def _paths(access: TableAccess, done: object) -> pa.Array:

@@ -103,6 +103,10 @@ class PlannedFiles:
         self._lock = threading.RLock()
         _INDEXES[self.toString()] = self
 
+    @functools.cached_property
+    def _roots(self) -> JavaObject:
+        return self._java.seq([self._java.hadoop_path(self._root)])
+
     @property
     def identity(self) -> tuple[str, ...]:
         """The source's identity."""
@@ -151,8 +155,8 @@ class PlannedFiles:
 
     @_called
     def rootPaths(self) -> JavaObject:
-        """The table's root."""
-        return self._answer(lambda: self._java.seq([self._java.hadoop_path(self._root)]))
+        """The table's root, which a query asks for some nine times."""
+        return self._answer(lambda: self._roots)
 
     @_called
     def inputFiles(self) -> JavaObject:
