@@ -6,6 +6,7 @@ import datetime as dt
 import random
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,7 +42,21 @@ def ensure(is_so: bool, what: str, found: object = None, expected: object = None
 
 def plain(value: Any) -> Any:
     """As the model has it: what JSON can hold."""
-    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+    if isinstance(value, dt.datetime):
+        # Instants by UTC's clock.
+        utc = value if value.tzinfo is None else value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+        return utc.isoformat(timespec="microseconds")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        # Arrow's pairs of a map.
+        value = dict(value)
+    if isinstance(value, dict):
+        # A map without entries is told as a list by some.
+        return {key: plain(value[key]) for key in sorted(value)} or []
+    return [plain(v) for v in value] if isinstance(value, list) else value
 
 
 def _bag(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:

@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from decimal import Decimal
 
 
 def delta_spark():
@@ -44,7 +45,14 @@ def connect():
 
 
 def plain(value):
-    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+    if isinstance(value, dt.datetime):
+        utc = value.astimezone(dt.timezone.utc) if value.tzinfo else value
+        return utc.replace(tzinfo=None).isoformat(timespec="microseconds")
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {key: plain(v) for key, v in value.items()}
+    return value.isoformat() if isinstance(value, dt.date) else str(value) if isinstance(value, Decimal) else value
 
 
 def answer(engines, request):
