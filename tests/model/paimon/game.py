@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from model.paimon.observe import PaimonObserver
@@ -63,6 +64,8 @@ def _append_options(chance: random.Random) -> dict[str, str]:
 
 def begin(url: str, sequence: Script, engines: Mapping[str, Engine], calls: list[dict[str, Any]]) -> PaimonObserver:
     """Creates it, without a snapshot."""
+    # As catalogs have it.
+    url = str(Path(url).parent / "model.db" / "t")
     now = Version(sequence.columns, {}, dict(sequence.properties), sequence.partition, keys=sequence.keys)
     call = {
         "verb": "create",
