@@ -28,6 +28,9 @@ FEATURES = {
 }
 
 
+#: What deltalake writes to, too: where it plays, some tables have no more than that, and get no more.
+PLAIN = frozenset({"delta.enableChangeDataFeed", "delta.checkpointInterval"})
+NOT_PLAIN = frozenset({"set_property", "drop_feature", "cluster_by", "add_constraint"})
 #: Engines that cannot say all of what a table is when they make it.
 NOT_MAKERS = frozenset({"deltalake", "connect"})
 
@@ -50,6 +53,11 @@ def make_script(seed: int, engines: Sequence[str], length: int, verbs: Sequence[
     kind = chance.choice(["plain", "partitioned", "clustered"])
     partition = chance.choice([("p",), ("p",), ("v",), ("p", "v")]) if kind == "partitioned" else ()
     properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
+    if "deltalake" in engines and more.random() < 0.7:
+        kind = "plain" if kind == "clustered" else kind
+        columns = tuple(c for c in columns if not c.numbered)
+        properties = tuple((k, v) for k, v in properties if k in PLAIN)
+        verbs = sorted((VERBS.keys() if verbs is None else set(verbs)) - NOT_PLAIN)
     steps = random_steps(chance, VERBS, engines, length, verbs)
     maker = chance.choice([name for name in engines if name not in NOT_MAKERS])
     first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
