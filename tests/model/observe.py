@@ -252,15 +252,13 @@ class Observer:
 
     def _logged(self, bound: Bound) -> int:
         found = oldest_readable(self.world.url)
+        world = self.world
         if bound.forgets:
-            self.world.logged = max(self.world.logged, min(found, self.world.newest))
-        ensure(
-            found <= self.world.logged or bound.forgets,
-            "log entries that are not old are gone",
-            found,
-            self.world.logged,
-        )
-        return self.world.logged
+            world.aged = max(world.aged, bound.call["old_to"])
+            world.logged = max(world.logged, min(found, world.newest))
+        # Whoever writes a checkpoint later may take what is old.
+        ensure(found <= max(world.logged, world.aged + 1), "log entries that are not old are gone", found, world.logged)
+        return max(world.logged, found)
 
     def _older(self, chance: random.Random, most: int = 2) -> None:
         versions = [v for v in self.world.versions if self.world.logged <= v < self.world.newest]
@@ -306,6 +304,7 @@ class Observer:
             world.apart.pop(path, None)
             world.apart[world.url] = world.now
             world.url, world.newest, world.readable, world.logged = path, clone.version, 0, 0
+            world.aged = -1
             world.versions, world.history = {clone.version: bound.after}, {}
             world.ids, world.ids_of, world.used = None, {}, set()
             made = bound.after.numbered

@@ -107,6 +107,8 @@ def _do(
     try:
         engine.do(world.url, bound.call)
         counts.done[f"{engine.name}: {step.verb}"] += 1
+        if not getattr(engine, "tells_kinds", True):
+            bound.feed = None
     except Refused as refusal:
         counts.refused[f"{engine.name}: {step.verb}: {refusal}"] += 1
         bound.refuse()

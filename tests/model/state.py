@@ -136,6 +136,7 @@ class Bound:
         """An engine did not do it."""
         self.refused = True
         self.vacuums = self.forgets = False
+        self.restores = None
 
 
 @dataclass
@@ -148,6 +149,7 @@ class World:
         newest: The newest of them.
         readable: The oldest whose files nothing has deleted.
         logged: The oldest whose log entry nothing has deleted.
+        aged: The newest whose log entry was made old.
         ids: Row id and last change of each live row, as last seen.
         ids_of: The same of each version that was seen with row tracking.
         used: Row ids that some row has had.
@@ -163,6 +165,7 @@ class World:
     newest: int = -1
     readable: int = 0
     logged: int = 0
+    aged: int = -1
     ids: dict[int, tuple[int, int]] | None = None
     ids_of: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)

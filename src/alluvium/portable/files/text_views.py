@@ -1,4 +1,4 @@
-"""Texts and bytes that Arrow holds as views, as files of other writers ask for: no row of such a column can be chosen."""
+"""Texts and bytes that Arrow holds as views, as files of other writers ask for: it cannot choose rows of them."""
 
 from __future__ import annotations
 
