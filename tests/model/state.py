@@ -136,7 +136,7 @@ class Bound:
         """An engine did not do it."""
         self.refused = True
         self.vacuums = self.forgets = False
-        self.restores = None
+        self.restores, self.fresh, self.updated = None, frozenset(), frozenset()
 
 
 @dataclass
