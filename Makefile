@@ -69,8 +69,9 @@ interop: install readers
 # Random sequences of all verbs by random engines for MINUTES; goes on where the last call ended (docs/trust.md).
 MINUTES ?= 5
 ENGINES ?= python
+FORMAT ?= delta
 torture: install
-	@$(RUN)/python scripts/torture.py --minutes $(MINUTES) --engines $(ENGINES) $(ARGS)
+	@$(RUN)/python scripts/torture.py --minutes $(MINUTES) --engines $(ENGINES) --format $(FORMAT) $(ARGS)
 
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python

@@ -1,6 +1,7 @@
 """Plays random sequences of all verbs by random engines for a while (`make torture`), and tells what was found.
 
     torture.py [--minutes 5] [--engines python,spark,delta-spark,deltalake] [--seed 1] [--length 25] [--state .torture]
+    torture.py --format paimon [--engines python,pypaimon] ...
 
 Each sequence follows from its seed. `--state` keeps the next seed, the counts and every failure, shrunk, as JSON: a
 later call goes on there, and `--counts` prints them. `--defects` tells which seed catches each of some deliberate
@@ -25,6 +26,8 @@ TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
 from model.engines.sessions import engines_named  # noqa: E402  # found by the path above
+from model.paimon.engines import paimon_engines  # noqa: E402
+from model.paimon.sabotage import DEFECTS as PAIMON_DEFECTS  # noqa: E402
 from model.player import Counts, Failure, make_sequence, play, shrink  # noqa: E402
 from model.sabotage import DEFECTS  # noqa: E402
 
@@ -33,14 +36,15 @@ def main() -> int:
     """Plays until the time is over."""
     asked = _parse()
     names = asked.engines.split(",")
-    state_file = asked.state / f"{'+'.join(names)}.json"
+    is_delta = asked.format == "delta"
+    state_file = asked.state / f"{'' if is_delta else 'paimon-'}{'+'.join(names)}.json"
     state = _load(state_file, asked.seed)
     if asked.counts:
         print(_told(state))
         return 0
     if asked.defects:
-        return _catch_defects()
-    engines = engines_named(names)
+        return _catch_defects(asked.format)
+    engines = engines_named(names) if is_delta else paimon_engines(names)
     readers = {name: engine for name, engine in engines.items() if getattr(engine, "reads", False)}
     folder = Path(tempfile.mkdtemp(prefix="torture-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
     until, failed = time.monotonic() + asked.minutes * 60, 0
@@ -49,7 +53,8 @@ def main() -> int:
             counts = Counts()
             began = time.monotonic()
             try:
-                play(make_sequence(state["next_seed"], list(engines), asked.length), engines, folder, counts, readers)
+                sequence = make_sequence(state["next_seed"], list(engines), asked.length, format=asked.format)
+                play(sequence, engines, folder, counts, readers)
             except Failure as failure:
                 failed += 1
                 least = shrink(failure, engines, folder, asked.shrink, readers)
@@ -65,25 +70,25 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def _catch_defects() -> int:
+def _catch_defects(format: str) -> int:
     """As the suite plays them, from seed 1 on; 1 if one is missed."""
     missed = 0
     with tempfile.TemporaryDirectory() as folder:
-        for name, switch_on in DEFECTS.items():
+        for name, switch_on in (DEFECTS if format == "delta" else PAIMON_DEFECTS).items():
             with pytest.MonkeyPatch.context() as patch:
                 switch_on(patch)
-                found = _first_failure(Path(folder))
+                found = _first_failure(Path(folder), format)
             missed += found is None
             told = "missed" if found is None else f"seed {found.sequence.seed}, step {found.at}: {found.kind}"
             print(f"{name:<28}{told}", flush=True)
     return 1 if missed else 0
 
 
-def _first_failure(folder: Path, most: int = 20) -> Failure | None:
-    engines = engines_named(["python"])
+def _first_failure(folder: Path, format: str, most: int = 24) -> Failure | None:
+    engines = engines_named(["python"]) if format == "delta" else paimon_engines(["python"])
     for seed in range(1, most + 1):
         try:
-            play(make_sequence(seed, ["python"], 12), engines, folder, Counts())
+            play(make_sequence(seed, ["python"], 12, format=format), engines, folder, Counts())
         except Failure as failure:
             return failure
     return None
@@ -93,6 +98,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--engines", default="python")
+    parser.add_argument("--format", choices=["delta", "paimon"], default="delta")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--length", type=int, default=25)
     parser.add_argument("--failures", type=int, default=20, help="stop after so many")

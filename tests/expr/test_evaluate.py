@@ -101,6 +101,15 @@ def test_errors(text: str, code: str) -> None:
         assert "Spark" in (caught.value.hint or "")
 
 
+@pytest.mark.parametrize(
+    ("short", "unit"), [("yyyy", "YEAR"), ("YY", "YEAR"), ("mon", "MONTH"), ("MM", "MONTH"), ("DD", "DAY")]
+)
+def test_units_have_short_names(short: str, unit: str) -> None:
+    times = pa.table({"ts": pa.array(["2024-05-17 13:14:15Z", None]).cast(pa.timestamp("us", "UTC"))})
+    text = f"date_trunc('{short}', ts) = date_trunc('{unit}', ts)"
+    assert evaluate(parse_predicate(text, SCHEMA), times).to_pylist() == [True, None]
+
+
 def test_a_column_that_the_rows_lack() -> None:
     with pytest.raises(InvalidRequest) as caught:
         run("i = 1", ROWS.drop_columns(["i"]))

@@ -6,6 +6,7 @@ import datetime as dt
 import random
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,7 +42,21 @@ def ensure(is_so: bool, what: str, found: object = None, expected: object = None
 
 def plain(value: Any) -> Any:
     """As the model has it: what JSON can hold."""
-    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+    if isinstance(value, dt.datetime):
+        # Instants by UTC's clock.
+        utc = value if value.tzinfo is None else value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+        return utc.isoformat(timespec="microseconds")
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, list) and value and isinstance(value[0], tuple):
+        # Arrow's pairs of a map.
+        value = dict(value)
+    if isinstance(value, dict):
+        # A map without entries is told as a list by some.
+        return {key: plain(value[key]) for key in sorted(value)} or []
+    return [plain(v) for v in value] if isinstance(value, list) else value
 
 
 def _bag(rows: list[dict[str, Any]]) -> Counter[tuple[Any, ...]]:
@@ -237,15 +252,13 @@ class Observer:
 
     def _logged(self, bound: Bound) -> int:
         found = oldest_readable(self.world.url)
+        world = self.world
         if bound.forgets:
-            self.world.logged = max(self.world.logged, min(found, self.world.newest))
-        ensure(
-            found <= self.world.logged or bound.forgets,
-            "log entries that are not old are gone",
-            found,
-            self.world.logged,
-        )
-        return self.world.logged
+            world.aged = max(world.aged, bound.call["old_to"])
+            world.logged = max(world.logged, min(found, world.newest))
+        # Whoever writes a checkpoint later may take what is old.
+        ensure(found <= max(world.logged, world.aged + 1), "log entries that are not old are gone", found, world.logged)
+        return max(world.logged, found)
 
     def _older(self, chance: random.Random, most: int = 2) -> None:
         versions = [v for v in self.world.versions if self.world.logged <= v < self.world.newest]
@@ -291,6 +304,7 @@ class Observer:
             world.apart.pop(path, None)
             world.apart[world.url] = world.now
             world.url, world.newest, world.readable, world.logged = path, clone.version, 0, 0
+            world.aged = -1
             world.versions, world.history = {clone.version: bound.after}, {}
             world.ids, world.ids_of, world.used = None, {}, set()
             made = bound.after.numbered

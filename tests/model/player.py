@@ -9,78 +9,17 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-from alluvium.delta.view.snapshot import RECENT
+from model import delta_game
 from model.engines.refused import Refused
-from model.observe import Observer, Reader, newest_on_disk
-from model.state import ID, Bound, Column, Version, World
-from model.verbs.all_verbs import VERBS
-from model.verbs.rows import KEYS, new_row, table_of
+from model.observe import Reader
+from model.paimon import game as paimon_game
+from model.script import Engine, Game, Observer, Script, Step
 
-#: What a table may be from its first version on.
-FEATURES = {
-    "delta.enableDeletionVectors": "true",
-    "delta.enableChangeDataFeed": "true",
-    "delta.enableRowTracking": "true",
-    "delta.columnMapping.mode": "name",
-    "delta.enableTypeWidening": "true",
-    "delta.enableInCommitTimestamps": "true",
-    "delta.checkpointPolicy": "v2",
-    "delta.checkpointInterval": "3",
-}
-
-
-#: Engines that cannot say all of what a table is when they make it.
-NOT_MAKERS = frozenset({"deltalake", "connect"})
+#: By the name of the format.
+GAMES: dict[str, Game] = {"delta": delta_game, "paimon": paimon_game}
 _PLAYED = itertools.count()
-
-
-class Engine(Protocol):
-    """Who carries out calls."""
-
-    name: str
-
-    def can(self, call: dict[str, Any], constrained: bool) -> bool:
-        """Whether it has the verb at all."""
-
-    def do(self, url: str, call: dict[str, Any]) -> None:
-        """Carries it out, or raises."""
-
-
-@dataclass(frozen=True)
-class Step:
-    """What a step is before the table is known: the verb, who does it, and what all choices follow from."""
-
-    verb: str
-    engine: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class Script:
-    """A table and what happens to it."""
-
-    seed: int
-    columns: tuple[Column, ...]
-    partition: tuple[str, ...]
-    clustered: tuple[str, ...]
-    properties: tuple[tuple[str, str], ...]
-    maker: str
-    converts: bool
-    steps: tuple[Step, ...]
-
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "seed": self.seed,
-            "columns": [[c.name, c.type] for c in self.columns],
-            "properties": dict(self.properties),
-            "partition": self.partition,
-            "clustered": self.clustered,
-            "maker": self.maker,
-            "converts": self.converts,
-            "steps": [[s.verb, s.engine, s.seed] for s in self.steps],
-        }
 
 
 @dataclass
@@ -109,44 +48,11 @@ class Failure(Exception):
         return f"{type(self.cause).__name__}: {text.split(':')[0]}"
 
 
-def make_sequence(seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None = None) -> Script:
+def make_sequence(
+    seed: int, engines: Sequence[str], length: int, verbs: Sequence[str] | None = None, format: str = "delta"
+) -> Script:
     """All that happens follows from the seed (and from what engines and verbs there are)."""
-    chance = random.Random(seed)
-    columns = (
-        Column(ID, ID, "long"),
-        Column("p", "p", "int"),
-        Column("v", "v", "string"),
-        Column("n", "n", chance.choice(["int", "short"])),
-    )
-    if chance.random() < 0.25:
-        columns = (*columns, Column("seq", "seq", "long", numbered=True))
-    kind = chance.choice(["plain", "partitioned", "clustered"])
-    partition = chance.choice([("p",), ("p",), ("v",), ("p", "v")]) if kind == "partitioned" else ()
-    properties = tuple((k, v) for k, v in FEATURES.items() if chance.random() < 0.4)
-    chosen = {name: weight for name, (_, weight) in VERBS.items() if verbs is None or name in verbs}
-    steps = tuple(
-        Step(
-            chance.choices(list(chosen), list(chosen.values()))[0], chance.choice(list(engines)), chance.getrandbits(32)
-        )
-        for _ in range(length)
-    )
-    maker = chance.choice([name for name in engines if name not in NOT_MAKERS])
-    first = Step("append", chance.choice(list(engines)), chance.getrandbits(32))
-    return Script(
-        seed,
-        columns,
-        partition,
-        ("n",) if kind == "clustered" else (),
-        properties,
-        maker,
-        # Of Parquet files that lie there; a column of numbers, and clustering, tables get when they are made.
-        maker == "python"
-        and kind != "clustered"
-        and len(columns) == 4
-        and "v" not in partition
-        and chance.random() < 0.3,
-        (first, *steps),
-    )
+    return GAMES[format].make_script(seed, engines, length, verbs)
 
 
 def play(
@@ -163,13 +69,12 @@ def play(
     """
     folder = folder / f"{sequence.seed}-{next(_PLAYED)}"
     folder.mkdir(parents=True)
-    RECENT.clear()
-    world, calls = World(str(folder / "t")), []
+    game, calls = GAMES[sequence.format], list[dict[str, Any]]()
     at = -1
     try:
-        observer = _create(world, sequence, engines, calls)
+        observer = game.begin(str(folder / "t"), sequence, engines, calls)
         for at, step in enumerate(sequence.steps):  # noqa: B007  # told by the failure
-            _do(observer, step, engines, calls, counts)
+            _do(game, observer, step, engines, calls, counts)
         observer.at_end(readers)
     except Exception as error:
         counts.failures += 1
@@ -179,39 +84,20 @@ def play(
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _create(world: World, sequence: Script, engines: Mapping[str, Engine], calls: list[dict[str, Any]]) -> Observer:
-    first = Version(sequence.columns, {}, dict(sequence.properties), sequence.partition, sequence.clustered)
-    call = {
-        "verb": "create",
-        "columns": [[c.name, c.type] for c in first.columns],
-        "numbered": None if first.numbered is None else first.numbered.name,
-        "partition": list(first.partition),
-        "clustered": list(first.clustered),
-        "properties": first.properties,
-    }
-    if sequence.converts:
-        chance = random.Random(sequence.seed)
-        # Partition columns of folders stand behind those of the files.
-        first = replace(first, columns=tuple(sorted(first.columns, key=lambda c: c.key in first.partition)))
-        first = first.with_rows({key: new_row(chance, first, key) for key in chance.sample(range(KEYS), 5)})
-        call |= {"verb": "convert", **table_of(first, list(first.rows.values()))}
-    calls.append({"engine": sequence.maker, **call})
-    engines[sequence.maker].do(world.url, call)
-    world.newest = newest_on_disk(world.url)
-    # What it took to get there had the rows, but not all of the properties yet.
-    world.versions = {v: replace(first, properties={}) for v in range(world.newest)} | {world.newest: first}
-    return Observer(world)
-
-
 def _do(
-    observer: Observer, step: Step, engines: Mapping[str, Engine], calls: list[dict[str, Any]], counts: Counts
+    game: Game,
+    observer: Observer,
+    step: Step,
+    engines: Mapping[str, Engine],
+    calls: list[dict[str, Any]],
+    counts: Counts,
 ) -> None:
     chance, world = random.Random(step.seed), observer.world
-    bound = VERBS[step.verb][0](world, chance)
+    bound = game.VERBS[step.verb][0](world, chance)
     if bound is None:
         counts.skipped += 1
         return
-    _complete(bound, world)
+    game.complete(bound, world)
     able = [e for e in (step.engine, *engines) if engines[e].can(bound.call, bool(world.now.constraints))]
     if not able:
         counts.skipped += 1
@@ -221,22 +107,13 @@ def _do(
     try:
         engine.do(world.url, bound.call)
         counts.done[f"{engine.name}: {step.verb}"] += 1
+        if not getattr(engine, "tells_kinds", True):
+            bound.feed = None
     except Refused as refusal:
         counts.refused[f"{engine.name}: {step.verb}: {refusal}"] += 1
-        bound.refused = True
-        bound.vacuums = bound.forgets = False
+        bound.refuse()
     counts.steps += 1
     observer.after(bound, chance)
-
-
-def _complete(bound: Bound, world: World) -> None:
-    """What engines without SQL need to know: which rows go, which change, which come."""
-    now, after, call = world.now, bound.after, bound.call
-    if call["verb"] in ("delete", "update", "merge", "replace_using"):
-        gone = [k for k in now.rows if k not in after.rows or k in bound.fresh]
-        updated = [after.shown(after.rows[k]) for k in bound.updated]
-        born = [{c.name: after.rows[k].get(c.key) for c in after.given} for k in bound.fresh]
-        call["edits"] = {"key": now.column(ID).name, "gone": gone, "updated": updated, "born": born}
 
 
 def shrink(

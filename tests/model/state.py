@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from model.values import Row, Tree, holds
 
@@ -31,6 +31,8 @@ class Version:
     partition: tuple[str, ...] = ()
     clustered: tuple[str, ...] = ()
     constraints: dict[str, Tree] = field(default_factory=dict)
+    #: The primary key of a Paimon table.
+    keys: tuple[str, ...] = ()
 
     def has(self, name: str) -> bool:
         return self.properties.get(f"delta.{name}") == "true"
@@ -80,6 +82,19 @@ class Version:
         return {c.name: row.get(c.key) for c in self.columns}
 
 
+class Present(Protocol):
+    """What verbs over rows need to know of a table."""
+
+    @property
+    def now(self) -> Version:
+        """What it is."""
+
+
+def part_of(key: int) -> int:
+    """The partition of a row where it is a part of the key: a key is always in the same one."""
+    return key % 3
+
+
 Change = tuple[str, dict[str, Any]]
 
 
@@ -117,6 +132,12 @@ class Bound:
     refused: bool = False
     syncs: bool = False
 
+    def refuse(self) -> None:
+        """An engine did not do it."""
+        self.refused = True
+        self.vacuums = self.forgets = False
+        self.restores, self.fresh, self.updated = None, frozenset(), frozenset()
+
 
 @dataclass
 class World:
@@ -128,6 +149,7 @@ class World:
         newest: The newest of them.
         readable: The oldest whose files nothing has deleted.
         logged: The oldest whose log entry nothing has deleted.
+        aged: The newest whose log entry was made old.
         ids: Row id and last change of each live row, as last seen.
         ids_of: The same of each version that was seen with row tracking.
         used: Row ids that some row has had.
@@ -143,6 +165,7 @@ class World:
     newest: int = -1
     readable: int = 0
     logged: int = 0
+    aged: int = -1
     ids: dict[int, tuple[int, int]] | None = None
     ids_of: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
     used: set[int] = field(default_factory=set)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import random
 import re
+from decimal import Decimal
 from typing import Any
 
 #: A row by its columns' keys; a condition or an expression as nested lists: what JSON can hold.
@@ -16,6 +17,11 @@ WHOLE = ("byte", "short", "int", "long")
 #: From which type to which a column may be widened in place.
 WIDER = {"byte": ("short", "int"), "short": ("int",), "int": ("long",)}
 _COMPARED = {"=": operator.eq, "<>": operator.ne, "<": operator.lt, ">=": operator.ge}
+#: Types whose values have parts: they are null or not, and are neither compared nor counted.
+NESTED = ("array<int>", "struct<a:int,b:string>", "map<string,int>")
+DECIMAL = "decimal(9,2)"
+#: Decimals are texts in the model, as JSON has no such numbers.
+_DECIMAL_TEXT = re.compile(r"-?\d+\.\d\d")
 TEXTS = ("a", "b", "ab", "", "Z", "é", "x y", "m1", "m2", "q'q", "%")
 
 
@@ -36,7 +42,24 @@ def random_value(chance: random.Random, data_type: str) -> Value:
         return chance.random() < 0.5
     if data_type == "date":
         return f"20{chance.randint(10, 26)}-0{chance.randint(1, 9)}-1{chance.randint(0, 9)}"
+    if data_type == DECIMAL:
+        return chance.choice(["-9999999.99", "-1.50", "0.00", "0.25", "3.00", "10.00", "9999999.99"])
+    if data_type == "timestamp":
+        # Statistics hold milliseconds, files microseconds; some are before 1970.
+        day = chance.choice(["1969-12-31", "2024-02-29", "2024-03-01"])
+        return f"{day}T23:59:0{chance.randint(0, 9)}.{chance.choice([0, 1, 999, 1000, 999_999]):06}"
+    if data_type in NESTED:
+        return _random_parts(chance, data_type)
     return chance.choice(TEXTS)
+
+
+def _random_parts(chance: random.Random, data_type: str) -> Value:
+    whole = [None if chance.random() < 0.2 else chance.randint(-5, 20) for _ in range(chance.randint(0, 2))]
+    if data_type == "array<int>":
+        return whole
+    if data_type == "map<string,int>":
+        return dict(zip(("a", "b"), whole, strict=False))
+    return {"a": chance.choice([None, 1, 2]), "b": chance.choice([None, *TEXTS])}
 
 
 def literal(value: Value, data_type: str) -> str:
@@ -49,7 +72,21 @@ def literal(value: Value, data_type: str) -> str:
         return "'" + value.replace("'", "\\'") + "'"
     if data_type == "boolean":
         return str(value).lower()
+    if data_type == "timestamp":
+        return f"timestamp'{value.replace('T', ' ')}+00:00'"
+    if data_type in NESTED:
+        return _literal_of_parts(value, data_type)
     return f"cast({value!r} as double)" if data_type == "double" else str(value)
+
+
+def _literal_of_parts(value: Value, data_type: str) -> str:
+    if data_type == "array<int>":
+        return f"cast(array({', '.join(literal(v, 'int') for v in value)}) as {data_type})"
+    if data_type == "map<string,int>":
+        pairs = (f"{literal(k, 'string')}, {literal(v, 'int')}" for k, v in value.items())
+        return f"cast(map({', '.join(pairs)}) as {data_type})"
+    a, b = literal(value["a"], "int"), literal(value["b"], "string")
+    return f"cast(named_struct('a', {a}, 'b', {b}) as {data_type})"
 
 
 def random_condition(chance: random.Random, types: dict[str, str], depth: int = 1) -> Tree:
@@ -60,10 +97,8 @@ def random_condition(chance: random.Random, types: dict[str, str], depth: int = 
     kind = chance.choice(["=", "<", ">=", "<>", "null", "in", "not null"])
     if kind in ("null", "not null"):
         return [kind, key]
-    wanted = [v for v in (random_value(chance, types[key]) for _ in range(4)) if v is not None] or ["a"]
-    if types[key] not in ("string", "date") and wanted == ["a"]:
-        return ["null", key]
-    if types[key] in ("date", "boolean") and wanted == ["a"]:
+    wanted = [v for v in (random_value(chance, types[key]) for _ in range(4)) if v is not None]
+    if not wanted or types[key] in NESTED:
         return ["null", key]
     return [kind, key, sorted(set(wanted[:3]))] if kind == "in" else [kind, key, wanted[0]]
 
@@ -102,7 +137,12 @@ def holds(tree: Tree | None, row: Row) -> bool | None:
         return None
     if kind == "in":
         return value in tree[2]
-    return bool(_COMPARED[kind](value, tree[2]))
+    return bool(_COMPARED[kind](_ordered(value), _ordered(tree[2])))
+
+
+def _ordered(value: Value) -> Value:
+    """As it is compared: texts of numbers are none of the texts that columns of texts hold."""
+    return Decimal(value) if isinstance(value, str) and _DECIMAL_TEXT.fullmatch(value) else value
 
 
 def keys_of(tree: Tree) -> set[str]:

@@ -82,20 +82,27 @@ def stage(
         table, assigned = _assigned(table, plan, plan.assigned)
     places = _places(table, plan)
     table = table.drop_columns([name for name in (BUCKET_COLUMN,) if name in table.column_names])
-    written, footers = [], []
+    groups = {}
     for place in sorted(set(places), key=repr):
-        mask = pa.array([one == place for one in places])
+        kept = table.filter(pa.array([one == place for one in places]))
+        groups[place] = kept if plan.keyed is None else _merged(kept, plan, plan.keyed, place)
+    new = replaced(write_files(target.store, plan, groups), assigned=assigned)
+    return changes_of(new, Operation("WRITE"), replace, txn)
+
+
+def write_files(store: Store, plan: WritePlan, groups: Mapping[tuple[Any, ...], pa.Table]) -> NewFiles:
+    """A staged file of each group's rows, as they are; a group is the texts of a partition, and a bucket."""
+    written, footers = [], []
+    for place, rows in groups.items():
         path = f"{plan.directory}/{uuid.uuid4()}.{plan.file_format}"
-        kept = table.filter(mask) if plan.keyed is None else _merged(table.filter(mask), plan, plan.keyed, place)
-        target.store.put(path, data := _file(kept, plan))
-        info = target.store.head(path)
-        footers.append(_footer(kept, plan, data))
+        store.put(path, data := _file(rows, plan))
+        info = store.head(path)
+        footers.append(_footer(rows, plan, data))
         written.append(
             {"path": path, "size": info.size, "modification_time_ms": info.modified_ms,
-             "num_rows": kept.num_rows, "partition": list(place[:-1]), "bucket": place[-1]}
+             "num_rows": rows.num_rows, "partition": list(place[:-1]), "bucket": place[-1]}
         )  # fmt: skip
-    table = pa.Table.from_pylist(written, schema=WRITTEN_FILES)
-    return changes_of(NewFiles(table, tuple(footers), assigned=assigned), Operation("WRITE"), replace, txn)
+    return NewFiles(pa.Table.from_pylist(written, schema=WRITTEN_FILES), tuple(footers))
 
 
 def _assigned(rows: pa.Table, plan: WritePlan, assigned: AssignedBuckets) -> tuple[pa.Table, pa.Table]:
@@ -120,12 +127,20 @@ def _merged(rows: pa.Table, plan: WritePlan, keyed: KeyedRows, place: tuple[Any,
         first = known[FIRST_COLUMN][0].as_py() if known.num_rows else 0
     made = []
     for number, key in enumerate(sorted(newest)):
-        kind = newest[key][keyed.kind_text] if keyed.kind_text else "+I"
-        hidden = {"_SEQUENCE_NUMBER": first + number, "_VALUE_KIND": ["+I", "-U", "+U", "-D"].index(kind)}
+        hidden = {"_SEQUENCE_NUMBER": first + number, "_VALUE_KIND": _kind(keyed, newest[key])}
         names = (name for name in keyed.stored_keys if name.startswith("_KEY_"))
         made.append({**dict(zip(names, key, strict=False)), **hidden, **newest[key]})
-    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in keyed.stored.fields] + list(rows.schema))
+    own = [f for f in rows.schema if f.name != keyed.kind_column]
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in keyed.stored.fields] + own)
     return pa.Table.from_pylist(made, schema=schema)
+
+
+def _kind(keyed: KeyedRows, row: Mapping[str, Any]) -> int:
+    if keyed.kind_column is not None:
+        return int(row[keyed.kind_column])
+    if keyed.kind_text is not None:
+        return ["+I", "-U", "+U", "-D"].index(row[keyed.kind_text])
+    return keyed.kind or 0
 
 
 def _file(rows: pa.Table, plan: WritePlan) -> bytes:

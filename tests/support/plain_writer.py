@@ -16,7 +16,16 @@ from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import NotFound
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.plan.changes import TOUCHED_FILES, Committed, NewFiles, Operation, ReadScope, Replace, RewriteFiles
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    Committed,
+    NewFiles,
+    Operation,
+    ReadScope,
+    Replace,
+    RewriteFiles,
+    WrittenRows,
+)
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema.types import LONG, STRING, Field, Struct
@@ -44,9 +53,21 @@ def commit_rows(
     data_change: bool = True,
 ) -> Committed:
     """One Parquet file with the ids, written and committed."""
+    return target.commit(stage_rows(target, ids, p, replace, txn, data_change))
+
+
+def stage_rows(
+    target: DeltaTarget,
+    ids: list[int],
+    p: str = "a",
+    replace: Replace | None = None,
+    txn: tuple[str, int] | None = None,
+    data_change: bool = True,
+) -> WrittenRows:
+    """One Parquet file with the ids, written."""
     new = _write(target, ids, p, replace)
     operation = Operation("WRITE", {"mode": "Append" if replace is None else "Overwrite", "partitionBy": "[]"})
-    return target.commit(changes_of(new, operation, replace, txn, data_change))
+    return changes_of(new, operation, replace, txn, data_change)
 
 
 def rewrite_partition(target: DeltaTarget, p: str) -> Committed | None:

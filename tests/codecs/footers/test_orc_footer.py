@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import math
 import random
+import struct
 import zlib
 from decimal import Decimal
 from typing import Any
@@ -74,6 +75,15 @@ def test_bounds(kind: pa.DataType, logical: t.DataType, values: list[Any], expec
 def test_nan_leaves_no_bounds(values: list[float]) -> None:
     """NaN is greater than any number; neither bound of the file knows of it."""
     assert stats_of(values, pa.float64(), t.DOUBLE) == (None, None, 0)
+
+
+def test_bounds_without_a_sum_may_hide_nan() -> None:
+    data = file_of(pa.table({"c": [1.5, 4.0]}), "uncompressed")
+    total = struct.pack("<d", 5.5)
+    assert b"\x19" + total in data
+    # As another field, which nobody knows, there is none.
+    found = footer_of(data.replace(b"\x19" + total, b"\x21" + total), c=t.DOUBLE).columns["c",]
+    assert (found.min, found.max, found.null_count) == (None, None, 0)
 
 
 @pytest.mark.parametrize("values", [[0.0, -0.0], [-0.0, 0.0]])

@@ -252,6 +252,12 @@ def test_a_remove_that_says_nothing_of_its_file_is_completed(table: ChangeTable)
     assert source.size_bytes == sum((table.root / f"{n}.parquet").stat().st_size for n in range(3))
 
 
+def test_a_remove_of_a_file_of_the_first_version_is_completed(table: ChangeTable) -> None:
+    table.commit(protocol(), metadata(), table.add("a.parquet", [1]))
+    table.commit({"remove": {"path": "a.parquet", "deletionTimestamp": 0, "dataChange": True}})
+    assert changed(alluvium.open(table.url).changes(1)) == [(1, "v1", "delete", 1)]
+
+
 def test_a_remove_of_a_file_that_nobody_added(table: ChangeTable) -> None:
     table.commit(protocol(), metadata())
     table.commit({"remove": {"path": "x.parquet", "dataChange": True}})

@@ -20,9 +20,10 @@ from alluvium.delta.commit.draft import Draft
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.terms.actions import Actions, tombstones_of
+from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.spec import FILES
 from alluvium.delta.upkeep.drop_feature import REMOVALS, drop_feature
-from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget, publish
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
@@ -227,6 +228,30 @@ def test_columns_whose_names_are_those_of_the_files(tmp_path: Path) -> None:
     assert snapshot.config.mapping_mode == "none" and snapshot.config.schema == SCHEMA
     assert not [key for key in snapshot.config.metadata.configuration if "columnMapping" in key]
     assert sorted(alluvium.open(store.url).to_arrow(["id"]).column("id").to_pylist()) == [1, 2, 3]
+
+
+def test_widened_types_are_forgotten(tmp_path: Path) -> None:
+    """ "no `delta.typeChanges` metadata key is present in the table schema" of a table that has nothing to widen any more"""
+    store = create(str(tmp_path / "t"), {"delta.enableTypeWidening": "true"})
+    alluvium.alter(store.url).add_columns({"n": "int"})
+    alluvium.alter(store.url).alter_column("n", type="bigint")
+    rewritten = []
+
+    def rewrite(snapshot: Snapshot, files: pa.Table, config: TableConfig, operation: Operation) -> Snapshot:
+        rewritten.extend(files["path"].to_pylist())
+        return snapshot
+
+    assert "delta.typeChanges" in load_snapshot(store).config.metadata.schema_string
+    drop_feature(load_snapshot(store), "typeWidening", "test", rewrite=rewrite)
+    snapshot = load_snapshot(store)
+    assert "typeChanges" not in snapshot.config.metadata.schema_string
+    assert (
+        snapshot.config.protocol.min_writer_version == 7
+        and "typeWidening" not in snapshot.config.protocol.writer_features
+    )
+    assert str(snapshot.config.schema.find("n").type) == "bigint"
+    # No file that is there has the column.
+    assert snapshot.files.num_rows and not rewritten
 
 
 def test_checkpoints_stay_protected_while_there_is_a_history(tmp_path: Path) -> None:

@@ -291,6 +291,10 @@ TIMES = Listed(
         ("ts < '2023-12-31 19:00:00'", "America/New_York", [0, 0]),
         ("year(day) = 2024", "UTC", [1, 0]),
         ("year(ts) < 2024", "UTC", [0, 0]),
+        ("date_trunc('YEAR', ts) = '2023-01-01'", "UTC", [0, 0]),
+        # Where another column has a say nothing is known of the order.
+        ("date_add(day, p) = '2024-03-01'", "UTC", [1, 1]),
+        ("date_sub(day, p) = '2023-03-01'", "UTC", [1, 1]),
         ("day >= TIMESTAMP'2024-01-31 00:00:01'", "UTC", [0, 1]),
         ("day = ts", "UTC", [1, 0]),
         ("b", "UTC", [1, 0]),

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
 import alluvium
-from model.engines.spark_engine import frame
+from model.engines.spark_engine import frame, told
 
 
 def connect_session() -> SparkSession:
@@ -45,11 +45,11 @@ class ConnectEngine:
         alluvium.write(frame(self._spark, call), url, mode=mode, **options)
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
-        return [row.asDict() for row in alluvium.read(self._spark, url, version=version).collect()]
+        return [told(row) for row in alluvium.read(self._spark, url, version=version).collect()]
 
     def changes(self, url: str, start: int) -> list[dict[str, Any]]:
         df = alluvium.changes(self._spark, url, start).drop("_commit_timestamp")
-        return [row.asDict() for row in df.collect()]
+        return [told(row) for row in df.collect()]
 
     def row_ids(self, url: str, name: str) -> None:
         return None

@@ -1,22 +1,37 @@
 """delta-rs by its Python package. It imports nothing of the project."""
 
 import datetime as dt
+from decimal import Decimal
 
 import pyarrow as pa
 from deltalake import DeltaTable, WriterProperties, write_deltalake
 
 TYPES = {
     "long": pa.int64(), "int": pa.int32(), "short": pa.int16(), "byte": pa.int8(), "string": pa.string(),
-    "double": pa.float64(), "boolean": pa.bool_(), "date": pa.date32(),
+    "double": pa.float64(), "boolean": pa.bool_(), "date": pa.date32(), "decimal(9,2)": pa.decimal128(9, 2),
+    "timestamp": pa.timestamp("us", "UTC"), "array<int>": pa.list_(pa.int32()),
+    "struct<a:int,b:string>": pa.struct([("a", pa.int32()), ("b", pa.string())]),
+    "map<string,int>": pa.map_(pa.string(), pa.int32()),
 }  # fmt: skip
+
+
+def value_of(value, kind):
+    """A value of a call as Arrow takes it."""
+    if value is None:
+        return None
+    if kind == "date":
+        return dt.date.fromisoformat(value)
+    if kind == "timestamp":
+        return dt.datetime.fromisoformat(value).replace(tzinfo=dt.timezone.utc)
+    if kind.startswith("decimal"):
+        return Decimal(value)
+    return list(value.items()) if kind.startswith("map") else value
 
 
 def arrow(call):
     columns = {}
     for n, (name, kind) in enumerate(call["columns"]):
-        values = [row[n] for row in call["rows"]]
-        if kind == "date":
-            values = [None if v is None else dt.date.fromisoformat(v) for v in values]
+        values = [value_of(row[n], kind) for row in call["rows"]]
         columns[name] = pa.array(values, TYPES[kind])
     return pa.table(columns)
 

@@ -38,7 +38,7 @@ from alluvium.schema.arrow import to_arrow
 from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
-from model.engines.python_rows import Rows, number, places, rows_of, stored_rows, with_ids, write_rows
+from model.engines.python_rows import Rows, arrow_value, number, places, rows_of, stored_rows, with_ids, write_rows
 from model.engines.refused import Refused
 
 #: How long ago the log's files are said to be of which a clean-up is to take some.
@@ -96,7 +96,7 @@ class PythonEngine:
         """A folder of Parquet files becomes a table; its properties are set afterwards."""
         types = [to_arrow(f.type) for f in parse_fields(", ".join(f"{n} {t}" for n, t in call["columns"]))]
         columns = {
-            name: pa.array([row[n] for row in call["rows"]], data_type)
+            name: pa.array([arrow_value(row[n], data_type) for row in call["rows"]], data_type)
             for n, ((name, _), data_type) in enumerate(zip(call["columns"], types, strict=True))
         }
         partition = ds.partitioning(flavor="hive", schema=pa.schema([(n, pa.int32()) for n in call["partition"]]))

@@ -7,6 +7,7 @@ import io
 import uuid
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -77,8 +78,9 @@ def _parquet(plan: WritePlan, rows: Rows) -> bytes:
     for own, f in zip(plan.schema.fields, stored, strict=True):
         if own.name in plan.partition_by and not plan.materialize_partitions:
             continue
-        data_type = to_arrow(own.type)
-        arrays.append(pa.array([arrow_value(row.get(own.name), data_type) for row in rows], data_type))
+        logical, data_type = to_arrow(own.type), to_arrow(f.type)
+        values = pa.array([arrow_value(row.get(own.name), logical) for row in rows], logical)
+        arrays.append(_renamed(values, data_type))
         number = f.metadata.get(FIELD_ID)
         fields.append(
             pa.field(f.name, data_type, metadata=None if number is None else {"PARQUET:field_id": str(number)})
@@ -86,6 +88,13 @@ def _parquet(plan: WritePlan, rows: Rows) -> bytes:
     sink = io.BytesIO()
     pq.write_table(pa.Table.from_arrays(arrays, schema=pa.schema(fields)), sink)
     return sink.getvalue()
+
+
+def _renamed(values: pa.Array, stored: pa.DataType) -> pa.Array:
+    """Fields of a struct under the names that files have."""
+    if not pa.types.is_struct(stored):
+        return values
+    return pa.StructArray.from_arrays(values.flatten(), fields=list(stored), mask=values.is_null())
 
 
 def number(target: DeltaTarget, rows: Rows) -> dict[str, int]:
@@ -98,7 +107,15 @@ def number(target: DeltaTarget, rows: Rows) -> dict[str, int]:
 
 
 def arrow_value(value: Any, data_type: pa.DataType) -> Any:
-    return dt.date.fromisoformat(value) if isinstance(value, str) and pa.types.is_date(data_type) else value
+    if pa.types.is_map(data_type) and isinstance(value, dict):
+        return list(value.items())
+    if not isinstance(value, str):
+        return value
+    if pa.types.is_date(data_type):
+        return dt.date.fromisoformat(value)
+    if pa.types.is_timestamp(data_type):
+        return dt.datetime.fromisoformat(value)
+    return Decimal(value) if pa.types.is_decimal(data_type) else value
 
 
 def rows_of(call: dict[str, Any]) -> Rows:

@@ -46,6 +46,8 @@ class ReferenceEngine:
         self.name, self._verbs, self._known, self._calls = name, verbs, known, 0
         #: Whether it reads every table that the others write.
         self.reads = name != "deltalake"
+        #: Whether its change feed tells updates as such; delta-rs leaves some to be told by the files that went and came.
+        self.tells_kinds = name != "deltalake"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         is_ours = name == "connect"
         places = [Path(alluvium.__file__).parents[1] if is_ours else ENGINES, TESTS, TESTS / "support"]

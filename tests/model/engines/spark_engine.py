@@ -6,6 +6,7 @@ The same program for all of them; it imports nothing of the project. Three ways 
 import datetime as dt
 import shutil
 import tempfile
+from decimal import Decimal
 from pathlib import Path
 
 from model.engines.refused import Refused
@@ -30,14 +31,30 @@ def literal(value):
     return str(value)
 
 
+def value_of(value, kind):
+    """A value of a call as Python has it."""
+    if value is None:
+        return None
+    if kind == "date":
+        return dt.date.fromisoformat(value)
+    if kind == "timestamp":
+        return dt.datetime.fromisoformat(value).replace(tzinfo=dt.timezone.utc)
+    return Decimal(value) if kind.startswith("decimal") else value
+
+
+def told(row):
+    """A row of Spark's; instants come by the clock of this process."""
+    return {
+        name: value.astimezone(dt.timezone.utc) if isinstance(value, dt.datetime) else value
+        for name, value in row.asDict(True).items()
+    }
+
+
 def frame(spark, call):
     """The rows of a call."""
     schema = ", ".join(f"{quoted(name)} {sql_type(kind)}" for name, kind in call["columns"])
-    dates = {n for n, (_, kind) in enumerate(call["columns"]) if kind == "date"}
-    rows = [
-        [dt.date.fromisoformat(v) if n in dates and v is not None else v for n, v in enumerate(row)]
-        for row in call["rows"]
-    ]
+    kinds = [kind for _, kind in call["columns"]]
+    rows = [[value_of(v, kind) for v, kind in zip(row, kinds)] for row in call["rows"]]  # noqa: B905
     return spark.createDataFrame(rows, schema).coalesce(call.get("files", 1))
 
 
@@ -81,14 +98,14 @@ class SparkEngine:
     def rows(self, url, version):
         """How it reads a table."""
         df = self._spark.read.format("delta").option("versionAsOf", version).load(url)
-        return [row.asDict() for row in df.collect()]
+        return [told(row) for row in df.collect()]
 
     def changes(self, url, start):
         """How it reads the feed."""
         df = (
             self._spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", start).load(url)
         )
-        return [row.asDict() for row in df.drop("_commit_timestamp").collect()]
+        return [told(row) for row in df.drop("_commit_timestamp").collect()]
 
     def row_ids(self, url, name):
         """No names of ours for them are asked here: what delta-spark calls them."""

@@ -1,6 +1,6 @@
 """Runs in the Python of another engine: carries out calls for as long as it is asked.
 
-    worker.py delta-spark|deltalake|connect      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
+    worker.py delta-spark|deltalake|connect|pypaimon      (with the reference folder, `tests` and `tests/support` on PYTHONPATH)
 
 A line of the standard input is JSON: {"do": call, "url"}, or "rows", "changes" (a version), "row_ids" (a column); the answer {"result"} or {"error"}.
 """
@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from decimal import Decimal
 
 
 def delta_spark():
@@ -43,8 +44,20 @@ def connect():
     return {False: engine, True: engine}
 
 
+def pypaimon():
+    engine = importlib.import_module("model.paimon.pypaimon_engine").PypaimonEngine()
+    return {False: engine, True: engine}
+
+
 def plain(value):
-    return value.isoformat() if isinstance(value, dt.date | dt.datetime) else value
+    if isinstance(value, dt.datetime):
+        utc = value.astimezone(dt.timezone.utc) if value.tzinfo else value
+        return utc.replace(tzinfo=None).isoformat(timespec="microseconds")
+    if isinstance(value, list):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {key: plain(v) for key, v in value.items()}
+    return value.isoformat() if isinstance(value, dt.date) else str(value) if isinstance(value, Decimal) else value
 
 
 def answer(engines, request):
@@ -60,7 +73,7 @@ def answer(engines, request):
             else engine.rows(request["url"], request["rows"])
         )
         return {"result": rows and [{name: plain(value) for name, value in row.items()} for row in rows]}
-    except Exception as error:  # noqa: BLE001  # told to whoever asks
+    except BaseException as error:  # noqa: BLE001  # told to whoever asks; a panic of delta-rs is no Exception
         return {"error": f"{type(error).__name__}: {error}"[:3000], "trace": traceback.format_exc()[-2000:]}
 
 
@@ -69,7 +82,7 @@ if __name__ == "__main__":
     # What libraries print must not get into the answers.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    engines = {"delta-spark": delta_spark, "deltalake": deltalake, "connect": connect}[sys.argv[1]]()
+    engines = {f.__name__.replace("_", "-"): f for f in (delta_spark, deltalake, connect, pypaimon)}[sys.argv[1]]()
     print(json.dumps({"result": "ready"}), file=answers, flush=True)
     for line in sys.stdin:
         print(json.dumps(answer(engines, json.loads(line))), file=answers, flush=True)

@@ -6,9 +6,10 @@ import random
 from dataclasses import replace
 
 from model.state import ID, Bound, Column, World
-from model.values import WIDER, condition_sql, holds, keys_of, quoted, random_condition
+from model.values import DECIMAL, NESTED, WIDER, condition_sql, holds, keys_of, quoted, random_condition
+from model.verbs.upkeep import UNORDERED
 
-TYPES = ("int", "long", "string", "double", "date", "boolean", "short", "byte")
+TYPES = ("int", "long", "string", "double", "date", "boolean", "short", "byte", DECIMAL, "timestamp", *NESTED)
 #: What a renamed column may be called: mapping lifts the ban on characters.
 NAMES = ("{key}_", "{key}_", "a b", "x.y", "c,d", "Ä;(1)", "#%", "{key}=", "a/b\\")
 #: What a step may switch, and to what. Row tracking and mapping are never switched off: a table cannot simply.
@@ -137,7 +138,7 @@ def drop_constraint(world: World, chance: random.Random) -> Bound | None:
 
 def cluster_by(world: World, chance: random.Random) -> Bound | None:
     now = world.now
-    free = [c.key for c in now.given if c.type != "boolean"]
+    free = [c.key for c in now.given if c.type not in UNORDERED]
     if now.partition:
         return None
     keys = tuple(chance.sample(free, chance.randint(0, 2)))

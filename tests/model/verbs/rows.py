@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from model.state import ID, Bound, Change, Version, World
+from model.state import ID, Bound, Change, Present, Version, World, part_of
 from model.values import (
     Row,
     Tree,
@@ -26,7 +26,8 @@ WRITES = frozenset({"WRITE", "STREAMING UPDATE"})
 
 
 def new_row(chance: random.Random, now: Version, key: int) -> Row:
-    return {c.key: value_for(chance, now, c.key) for c in now.given} | {ID: key}
+    row = {c.key: value_for(chance, now, c.key) for c in now.given} | {ID: key}
+    return row | {"p": part_of(key)} if now.keys else row
 
 
 def value_for(chance: random.Random, now: Version, key: str) -> Value:
@@ -149,7 +150,7 @@ def _some_condition(chance: random.Random, now: Version) -> Tree | None:
     return None if chance.random() < 0.07 else random_condition(chance, now.types())
 
 
-def delete(world: World, chance: random.Random) -> Bound | None:
+def delete(world: Present, chance: random.Random) -> Bound | None:
     now = world.now
     tree = _some_condition(chance, now)
     gone = {key for key, row in now.rows.items() if holds(tree, row)}
@@ -160,10 +161,10 @@ def delete(world: World, chance: random.Random) -> Bound | None:
 
 
 def _settable(now: Version) -> list[str]:
-    return [c.key for c in now.given if c.key != ID]
+    return [c.key for c in now.given if c.key not in (ID, *now.keys)]
 
 
-def update(world: World, chance: random.Random) -> Bound | None:
+def update(world: Present, chance: random.Random) -> Bound | None:
     now = world.now
     keys = chance.sample(_settable(now), chance.randint(1, min(2, len(_settable(now)))))
     trees = {key: random_expression(chance, key, now.column(key).type) for key in keys}
@@ -180,7 +181,7 @@ def update(world: World, chance: random.Random) -> Bound | None:
     return Bound(call, after, frozenset({"UPDATE"}), (fewest, 1), images(now, new), updated=frozenset(new))
 
 
-def merge(world: World, chance: random.Random) -> Bound | None:
+def merge(world: Present, chance: random.Random) -> Bound | None:
     """Every clause, each there or not; the conditions are over both sides or one."""
     now = world.now
     source = {key: new_row(chance, now, key) for key in chance.sample(range(KEYS), chance.randint(1, 6))}

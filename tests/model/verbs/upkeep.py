@@ -6,7 +6,10 @@ import random
 from dataclasses import replace
 
 from model.state import Bound, World
-from model.values import quoted
+from model.values import NESTED, quoted
+
+#: Types of columns that no curve of files orders.
+UNORDERED = ("boolean", *NESTED)
 
 
 def optimize(world: World, chance: random.Random) -> Bound | None:
@@ -16,7 +19,7 @@ def optimize(world: World, chance: random.Random) -> Bound | None:
 
 def z_order(world: World, chance: random.Random) -> Bound | None:
     now = world.now
-    free = [quoted(c.name) for c in now.columns if c.key not in now.partition and c.type != "boolean"]
+    free = [quoted(c.name) for c in now.columns if c.key not in now.partition and c.type not in UNORDERED]
     if now.clustered or not free:
         return None
     call = {"verb": "z_order", "names": chance.sample(free, min(len(free), chance.randint(1, 2)))}

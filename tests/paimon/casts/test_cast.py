@@ -186,6 +186,12 @@ def test_years_that_nanoseconds_do_not_hold(source: str, value: str, target: str
     assert [None if v is None else str(v) for v in made.to_pylist()] == [None, expected]
 
 
+def test_one_year_beyond_all_times_among_others() -> None:
+    days = pa.array([0, 200_000_000, None], pa.int32()).cast(pa.date32())
+    with pytest.raises(InvalidRequest):
+        cast(days, parse_column_type("DATE"), parse_column_type("TIMESTAMP(6)"), "UTC")
+
+
 def test_zones_of_far_years() -> None:
     wall, there = parse_column_type("TIMESTAMP(6)"), parse_column_type(LTZ)
     values = pa.array(["9999-12-30 23:00:00", None]).cast(pa.timestamp("us"))

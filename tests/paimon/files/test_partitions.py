@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from paimon_rows import append, open_target
 import alluvium
 from alluvium.errors import CorruptTable
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.files.partitions import partitions_of
+from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.terms.java_text import float_text
 from alluvium.storage.open import open_store
@@ -89,3 +92,11 @@ def test_data_does_not_lie_outside(tmp_path: Path, directory: str) -> None:
             read()
         assert caught.value.code == "path-escapes-root"
     assert [p.name for p in tmp_path.iterdir()] == ["t"]
+
+
+def test_a_key_that_is_no_column(tmp_path: Path) -> None:
+    directories(tmp_path, "STRING", ["a"])
+    snapshot = load_snapshot(open_store(str(tmp_path / "t")))
+    with pytest.raises(CorruptTable) as caught:
+        partitions_of(snapshot.entries, replace(snapshot.schema, fields=snapshot.schema.fields[:1]))
+    assert (caught.value.code, caught.value.column) == ("invalid-schema", "p")

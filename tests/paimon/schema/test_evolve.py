@@ -60,6 +60,12 @@ def test_refusals(change: SchemaChange, code: str, column: str) -> None:
     assert (error.value.code, error.value.column) == (code, column)
 
 
+def test_what_a_key_is_refused_is_said() -> None:
+    for change, what in ((C.rename_column("p", "q"), "renamed"), (C.drop_column("p"), "dropped")):
+        with pytest.raises(InvalidRequest, match=f"cannot be {what}"):
+            table().apply([change])
+
+
 def test_keys_of_primary_key_tables_stay() -> None:
     schema = table(("p", "id"), bucket="2")
     for change in (

@@ -35,3 +35,13 @@ def test_manifests_become_one(tmp_path: Path) -> None:
     # Nobody who writes meanwhile is in the way.
     append(late, [{"k": 11, "day": "b"}])
     assert len(alluvium.open(table.url).to_arrow()) == 3
+
+
+def test_an_emptied_table_has_none(tmp_path: Path) -> None:
+    table = PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
+    store = open_store(table.url)
+    append(open_target(store), [{"k": 1}])
+    append(open_target(store), [], replace=Replace())
+    assert table.compact_manifests().attempts == 1
+    assert alluvium.open(table.url).system("manifests").num_rows == 0
+    assert table.compact_manifests().attempts == 0

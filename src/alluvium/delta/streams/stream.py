@@ -102,11 +102,14 @@ class Stream:
         """The newest version that was seen."""
         return max(self._tail.newest, self.snapshot.version)
 
-    def latest(self, start: Offset | None, *, limited: bool = True, until: Offset | None = None) -> Offset | None:
+    def latest(
+        self, start: Offset | None, *, limited: bool = True, until: Offset | None = None, is_resumed: bool = True
+    ) -> Offset | None:
         """How far the stream can be read now.
 
         Args:
             start: How far it has been read; None: not at all.
+            is_resumed: Whether it has been read up to `start`, which else is where it begins.
             limited: Whether a batch is no larger than the options say.
             until: Where a run ends.
 
@@ -126,7 +129,7 @@ class Stream:
             if start is None and self.options.starting_version == "latest":
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
-            self._ensure_begun(begin, is_resumed=start is not None)
+            self._ensure_begun(begin, is_resumed=start is not None and is_resumed)
             # After a crash the first batch is found by its end alone: it must not pass that of the first snapshot.
             end = self._advance(begin, limited, until, passes=start is not None)
             self._known_to_fit(end.version)

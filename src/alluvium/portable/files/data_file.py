@@ -22,6 +22,7 @@ from alluvium.portable.files.legacy_calendar import LegacyCalendar, legacy_calen
 from alluvium.portable.files.local_instants import KnownInstants
 from alluvium.portable.files.orc_file import open_orc
 from alluvium.portable.files.page_rows import PageRows
+from alluvium.portable.files.text_views import without_views
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.paths import resolve
 from alluvium.storage.store import Store
@@ -212,7 +213,7 @@ class DataFile:
         self, reader: pq.ParquetFile, row_group: int, own: list[str], batch_size: int
     ) -> Iterator[pa.RecordBatch]:
         try:
-            yield from reader.iter_batches(batch_size, row_groups=[row_group], columns=own)
+            yield from map(without_views, reader.iter_batches(batch_size, row_groups=[row_group], columns=own))
         except (pa.ArrowException, OSError) as error:
             raise damaged(self.path, error) from None
 

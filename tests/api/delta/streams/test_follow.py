@@ -82,6 +82,18 @@ def test_from_a_version_on(tmp_path: Path) -> None:
     assert next(late)[1]["id"].to_pylist() == [3]
 
 
+def test_the_feed_from_the_version_on_that_switched_it_on(tmp_path: Path) -> None:
+    """Found by the model, seed 15: the version before, of which nothing is read, was asked for the feed, too."""
+    append(tmp_path, 1)
+    alluvium.alter(str(tmp_path)).set_properties({"delta.enableChangeDataFeed": "true"})
+    append(tmp_path, 2)
+    seen = opened(tmp_path).follow(1, changes=True, wait_s=None)
+    assert [(r["id"], r["_change_type"]) for _, rows in seen for r in rows.to_pylist()] == [(2, "insert")]
+    with pytest.raises(InvalidRequest) as caught:
+        list(opened(tmp_path).follow(0, changes=True, wait_s=None))
+    assert caught.value.code == "change-feed-disabled"
+
+
 def test_a_log_that_is_cleaned_up_meanwhile(tmp_path: Path) -> None:
     """Between the look for its end and that for its files."""
     for n in range(4):

@@ -47,10 +47,9 @@ def follow_table(
         )
     if isinstance(start, str) and start.casefold() != "latest":
         reached, rows = parse_offset(start, stream.table_id), msgspec.json.decode(start, type=_Rows).rows
-    else:
-        # Now, not when somebody asks for the first batch.
-        reached, rows = stream.begin(), 0
-    return _followed(stream, open_store, reached, rows, wait_s)
+        return _followed(stream, open_store, reached, rows, wait_s, is_resumed=True)
+    # Now, not when somebody asks for the first batch.
+    return _followed(stream, open_store, stream.begin(), 0, wait_s, is_resumed=False)
 
 
 def _asked(start: str | int | None, options: Mapping[str, object], changes: bool) -> StreamOptions:
@@ -64,10 +63,15 @@ def _asked(start: str | int | None, options: Mapping[str, object], changes: bool
 
 
 def _followed(
-    stream: Stream, open_store: Callable[[str], Store], reached: Offset, rows: int, wait_s: float | None
+    stream: Stream,
+    open_store: Callable[[str], Store],
+    reached: Offset,
+    rows: int,
+    wait_s: float | None,
+    is_resumed: bool,
 ) -> Iterator[tuple[str, pa.RecordBatch]]:
     while True:
-        end = stream.latest(reached)
+        end = stream.latest(reached, is_resumed=is_resumed)
         if end is None or end == reached:
             if wait_s is None:
                 return
@@ -81,7 +85,7 @@ def _followed(
             waiting = batch
         if waiting is not None:
             yield format_offset(end), waiting
-        reached, rows = end, 0
+        reached, rows, is_resumed = end, 0, True
 
 
 def _rows_of(

@@ -1,0 +1,167 @@
+"""What a Paimon table must say after a step, asked without Spark: rows, changes, snapshots, tags, older states."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import alluvium
+from alluvium.errors import NotFound
+from model.observe import Reader, ensure, plain, same_rows, same_version
+from model.paimon.verbs import PaimonBound
+from model.paimon.world import PaimonWorld, engine_of, is_keyed
+from model.state import Version
+from model.values import condition_sql, holds, random_condition
+
+
+def snapshots_on_disk(url: str) -> list[int]:
+    """By the names of files alone: nothing of ours has a say."""
+    return sorted(int(f.name.removeprefix("snapshot-")) for f in Path(url, "snapshot").glob("snapshot-*"))
+
+
+def _whole(row: dict[str, Any], but: str = "") -> str:
+    return repr(sorted((name, repr(plain(value))) for name, value in row.items() if name != but))
+
+
+def _shown(version: Version) -> list[dict[str, Any]]:
+    return [version.shown(row) for row in version.rows.values()]
+
+
+class PaimonObserver:
+    """Looks at one table, step by step; it keeps a view that is only ever refreshed."""
+
+    def __init__(self, world: PaimonWorld) -> None:
+        self.world = world
+        self.view = alluvium.open(world.url)
+
+    def after(self, bound: PaimonBound, chance: random.Random) -> None:
+        """Compares, and takes over which snapshots there are."""
+        world, old = self.world, self.world.newest
+        if not bound.refused:
+            self._take_over(bound)
+        there = snapshots_on_disk(world.url)
+        ensure(there == sorted(world.versions), f"snapshots after {bound.call['verb']}", there, sorted(world.versions))
+        self._rows(chance)
+        if world.newest > old:
+            self._changes(bound, old)
+        self._snapshots(bound, old)
+        for number in chance.sample(sorted(world.versions), min(2, len(world.versions))):
+            self._travel(number)
+        for name in chance.sample(sorted(world.tags), min(1, len(world.tags))):
+            self._tagged(name)
+
+    def _take_over(self, bound: PaimonBound) -> None:
+        world, verb = self.world, bound.call["verb"]
+        newest = max(snapshots_on_disk(world.url), default=0)
+        if bound.back_to is not None:
+            self._went_back(bound)
+        else:
+            low, high = bound.commits
+            if verb == "append" and bound.call["late"]:
+                high += 1
+            made = newest - world.newest
+            ensure(low <= made <= high, f"{verb} made {made} snapshots, not {low} to {high}")
+            # Of an append that came late the first is another writer's, who changed no row.
+            world.versions |= dict.fromkeys(range(world.newest + 1, newest), world.now)
+            world.now = bound.after
+            if made:
+                world.versions[newest] = bound.after
+            world.newest = newest
+        if bound.keeps is not None:
+            world.versions = {n: world.versions[n] for n in sorted(world.versions)[-bound.keeps :]}
+        if bound.tag is not None:
+            name, number = bound.tag
+            world.tags.pop(name, None)
+            if number is not None:
+                world.tags[name] = (number, world.versions[number])
+
+    def _went_back(self, bound: PaimonBound) -> None:
+        world, to = self.world, bound.back_to
+        assert to is not None
+        older = world.versions.get(to) or next(v for n, v in world.tags.values() if n == to)
+        world.versions = {n: v for n, v in world.versions.items() if n < to} | {to: older}
+        world.tags = {name: (n, v) for name, (n, v) in world.tags.items() if n <= to}
+        world.newest, world.now = to, bound.after
+
+    def _rows(self, chance: random.Random) -> None:
+        world, now = self.world, self.world.now
+        self.view = self.view.refresh()
+        ensure((self.view.version or 0) == world.newest, "a refreshed view is stale", self.view.version, world.newest)
+        fresh = alluvium.open(world.url)
+        for view in (self.view, fresh):
+            ensure(view.schema.names == tuple(c.name for c in now.columns), "columns", view.schema.names, now.columns)
+            same_version(f"rows of snapshot {view.version}", view.to_arrow().to_pylist(), now)
+        tree = random_condition(chance, now.types())
+        text = condition_sql(tree, now.names())
+        expected = [now.shown(row) for row in now.rows.values() if holds(tree, row)]
+        same_rows(f"rows where {text}", fresh.to_arrow(where=text).to_pylist(), expected)
+        column = chance.choice(now.columns)
+        values = [{column.name: row.get(column.key)} for row in now.rows.values()]
+        same_rows(f"column {column.name}", fresh.to_arrow([column.name]).to_pylist(), values)
+        counts = fresh.files().column("num_rows").to_pylist()
+        if not is_keyed(now) and "deletion-vectors.enabled" not in now.properties:
+            ensure(sum(counts) == len(now.rows), "rows of all files", counts, len(now.rows))
+
+    def _changes(self, bound: PaimonBound, old: int) -> None:
+        """What an append adds is told as changes; of keys the difference, too."""
+        world, now = self.world, self.world.now
+        if bound.came is not None:
+            found = self.view.changes(old, world.newest).to_pylist()
+            same_rows("changes", found, [{"_row_kind": "+I", **now.shown(row)} for row in bound.came])
+        # A difference is that of the files: where old and new rows of a key make a third, it tells the new ones.
+        is_last = engine_of(now) == "deduplicate" and "sequence.field" not in now.properties
+        if is_keyed(now) and is_last and old in world.versions:
+            before = world.seen_now(world.versions[old])
+            known, shown = (Counter(map(_whole, rows)) for rows in (_shown(before), _shown(now)))
+            found = Counter(_whole(row, "_row_kind") for row in self.view.changes(old, mode="diff").to_pylist())
+            # Files of both states are left out, so that a row that came again as it was may be told, too.
+            ensure(not (shown - known) - found, "missing in the difference", (shown - known) - found)
+            ensure(not found - shown, "too much in the difference", found - shown)
+
+    def _snapshots(self, bound: PaimonBound, old: int) -> None:
+        told = self.view.system("snapshots").to_pylist() if self.world.newest else []
+        numbers = [row["snapshot_id"] for row in told]
+        ensure(numbers == sorted(self.world.versions), "snapshots told", numbers, sorted(self.world.versions))
+        kinds = {row["snapshot_id"]: row["commit_kind"] for row in told}
+        late = old + 1 if bound.call.get("late") and self.world.newest > old + 1 else None
+        for number in range(old + 1, self.world.newest + 1):
+            allowed = {"COMPACT"} if number == late else bound.kinds
+            ensure(kinds[number] in allowed, f"{bound.call['verb']} is called", kinds[number], allowed)
+        for row in told:
+            if row["snapshot_id"] > old and not is_keyed(self.world.now):
+                files = alluvium.open(self.world.url, version=row["snapshot_id"]).files()
+                ensure(row["total_record_count"] == sum(files["num_rows"].to_pylist()), "total_record_count", row)
+
+    def _read(self, what: str, state: Version, **at: Any) -> alluvium.Table:
+        try:
+            view = alluvium.open(self.world.url, **at)
+            rows = view.to_arrow().to_pylist()
+        except NotFound as error:
+            ensure(False, f"{what} cannot be read: {error}")
+            raise
+        ensure(view.schema.names == tuple(c.name for c in state.columns), f"columns of {what}", view.schema.names)
+        same_version(f"rows of {what}", rows, state)
+        return view
+
+    def _travel(self, number: int) -> None:
+        view = self._read(f"the older snapshot {number}", self.world.versions[number], version=number)
+        at = alluvium.open(self.world.url, timestamp=view.timestamp)
+        ensure(at.timestamp == view.timestamp, f"the snapshot at {view.timestamp}", at.version, number)
+
+    def _tagged(self, name: str) -> None:
+        self._read(f"the tag {name}", self.world.tags[name][1], tag=name)
+
+    def at_end(self, readers: dict[str, Reader] | None = None) -> None:
+        """Every snapshot and tag, and the newest state as other engines read it."""
+        world = self.world
+        for number in sorted(world.versions):
+            self._travel(number)
+        for name in sorted(world.tags):
+            self._tagged(name)
+        names = self.view.system("tags")["tag_name"].to_pylist() if world.newest else []
+        ensure(sorted(names) == sorted(world.tags), "tags", names, sorted(world.tags))
+        for name, reader in (readers or {}).items():
+            if world.newest:
+                same_version(f"{name} reads", reader.rows(world.url, world.newest), world.now)

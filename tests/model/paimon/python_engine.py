@@ -1,0 +1,285 @@
+"""Alluvium without Spark on Paimon tables. Rows are written by pyarrow as the library's plans say."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from paimon_rows import append, open_target, stage, write_files
+from pyroaring import BitMap64
+
+import alluvium
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.rows.candidates import Candidates, PaimonVersion, ensure_append_rows_change
+from alluvium.paimon.rows.vectors import edit_files
+from alluvium.paimon.schema import DataField, SchemaChange, parse_type
+from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
+from alluvium.paimon.upkeep.compact import compacted_entries, plan_full_compaction
+from alluvium.paimon.view.merge import KIND, SEQUENCE
+from alluvium.paimon.write.keyed import KIND_COLUMN, RowKinds, ensure_rows_change
+from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.write import added_entries
+from alluvium.plan.changes import (
+    TOUCHED_FILES,
+    EditRows,
+    NewFiles,
+    Operation,
+    ReadScope,
+    Replace,
+    RowChangeMode,
+)
+from alluvium.plan.scan import ScanPlan
+from alluvium.plan.write import BUCKET_COLUMN
+from alluvium.portable.reader import read_batches
+from alluvium.schema.arrow import to_arrow
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+from model.engines.python_rows import Rows, arrow_value, places, rows_of
+from model.engines.refused import Refused
+
+TYPES: dict[str, Any] = {
+    "long": "BIGINT", "int": "INT", "short": "SMALLINT", "byte": "TINYINT", "string": "STRING", "double": "DOUBLE",
+    "boolean": "BOOLEAN", "date": "DATE", "decimal(9,2)": "DECIMAL(9, 2)",
+    "timestamp": "TIMESTAMP(6) WITH LOCAL TIME ZONE", "array<int>": {"type": "ARRAY", "element": "INT"},
+    "map<string,int>": {"type": "MAP", "key": "STRING NOT NULL", "value": "INT"},
+    "struct<a:int,b:string>": {
+        "type": "ROW", "fields": [{"id": 0, "name": "a", "type": "INT"}, {"id": 1, "name": "b", "type": "STRING"}],
+    },
+}  # fmt: skip
+_UPDATED, _DELETED = 2, 3
+#: Codes of errors that are an answer: the table is not made for it.
+KNOWN = frozenset({"unsupported-row-change", "unsupported-compaction"})
+
+
+class PaimonPython:
+    """Everything that the library can do without Spark."""
+
+    name = "python"
+
+    def can(self, call: dict[str, Any], constrained: bool) -> bool:
+        return True
+
+    def do(self, url: str, call: dict[str, Any]) -> None:
+        try:
+            getattr(self, "_" + call["verb"])(url, call)
+        except (InvalidRequest, UnsupportedFeature) as error:
+            if error.code not in KNOWN:
+                raise
+            raise Refused(error.code) from error
+
+    # --- rows ---
+
+    def _create(self, url: str, call: dict[str, Any]) -> None:
+        fields = [DataField(0, name, parse_type(TYPES[kind])) for name, kind in call["columns"]]
+        PaimonTable.create(url, fields, call["partition"], call["keys"], call["properties"])
+
+    def _append(self, url: str, call: dict[str, Any]) -> None:
+        store = open_store(url)
+        target = open_target(store)
+        rows = typed(target, rows_of(call))
+        new = stage(target, rows)
+        if call["late"]:
+            # Another commit lands first, one that touches no row: this one goes upon it.
+            PaimonTable.forPath(url).compact_manifests()
+        target.commit(new)
+
+    def _put(self, url: str, call: dict[str, Any], how: Replace) -> None:
+        target = open_target(open_store(url))
+        append(target, typed(target, rows_of(call)), how)
+
+    def _overwrite(self, url: str, call: dict[str, Any]) -> None:
+        self._put(url, call, Replace())
+
+    def _dynamic_overwrite(self, url: str, call: dict[str, Any]) -> None:
+        self._put(url, call, Replace(dynamic=True))
+
+    def _replace_where(self, url: str, call: dict[str, Any]) -> None:
+        where = parse_predicate(call["where"], open_target(open_store(url)).schema)
+        self._put(url, call, Replace(where, call["where"]))
+
+    def _delete(self, url: str, call: dict[str, Any]) -> None:
+        self._change(url, call, call["where"])
+
+    def _update(self, url: str, call: dict[str, Any]) -> None:
+        self._change(url, call, call["where"])
+
+    def _merge(self, url: str, call: dict[str, Any]) -> None:
+        keys = [*call["edits"]["gone"], *(row[call["edits"]["key"]] for row in call["edits"]["updated"])]
+        listed = ", ".join(map(str, keys)) or "-1"
+        self._change(url, call, f"{call['edits']['key']} in ({listed})")
+
+    def _change(self, url: str, call: dict[str, Any], text: str | None) -> None:
+        """`edits`: keys that go; new rows; rows that come. What changes is found by the condition."""
+        target, edits = open_target(open_store(url)), call["edits"]
+        changed = {**dict.fromkeys(edits["gone"]), **{row[edits["key"]]: row for row in edits["updated"]}}
+        change = _change_keys if target.table.primary_keys else _change_files
+        change(target, text, changed, edits)
+
+    # --- upkeep ---
+
+    def _compact(self, url: str, call: dict[str, Any]) -> None:
+        target = open_target(open_store(url))
+        if target.table.primary_keys:
+            _compact_keys(target)
+        else:
+            _compact_files(target)
+
+    def _compact_manifests(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).compact_manifests()
+
+    def _create_tag(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).create_tag(call["name"], call["snapshot"], replace=call["replace"])
+
+    def _delete_tag(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).delete_tag(call["name"])
+
+    def _rollback(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).rollback_to(call["to"])
+
+    def _expire(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).expire_snapshots(retain_max=call["keeps"], retain_min=1)
+
+    def _orphans(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).remove_orphan_files(older_than=dt.datetime.now() - dt.timedelta(milliseconds=1))
+
+    # --- description ---
+
+    def _alter(self, url: str, change: SchemaChange) -> None:
+        PaimonTable.forPath(url).alter([change])
+
+    def _add_column(self, url: str, call: dict[str, Any]) -> None:
+        self._alter(url, SchemaChange.add_column(call["name"], TYPES[call["type"]]))
+
+    def _rename_column(self, url: str, call: dict[str, Any]) -> None:
+        self._alter(url, SchemaChange.rename_column(call["name"], call["to"]))
+
+    def _drop_column(self, url: str, call: dict[str, Any]) -> None:
+        self._alter(url, SchemaChange.drop_column(call["name"]))
+
+    def _widen(self, url: str, call: dict[str, Any]) -> None:
+        self._alter(url, SchemaChange.update_column_type(call["name"], TYPES[call["type"]]))
+
+    def _set_option(self, url: str, call: dict[str, Any]) -> None:
+        self._alter(url, SchemaChange.set_option(call["name"], call["value"]))
+
+
+def typed(target: PaimonTarget, rows: Rows) -> Rows:
+    """Rows of a call as Arrow takes them."""
+    types = {f.name: to_arrow(f.type) for f in target.schema.fields}
+    return [{k: arrow_value(v, types[k]) if k in types else v for k, v in row.items()} for row in rows]
+
+
+def _read(store: Store, plan: ScanPlan, where: Any = None) -> Rows:
+    return list(read_batches(plan, store, open_store, None, where).read_all().to_pylist())
+
+
+def _ensure_found(found: Rows, changed: Mapping[int, Any], key: str, what: str | None) -> None:
+    keys = sorted(row[key] for row in found)
+    assert keys == sorted(changed), f"where {what} meets the rows {keys}, not {sorted(changed)}"
+
+
+# --- tables of keys: rows beside rows ---
+
+
+def _change_keys(
+    target: PaimonTarget, text: str | None, changed: dict[int, dict[str, Any] | None], edits: dict[str, Any]
+) -> None:
+    deletes = any(new is None for new in changed.values())
+    ensure_rows_change(target.table, deletes=deletes, updates=True)
+    found = alluvium.open(target.url).to_arrow(where=text).to_pylist()
+    _ensure_found(found, changed, edits["key"], text)
+    rows = [{**row, KIND_COLUMN: _DELETED} for row in found if changed[row[edits["key"]]] is None]
+    rows += [{**row, KIND_COLUMN: _UPDATED} for row in typed(target, edits["updated"])]
+    rows += [{**row, KIND_COLUMN: 0} for row in typed(target, edits["born"])]
+    if not rows:
+        return
+    target = replace(target, kind=RowKinds(takes_back=deletes))
+    new = stage(target, rows).new
+    target.commit(EditRows(new, TOUCHED_FILES.empty_table(), Operation("MERGE"), ReadScope.table()))
+
+
+def _compact_keys(target: PaimonTarget) -> None:
+    """Each bucket becomes one file, with the newest row of each key and its number."""
+    assert target.snapshot is not None
+    compaction = plan_full_compaction(target.snapshot)
+    if not compaction.entries.num_rows:
+        return
+    plan = compaction.plan_write()
+    assert plan.keyed is not None
+    keys = target.table.primary_keys
+    newest: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted(_read(target.store, compaction.plan_scan()), key=lambda row: row[SEQUENCE]):
+        newest[tuple(row[name] for name in keys)] = row
+    # What a key's rows come to is the reader's to say: its merge engines are tested by themselves.
+    live = {tuple(row[name] for name in keys): row for row in alluvium.open(target.url).to_arrow().to_pylist()}
+    groups: dict[tuple[Any, ...], Rows] = {}
+    for key in sorted(newest.keys() & live.keys()):
+        row = {**newest[key], **live[key], KIND: 0}
+        row |= {f.name: row[f.name.removeprefix("_KEY_")] for f in plan.keyed.stored.fields if f.name not in row}
+        texts = [None if row[name] is None else str(row[name]) for name in plan.partition_by]
+        groups.setdefault((*texts, row[BUCKET_COLUMN]), []).append(row)
+    own = [*plan.keyed.stored.fields, *plan.schema.fields]
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in own])
+    new = write_files(target.store, plan, {p: pa.Table.from_pylist(rows, schema=schema) for p, rows in groups.items()})
+    target.compact(new, compaction.added(new.table, new.footers), compaction.entries, compaction.vectors)
+
+
+# --- append tables: files written anew, or vectors ---
+
+
+def _change_files(
+    target: PaimonTarget, text: str | None, changed: dict[int, dict[str, Any] | None], edits: dict[str, Any]
+) -> None:
+    snapshot = target.snapshot
+    assert snapshot is not None
+    ensure_append_rows_change(snapshot)
+    version = PaimonVersion(snapshot)
+    where = None if text is None else parse_predicate(text, target.schema)
+    candidates = version.candidates(where)
+    names = candidates.columns
+    found = _read(target.store, candidates.plan_scan(where), where) if candidates.entries.num_rows else []
+    _ensure_found(found, changed, edits["key"], text)
+    if not found and not edits["born"]:
+        return
+    masks = version.mode(candidates) is RowChangeMode.MASK_ROWS
+    gone = places(found, (names.file, names.row))
+    numbers = pa.array(sorted(gone), pa.int64())
+    copied = [] if masks or not gone else _others(candidates.only(numbers), found)
+    rows = [{k: v for k, v in row.items() if k not in (names.file, names.row)} for row in copied]
+    rows += typed(target, [*edits["updated"], *edits["born"]])
+    bitmaps = [BitMap64(gone[n]).serialize() if masks else None for n in sorted(gone)]
+    paths = candidates.paths.take(candidates.places(numbers)) if gone else pa.array([], pa.string())
+    touched = pa.table([paths, pa.array(bitmaps, pa.binary())], schema=TOUCHED_FILES)
+    new = stage(target, rows).new if rows else NewFiles.none()
+    target.commit(EditRows(new, touched, Operation("UPDATE"), ReadScope.rows(where)))
+
+
+def _others(touched: Candidates, found: Rows) -> Rows:
+    """The rows of files that stay as they are."""
+    names = touched.columns
+    gone = {(row[names.file], row[names.row]) for row in found}
+    rows = _read(touched.snapshot.store, touched.plan_scan())
+    return [row for row in rows if (row[names.file], row[names.row]) not in gone]
+
+
+def _compact_files(target: PaimonTarget) -> None:
+    snapshot = load_snapshot(target.store)
+    ensure_append_compactable(snapshot)
+    entries = choose_small_files(snapshot)
+    if not entries.num_rows:
+        return
+    numbers = pa.array(np.arange(entries.num_rows), pa.int64())
+    candidates = Candidates(snapshot, entries, numbers, is_placed=False)
+    rows = _read(target.store, candidates.plan_scan())
+    new = stage(target, rows).new if rows else NewFiles.none()
+    touched = pa.table([candidates.paths, pa.nulls(entries.num_rows, pa.binary())], schema=TOUCHED_FILES)
+    edited = edit_files(snapshot, entries, touched)
+    added = compacted_entries(added_entries(target.table, new.table, new.footers))
+    target.compact(new, added, entries, edits=edited.vectors)

@@ -1,0 +1,272 @@
+"""Verbs on Paimon tables: from a world and a seed to a call and the state afterwards."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from model.paimon.world import PaimonWorld, engine_of, is_keyed, merged
+from model.state import ID, Bound, Column, Version
+from model.values import DECIMAL, NESTED, WIDER, Row, condition_sql, holds, random_condition
+from model.verbs import rows as r
+
+TYPES = ("int", "long", "string", "double", "date", "boolean", "short", "byte", DECIMAL, "timestamp", *NESTED)
+
+
+@dataclass
+class PaimonBound:
+    """A step that is about to be done.
+
+    Attributes:
+        call: For the engine: plain JSON.
+        after: What reading the table gives afterwards.
+        commits: The fewest and the most snapshots that it may take.
+        kinds: What these may be.
+        came: Rows that an append brought, for the table's changes; None: it was none.
+        back_to: The snapshot that the table goes back to.
+        keeps: So many of the newest snapshots stay.
+        tag: The tag that is made, and of which snapshot; None of a snapshot: it is deleted.
+        refused: It must change nothing.
+    """
+
+    call: dict[str, Any]
+    after: Version
+    commits: tuple[int, int] = (1, 1)
+    kinds: frozenset[str] = frozenset({"APPEND"})
+    came: list[Row] | None = None
+    back_to: int | None = None
+    keeps: int | None = None
+    tag: tuple[str, int | None] | None = None
+    refused: bool = False
+
+    def refuse(self) -> None:
+        """An engine did not do it."""
+        self.refused = True
+
+
+Bind = Callable[[PaimonWorld, random.Random], PaimonBound | None]
+REWRITES = frozenset({"APPEND", "OVERWRITE"})
+
+
+def _new(chance: random.Random, now: Version, keys: list[int]) -> dict[int, Row]:
+    return {key: r.new_row(chance, now, key) for key in keys}
+
+
+def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    """Of keys some that are there already."""
+    now = world.now
+    free = sorted(set(range(r.KEYS)) - (set() if is_keyed(now) else now.rows.keys()))
+    rows = _new(chance, now, chance.sample(free, min(len(free), chance.randint(1, 6))))
+    if not rows:
+        return None
+    call = {"verb": "append", **r.table_of(now, list(rows.values())), "late": chance.random() < 0.2}
+    after = now.with_rows(now.rows | {key: merged(now, now.rows.get(key), row) for key, row in rows.items()})
+    return PaimonBound(call, after, came=list(rows.values()))
+
+
+def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    now = world.now
+    rows = _new(chance, now, chance.sample(range(r.KEYS), chance.randint(1, 8)))
+    call = {"verb": "overwrite", **r.table_of(now, list(rows.values()))}
+    return PaimonBound(call, now.with_rows(rows), kinds=frozenset({"OVERWRITE"}))
+
+
+def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    rows = _new(chance, now, chance.sample(range(r.KEYS), 3))
+    parts = {row["p"] for row in rows.values()}
+    kept = {key: row for key, row in now.rows.items() if row["p"] not in parts}
+    rows = {key: row for key, row in rows.items() if key not in kept}
+    if not now.partition or {row["p"] for row in rows.values()} != parts:
+        return None
+    call = {"verb": "dynamic_overwrite", **r.table_of(now, list(rows.values()))}
+    return PaimonBound(call, now.with_rows(kept | rows), kinds=frozenset({"OVERWRITE"}))
+
+
+def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    if not now.partition:
+        return None
+    tree = random_condition(chance, {"p": "int"})
+    kept = {key: row for key, row in now.rows.items() if not holds(tree, row)}
+    free = sorted(set(range(r.KEYS)) - kept.keys())
+    rows = _new(chance, now, chance.sample(free, min(len(free), 8)))
+    rows = {key: row for key, row in rows.items() if holds(tree, row)}
+    call = {
+        "verb": "replace_where",
+        "where": condition_sql(tree, now.names()),
+        **r.table_of(now, list(rows.values())),
+    }
+    # Where nothing goes and nothing comes there is still a snapshot.
+    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), frozenset({"OVERWRITE"}))
+
+
+def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
+    """A verb over rows that Delta's tables have, too; of keys its new rows merge with the old."""
+    if bound is None or (is_keyed(now) and engine_of(now) != "deduplicate"):
+        return None
+    after = bound.after
+    if is_keyed(now):
+        rows = {key: merged(now, now.rows.get(key), row) for key, row in after.rows.items()}
+        after = after.with_rows(rows)
+    gone = [key for key in now.rows if key not in after.rows]
+    told = {"gone": gone, "updated": _shown(bound.after, bound.updated), "born": _shown(bound.after, bound.fresh)}
+    call = {**bound.call, "edits": told}
+    changes = bool(gone or bound.updated or bound.fresh)
+    kinds = frozenset({"APPEND"}) if is_keyed(now) else REWRITES
+    return PaimonBound(call, after, (1, 1) if changes else (0, 0), kinds)
+
+
+def _shown(after: Version, keys: frozenset[int]) -> list[Row]:
+    return [after.shown(after.rows[key]) for key in sorted(keys)]
+
+
+def delete(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    return _as_paimon(world.now, r.delete(world, chance))
+
+
+def update(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    return _as_paimon(world.now, r.update(world, chance))
+
+
+def merge(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    return _as_paimon(world.now, r.merge(world, chance))
+
+
+def compact(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    return PaimonBound({"verb": "compact"}, world.now, (0, 1), frozenset({"COMPACT"}))
+
+
+def compact_manifests(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    return PaimonBound({"verb": "compact_manifests"}, world.now, (0, 1), frozenset({"COMPACT"}))
+
+
+def create_tag(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    if not world.versions:
+        return None
+    number = chance.choice(sorted(world.versions))
+    world.next_key += 1
+    again = sorted(world.tags) if chance.random() < 0.3 else []
+    name = chance.choice(again) if again else f"tag{world.next_key}"
+    call = {"verb": "create_tag", "name": name, "snapshot": number, "replace": bool(again)}
+    return PaimonBound(call, world.now, (0, 0), tag=(name, number))
+
+
+def delete_tag(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    if not world.tags:
+        return None
+    name = chance.choice(sorted(world.tags))
+    return PaimonBound({"verb": "delete_tag", "name": name}, world.now, (0, 0), tag=(name, None))
+
+
+def rollback(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    """To a snapshot, or to a tag, be its snapshot expired."""
+    if world.tags and chance.random() < 0.4:
+        name = chance.choice(sorted(world.tags))
+        number, version = world.tags[name]
+        call = {"verb": "rollback", "to": name}
+    elif len(world.versions) > 1:
+        number = chance.choice(sorted(world.versions)[:-1])
+        version, call = world.versions[number], {"verb": "rollback", "to": number}
+    else:
+        return None
+    return PaimonBound(call, world.seen_now(version), (0, 0), back_to=number)
+
+
+def expire(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    if len(world.versions) < 2:
+        return None
+    keeps = chance.randint(1, len(world.versions) - 1)
+    return PaimonBound({"verb": "expire", "keeps": keeps}, world.now, (0, 0), keeps=keeps)
+
+
+def orphans(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    """All files that nothing names go, however young."""
+    return PaimonBound({"verb": "orphans"}, world.now, (0, 0))
+
+
+def _free(now: Version) -> list[Column]:
+    """Columns on which nothing else of the table hangs."""
+    bound = {ID, *now.partition, *now.keys, now.properties.get("sequence.field")}
+    if engine_of(now) == "aggregation":
+        bound.add("n")
+    return [c for c in now.columns if c.key not in bound]
+
+
+def add_column(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    if len(now.columns) >= 9:
+        return None
+    world.next_key += 1
+    column = Column(f"k{world.next_key}", f"c{world.next_key}", chance.choice(TYPES))
+    call = {"verb": "add_column", "name": column.name, "type": column.type}
+    return PaimonBound(call, replace(now, columns=(*now.columns, column)), (0, 0))
+
+
+def rename_column(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    if not _free(now):
+        return None
+    old = chance.choice(_free(now))
+    world.next_key += 1
+    # Avro has letters, digits and underscores alone.
+    names = ("{key}_",) if now.properties.get("file.format") == "avro" else ("{key}_", "a b", "Ä;(1)")
+    new = chance.choice(names).format(key=old.key) + str(world.next_key)
+    columns = tuple(replace(c, name=new) if c == old else c for c in now.columns)
+    call = {"verb": "rename_column", "name": old.name, "to": new}
+    return PaimonBound(call, replace(now, columns=columns), (0, 0))
+
+
+def drop_column(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    if len(_free(now)) < 2:
+        return None
+    gone = chance.choice(_free(now))
+    after = replace(now, columns=tuple(c for c in now.columns if c != gone))
+    return PaimonBound({"verb": "drop_column", "name": gone.name}, after, (0, 0))
+
+
+def widen(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    now = world.now
+    found = [c for c in _free(now) if c.type in WIDER]
+    if not found:
+        return None
+    old = chance.choice(found)
+    wide = chance.choice(WIDER[old.type])
+    columns = tuple(replace(c, type=wide) if c == old else c for c in now.columns)
+    call = {"verb": "widen", "name": old.name, "type": wide}
+    return PaimonBound(call, replace(now, columns=columns), (0, 0))
+
+
+def set_option(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    name, value = chance.choice(
+        [("manifest.merge-min-count", "2"), ("manifest.merge-min-count", "30"), ("metadata.stats-mode", "none"),
+         ("metadata.stats-mode", "full"), ("compaction.min.file-num", "2"), ("snapshot.num-retained.min", "5")]
+    )  # fmt: skip
+    after = replace(world.now, properties={**world.now.properties, name: value})
+    return PaimonBound({"verb": "set_option", "name": name, "value": value}, after, (0, 0))
+
+
+VERBS: dict[str, tuple[Bind, int]] = {
+    "append": (append, 14),
+    "overwrite": (overwrite, 2),
+    "dynamic_overwrite": (dynamic_overwrite, 2),
+    "replace_where": (replace_where, 3),
+    "delete": (delete, 6),
+    "update": (update, 6),
+    "merge": (merge, 7),
+    "compact": (compact, 5),
+    "compact_manifests": (compact_manifests, 2),
+    "create_tag": (create_tag, 3),
+    "delete_tag": (delete_tag, 1),
+    "rollback": (rollback, 2),
+    "expire": (expire, 3),
+    "orphans": (orphans, 2),
+    "add_column": (add_column, 2),
+    "rename_column": (rename_column, 2),
+    "drop_column": (drop_column, 1),
+    "widen": (widen, 2),
+    "set_option": (set_option, 2),
+}

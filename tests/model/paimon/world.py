@@ -1,0 +1,69 @@
+"""A Paimon table as the model knows it: its snapshots, its tags, and what its newest schema makes of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import Any
+
+from model.state import ID, Version
+from model.values import Row, Value
+
+
+@dataclass
+class PaimonWorld:
+    """The table under test.
+
+    Attributes:
+        url: Where it is.
+        now: What reading it gives: the rows of the newest snapshot in the columns of the newest schema.
+        versions: What each snapshot was when it was made, of those that are there.
+        tags: Name to the snapshot's number and what that was.
+        newest: The newest snapshot; 0: there is none yet.
+        next_key: Number of the next column or tag.
+    """
+
+    url: str
+    now: Version
+    versions: dict[int, Version] = field(default_factory=dict)
+    tags: dict[str, tuple[int, Version]] = field(default_factory=dict)
+    newest: int = 0
+    next_key: int = 0
+
+    def seen_now(self, version: Version) -> Version:
+        """An older state in the columns of today's schema, which no rollback takes back."""
+        return replace(self.now, rows=version.rows)
+
+
+def is_keyed(now: Version) -> bool:
+    """Whether rows merge by key."""
+    return bool(now.keys)
+
+
+def engine_of(now: Version) -> str:
+    """The merge engine."""
+    return now.properties.get("merge-engine", "deduplicate")
+
+
+def merged(now: Version, old: Row | None, new: Row) -> Row:
+    """What becomes of a row of keys when another of its key comes."""
+    if old is None:
+        return new
+    engine = engine_of(now)
+    if engine == "deduplicate":
+        order = now.properties.get("sequence.field")
+        return old if order and _rank(new.get(order)) < _rank(old.get(order)) else new
+    given = {key: new.get(key) if new.get(key) is not None else old.get(key) for key in {*old, *new}}
+    if engine == "aggregation":
+        given["n"] = _sum(old.get("n"), new.get("n"))
+    return {**given, ID: new[ID]}
+
+
+def _rank(value: Value) -> tuple[bool, Any]:
+    """Nulls are least."""
+    return (value is not None, 0 if value is None else Decimal(value))
+
+
+def _sum(one: Value, other: Value) -> Value:
+    known = [v for v in (one, other) if v is not None]
+    return sum(known) if known else None
