@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
+from alluvium.api.paimon.merged_schema import MERGE_OPTIONS, merge_schema, parse_merging
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
@@ -33,16 +34,15 @@ from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.statements.conditions import steady_condition
 from alluvium.spark.statements.statement import one_statement
-from alluvium.spark.values.columns import Assignment
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
 
 #: What a call may say, in Spark's spelling; all else are options of tables or of Hadoop.
-_KNOWN = ("replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata", "optimizeWrite", "branch",
+_KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata", "optimizeWrite", "branch",
           "path", *PARQUET_WRITE)  # fmt: skip
-_LATER = ("mergeSchema", "overwriteSchema", "dataChange")
+_LATER = ("overwriteSchema", "dataChange")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
 #: Options of tables that are one word.
@@ -158,6 +158,9 @@ def _write(
         seen = last_commit_of(store, txn[0], target.snapshot.branch)
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
+    merging = parse_merging(options.known, df.sparkSession)
+    if merging.is_asked and target.exists and merge_schema(df, store, options.known.get("branch", MAIN_BRANCH), merging, retry):
+        target = _target(df, store, names, options, retry)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
         request = WriteRequest(
             _parse_replace(options, save_mode, target, df.sparkSession),
@@ -165,7 +168,7 @@ def _write(
             ReadScope.nothing(),
             txn,
             _engine_options(options),
-            Assignment.EXACT,
+            merging.assignment(df.sparkSession),
             rebalance=_parse_rebalance(options),
             open_store=partial(open_store, store.url, storage_options),
         )

@@ -24,6 +24,7 @@ from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_all_manif
 from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.files.partition_bounds import partition_entries
 from alluvium.paimon.files.partitions import partitions_of
+from alluvium.paimon.files.recent_lists import remember
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
@@ -67,8 +68,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
-    base_list = format_manifest_list(merge(base.store, manifests, writer), codec)
-    delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
+    base_list = _formatted(merge(base.store, manifests, writer), codec)
+    delta_list = _formatted(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     delta = _rows(added) - _rows(removed)
     document = SnapshotDocument(
         version=_VERSION,
@@ -278,6 +279,13 @@ def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
             code="bucket-change",
             hint="overwrite these partitions as a whole, which gives them the new number of buckets",
         )
+
+
+def _formatted(manifests: pa.Table, codec: str) -> bytes:
+    """A manifest list, which the next commit of this process reads."""
+    data = format_manifest_list(manifests, codec)
+    remember(data, manifests)
+    return data
 
 
 def _manifests(base: Snapshot) -> pa.Table:

@@ -19,6 +19,7 @@ from pyarrow import orc
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
 from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, others_type, pack
 from alluvium.paimon.terms.spec import (
     ENTRIES,
@@ -74,7 +75,13 @@ def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ..
 
 def read_manifest_list(store: Store, name: str) -> pa.Table:
     """The manifests (`MANIFESTS`) of a list."""
-    return _read(store, name, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+    place = f"manifest/{name}"
+    data = _load(store, place)
+    found = recall(data)
+    if found is None:
+        found = _parsed(data, place, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+        remember(data, found)
+    return found
 
 
 def read_manifest(store: Store, name: str) -> pa.Table:

@@ -29,7 +29,7 @@ def schema_path(schema_id: int, branch: str = MAIN_BRANCH) -> str:
 
 def list_schema_ids(store: Store, branch: str = MAIN_BRANCH) -> list[int]:
     """The ids of the schemas there are, ascending. Other files in the directory do not count."""
-    names = (info.path.rpartition("/")[2] for info in store.list_from(_directory(branch), _PREFIX))
+    names = store.list_names(_directory(branch), _PREFIX)
     texts = (name[len(_PREFIX) :] for name in names if name.startswith(_PREFIX))
     return sorted(int(text) for text in texts if text.isascii() and text.isdigit())
 

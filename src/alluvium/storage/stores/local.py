@@ -104,9 +104,28 @@ class LocalStore:
                 _remove(temporary)
                 raise
             if durable:
-                _sync_directory(os.path.dirname(full))
+                _sync(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", path, error) from error
+
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        # Nobody looks under these names before all of them stand, so they need neither a hidden name nor a step of its
+        # own to become visible. What is synced at one time shares a commit of the file system's journal.
+        paths = [self._full(path) for path, _ in parts]
+        directories = list(dict.fromkeys(os.path.dirname(full) for full in paths))
+        for index, ((path, data), full) in enumerate(zip(parts, paths, strict=True)):
+            try:
+                _write_new(full, data)
+            except OSError as error:
+                for written in paths[:index]:
+                    _remove(written)
+                raise self._failure("write", path, error) from error
+        try:
+            map_parallel(_sync, [*paths, *directories])
+        except OSError as error:
+            for written in paths:
+                _remove(written)
+            raise self._failure("write", parts[0][0], error) from error
 
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         full = self._full(path)
@@ -122,7 +141,7 @@ class LocalStore:
             # Of a file that had this name before, and was deleted by somebody who left it.
             _remove_checksum(full)
             try:
-                _sync_directory(os.path.dirname(full))
+                _sync(os.path.dirname(full))
             except OSError:
                 return PutOutcome.UNKNOWN  # visible, but a crash may still undo it
         return outcome
@@ -181,7 +200,7 @@ class LocalStore:
             except OSError:
                 _remove(temporary)
                 raise
-            _sync_directory(os.path.dirname(full))
+            _sync(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", target, error) from error
         return count.total
@@ -200,6 +219,22 @@ class LocalStore:
             raise self._failure("list", directory, error) from error
         found.sort(key=lambda info: info.path)
         return found
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        try:
+            with os.scandir(self._full(directory)) as entries:
+                # What is no plain file may be a link to one, and that takes a look.
+                names = [
+                    entry.name
+                    for entry in entries
+                    if entry.name >= start and (entry.is_file(follow_symlinks=False) or _describe(entry, "") is not None)
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._failure("list", directory, error) from error
+        names.sort()
+        return names
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         pending = [ensure_relative(directory)]
@@ -349,6 +384,29 @@ def _info(path: str, found: os.stat_result) -> ObjectInfo:
     return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
+def _write_new(full: str, data: bytes) -> None:
+    """Writes a file under a name that is nobody else's, not durable yet."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(full, flags, 0o666)
+    except FileNotFoundError:
+        _make_directory(os.path.dirname(full))
+        descriptor = os.open(full, flags, 0o666)
+    try:
+        _write_all(descriptor, data)
+    except BaseException:
+        _remove(full)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_directory: bool = True) -> str:
     """Writes a file under a hidden name of its own, and gives the name."""
     return _fill_temporary(directory, (data,), durable, makes_directory)
@@ -368,9 +426,7 @@ def _fill_temporary(directory: str, parts: Iterable[bytes], durable: bool = True
     try:
         try:
             for part in parts:
-                view = memoryview(part)
-                while view:
-                    view = view[os.write(descriptor, view) :]
+                _write_all(descriptor, part)
             if durable:
                 os.fsync(descriptor)
         finally:
@@ -393,11 +449,12 @@ def _make_directory(directory: str) -> None:
     for path in reversed(missing):
         with suppress(FileExistsError):  # another writer made it meanwhile; a file in the way fails in the next step
             os.mkdir(path)
-        _sync_directory(os.path.dirname(path))
+        _sync(os.path.dirname(path))
 
 
-def _sync_directory(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
+def _sync(path: str) -> None:
+    """Makes a file, or the names in a directory, durable."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     except OSError as error:
