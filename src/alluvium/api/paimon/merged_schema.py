@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import load_latest_schema, publish_next_schema
-from alluvium.paimon.write.merge_columns import merge_columns
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.write.merge_columns import merge_columns
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark

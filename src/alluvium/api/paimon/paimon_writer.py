@@ -40,8 +40,8 @@ from alluvium.storage.store import Store
 log = logging.getLogger("alluvium")
 
 #: What a call may say, in Spark's spelling; all else are options of tables or of Hadoop.
-_KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata", "optimizeWrite", "branch",
-          "path", *PARQUET_WRITE)  # fmt: skip
+_KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata",
+          "optimizeWrite", "branch", "path", *PARQUET_WRITE)  # fmt: skip
 _LATER = ("overwriteSchema", "dataChange")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
@@ -159,7 +159,11 @@ def _write(
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
     merging = parse_merging(options.known, df.sparkSession)
-    if merging.is_asked and target.exists and merge_schema(df, store, options.known.get("branch", MAIN_BRANCH), merging, retry):
+    if (
+        merging.is_asked
+        and target.exists
+        and merge_schema(df, store, options.known.get("branch", MAIN_BRANCH), merging, retry)
+    ):
         target = _target(df, store, names, options, retry)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
         request = WriteRequest(

@@ -6,6 +6,7 @@ Specification: spec/paimon-format.md (e); `FileStoreCommitImpl.tryCommitOnce`.
 from __future__ import annotations
 
 import time
+import uuid
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,8 @@ from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
 _VERSION = 3
+#: Where statistics of whole states lie.
+STATISTICS = "statistics"
 #: Made once: an array a column takes as long as reading a small manifest.
 _NO_ENTRIES, _NO_MANIFESTS = ENTRIES.empty_table(), MANIFESTS.empty_table()
 
@@ -82,7 +85,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         index_manifest=_index_manifest(base, removed, draft, writer),
         commit_user=draft.user,
         commit_identifier=draft.identifier,
-        commit_kind="COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE",
+        commit_kind=_kind(draft),
         # Time travel looks for a time among snapshots in the order of their ids.
         time_millis=max(int(time.time() * 1000), before.time_millis if before is not None else 0),
         # "latestSnapshot.logOffsets()": where readers of a log beside the table go on from.
@@ -90,12 +93,28 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         total_record_count=_total(base) + delta,
         delta_record_count=delta,
         watermark=None if before is None else before.watermark,
-        statistics=before.statistics if before is not None and before.schema_id == base.schema.id else None,
+        statistics=_statistics(base, draft, writer),
         properties=dict(draft.properties) or None,
         next_row_id=next_row_id,
     )
     path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
     return Entry(number, path, format_snapshot(document), tuple(writer.parts))
+
+
+def _kind(draft: Draft) -> str:
+    if draft.statistics is not None:
+        return "ANALYZE"
+    return "COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE"
+
+
+def _statistics(base: Snapshot, draft: Draft, writer: ManifestWriter) -> str | None:
+    """The document that describes the state: "inherited if the schema is unchanged"."""
+    if draft.statistics is not None:
+        name = f"stat-{uuid.uuid4()}-0"
+        writer.parts.append((f"{STATISTICS}/{name}", draft.statistics))
+        return name
+    before = base.document
+    return before.statistics if before is not None and before.schema_id == base.schema.id else None
 
 
 def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
@@ -160,7 +179,7 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
             code="table-replaced",
             hint="repeat the operation",
         )
-    if _layout(draft.schema) == _layout(base.schema):
+    if _layout(draft.schema, draft.rescales) == _layout(base.schema, draft.rescales):
         return
     message = "the table's keys or buckets were altered while the rows were written"
     raise CommitConflict(
@@ -224,9 +243,10 @@ def _identity(schema: TableSchema) -> tuple[object, ...]:
     return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
 
 
-def _layout(schema: TableSchema) -> tuple[object, ...]:
+def _layout(schema: TableSchema, any_count: bool = False) -> tuple[object, ...]:
     keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
-    return (*keys, BUCKET.get(schema.options), BUCKET_FUNCTION.get(schema.options))
+    count = BUCKET.get(schema.options)
+    return (*keys, count > 0 if any_count else count, BUCKET_FUNCTION.get(schema.options))
 
 
 def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:

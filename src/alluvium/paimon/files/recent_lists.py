@@ -10,7 +10,7 @@ from collections import OrderedDict
 
 import pyarrow as pa
 
-#: Lists that are kept, and how large one may be: a few writers, and tables whose lists take longer to decode than to get.
+#: Lists that are kept, and how large one may be.
 _MOST_LISTS, _MOST_BYTES = 32, 64 << 10
 
 

@@ -27,8 +27,8 @@ def merge_columns(schema: TableSchema, data: t.Struct, explicit: bool = False) -
             (`write.merge-schema.explicit-cast`).
 
     Raises:
-        InvalidRequest: A column's values do not go into the type of the table's, nor the reverse (`"cast-not-allowed"`),
-            or the column is a key (`"key-column"`).
+        InvalidRequest: A column's values do not go into the type of the table's, nor the reverse
+            (`"cast-not-allowed"`), or the column is a key (`"key-column"`).
     """
     merge = _Merge(explicit, max(schema.highest_field_id, highest_field_id(schema.fields)))
     keys = {*schema.primary_keys, *schema.partition_keys, *schema.bucket_keys}
@@ -56,7 +56,7 @@ class _Merge:
             place = (*path, f.name)
             if found is not None:
                 retype = self._key if f.name in keys else self._type
-                f = replace(f, type=retype(f.type, found.type, place))  # noqa: PLW2901
+                f = replace(f, type=retype(f.type, found.type, place))
             merged.append(f)
         for f in given.values():
             # Java numbers what is inside of a new column first, other than where one is added by ALTER TABLE.

@@ -227,7 +227,8 @@ class LocalStore:
                 names = [
                     entry.name
                     for entry in entries
-                    if entry.name >= start and (entry.is_file(follow_symlinks=False) or _describe(entry, "") is not None)
+                    if entry.name >= start
+                    and (entry.is_file(follow_symlinks=False) or _describe(entry, "") is not None)
                 ]
         except (FileNotFoundError, NotADirectoryError):
             return []
