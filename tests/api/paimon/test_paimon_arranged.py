@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -185,7 +186,7 @@ def test_rows_in_order(spark: SparkSession, tmp_path: Path, strategy: str) -> No
         assert pairs == sorted(pairs)
     else:
         # Neighbours along a curve are near each other in both columns, those in no order are not.
-        steps = [abs(x[0] - y[0]) / 400 + abs(x[1] - y[1]) / 20 for x, y in zip(pairs, pairs[1:], strict=False)]
+        steps = [abs(x[0] - y[0]) / 400 + abs(x[1] - y[1]) / 20 for x, y in pairwise(pairs)]
         assert sum(steps) / len(steps) < 0.25
         assert pairs != sorted(pairs)
 

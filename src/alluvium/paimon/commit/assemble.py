@@ -235,7 +235,7 @@ def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
         known = base.schema_of(written.id)
     except NotFound:
         return False
-    return _identity(known) == _identity(written)
+    return known == written or _identity(known) == _identity(written)
 
 
 def _identity(schema: TableSchema) -> tuple[object, ...]:

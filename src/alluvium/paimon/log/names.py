@@ -12,9 +12,8 @@ from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.storage.store import Store
 
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-#: Digits of the greatest number; with fewer it is one in any case.
-_LONGEST = 19
+#: A Java `long` as it would be written: other files are none of a table's.
+_NUMBER, _MOST = re.compile(r"0|[1-9][0-9]{0,18}"), (1 << 63) - 1
 _SENSELESS = re.compile(r"[/\\\x00]|^\.{0,2}$")
 
 
@@ -38,14 +37,8 @@ def list_numbers(store: Store, folder: str, prefix: str) -> list[int]:
     """The numbers N of the files `<prefix>N`, ascending. Hints (`LATEST`, `EARLIEST`) may be wrong, so files count."""
     begin = len(prefix)
     texts = [name[begin:] for name in store.list_names(folder, prefix) if name.startswith(prefix)]
-    return sorted([int(text) for text in texts if _is_number(text)])
-
-
-def _is_number(text: str) -> bool:
-    """Whether it is a Java `long` as it would be written: other files are none of a table's."""
-    if len(text) < _LONGEST:
-        return text.isascii() and text.isdigit() and (text[0] != "0" or text == "0")
-    return _NUMBER.fullmatch(text) is not None and int(text) < 1 << 63
+    # A table may have thousands of snapshots: no call for each.
+    return sorted([number for text in texts if _NUMBER.fullmatch(text) and (number := int(text)) <= _MOST])
 
 
 def list_names(store: Store, folder: str, prefix: str) -> list[str]:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable
 
@@ -54,9 +55,16 @@ def load_schema(store: Store, schema_id: int, branch: str = MAIN_BRANCH) -> Tabl
             path=path,
             hint="files that were written by a schema can be read with that schema only: restore it",
         ) from None
-    schema = TableSchema.parse(data, path)
+    schema = _parsed(data, path)
     if schema.id != schema_id:
         raise CorruptTable(f"the file {path} says that it is schema {schema.id}", code="invalid-schema", path=path)
+    return schema
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(data: bytes, path: str) -> TableSchema:
+    """What a file says. Schemas are values, and a commit asks for the same one several times."""
+    schema = TableSchema.parse(data, path)
     ensure_consistent(schema, path)
     return schema
 
