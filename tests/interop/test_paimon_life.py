@@ -205,8 +205,19 @@ BROUGHT: dict[str, DataType] = {
 }  # fmt: skip
 
 
+#: A column, and rows for which Java gives it their type, which does not hold all values of its own.
+LOSING = {
+    ("FLOAT", "DECIMAL(12, 2)"), ("FLOAT", "DECIMAL(12, 4)"), ("DOUBLE", "DECIMAL(12, 2)"), ("DOUBLE", "DECIMAL(12, 4)"),
+    ("INT", "DECIMAL(12, 4)"), ("BIGINT", "DECIMAL(12, 2)"), ("BIGINT", "DECIMAL(12, 4)"),
+    ("TIMESTAMP(3)", "TIMESTAMP_LTZ(6)"), ("TIMESTAMP(3)", "DATE"), ("TIMESTAMP_LTZ(3)", "TIMESTAMP(6)"),
+    ("TIMESTAMP_LTZ(6)", "TIMESTAMP(6)"),
+}  # fmt: skip
+
+
 def test_schemas_merge_as_javas(tmp_path: Path) -> None:
-    """Where Java has a merged type ours is the same. Where it refuses, ours keeps the column if the rows fit into it."""
+    """Where Java has a merged type ours is the same, unless values that are there are lost. Where it refuses, ours keeps the
+    column if the rows fit into it.
+    """
     cases, ours = [], []
     for own in OWN:
         fields = number_fields([DataField(0, "k", parse_type("INT")), DataField(0, "v", parse_type(own))])
@@ -221,12 +232,13 @@ def test_schemas_merge_as_javas(tmp_path: Path) -> None:
                 ours.append(_merged(schema, Struct((Field("v", kind), Field("n", kind))), explicit))
     (answers,) = paimon(tmp_path, {"merge": cases})
     for case, theirs, own_answer in zip(cases, answers, ours, strict=True):
-        if theirs.startswith("refused"):
-            assert own_answer is None or own_answer["fields"][1] == json.loads(case[0])["fields"][1], (case, theirs)
+        before = json.loads(case[0])["fields"][1]
+        brought = case[1]["fields"][0]["type"]
+        if theirs.startswith("refused") or (not case[2] and (before["type"], brought) in LOSING):
+            assert own_answer is None or own_answer["fields"][1] == before, (case, theirs)
         else:
             assert own_answer is not None, (case, theirs)
-            wanted = json.loads(theirs)
-            assert {**own_answer, "timeMillis": 0} == {**wanted, "timeMillis": 0}, case
+            assert {**own_answer, "timeMillis": 0} == {**json.loads(theirs), "timeMillis": 0}, case
 
 
 def test_members_merge_as_javas(tmp_path: Path) -> None:

@@ -94,7 +94,9 @@ def order_rows(
         rows, by = _along(spark, rows, keys, Z_CURVE if ordering.strategy == Z_ORDER else HILBERT_CURVE, count)
     own = [sf.col(quote(name)) for name in snapshot.schema.partition_keys]
     # Spark's writer sorts rows by their partition, if at all, which leaves those of one in the order that they have.
-    placed = rows.repartitionByRange(tasks, *own, *by).sortWithinPartitions(*own, *by)
+    placed = rows.repartitionByRange(tasks, *own, *by)
+    if not plan.sort:
+        placed = placed.sortWithinPartitions(*own, *by)
     kept = placed.select(*(sf.col(quote(name)) for name in plan.schema.names))
     return written_compacted(kept, snapshot, plan, candidates, open_store, retry)
 

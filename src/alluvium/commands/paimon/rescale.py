@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms.options import BUCKET
+from alluvium.paimon.terms.options import BUCKET, DELETION_VECTORS
+from alluvium.paimon.view.merge import FIRST_ROW, merge_engine
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
@@ -43,7 +45,8 @@ def rescale_rows(
 
     Raises:
         InvalidRequest: There is nothing to divide (`"no-snapshot"`), or no such number of buckets (`"invalid-bucket"`).
-        UnsupportedFeature: The table's buckets are not fixed (`"unsupported-rescale"`), or as of a write.
+        UnsupportedFeature: The table's buckets are not fixed, or it has rows that only a compaction shows
+            (`"unsupported-rescale"`), or as of a write.
         CommitConflict: Somebody else wrote to the partitions meanwhile: their rows would be lost.
     """
     count = _ensure_rescalable(snapshot, bucket_num)
@@ -76,6 +79,15 @@ def _ensure_rescalable(snapshot: Snapshot, bucket_num: int | None) -> int:
             url=snapshot.store.url,
             features=(f"{BUCKET.key} = {own}",),
             hint="tables with bucket = 1 or more are",
+        )
+    hides_new = merge_engine(snapshot.schema) == FIRST_ROW or DELETION_VECTORS.get(snapshot.schema.options)
+    if snapshot.schema.primary_keys and hides_new and pc.any(pc.equal(snapshot.entries["level"], 0)).as_py():
+        raise UnsupportedFeature(
+            "the table has rows that readers see only after a compaction: a rescaling would lose them",
+            code="unsupported-rescale",
+            url=snapshot.store.url,
+            features=("level 0",),
+            hint="call compact() first",
         )
     count = own if bucket_num is None else bucket_num
     if count <= 0:

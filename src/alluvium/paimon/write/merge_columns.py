@@ -13,8 +13,11 @@ from alluvium.paimon.schema.casts import can_cast, may_cast
 from alluvium.paimon.schema.logical import as_brought, fields_from_logical, to_logical
 from alluvium.paimon.schema.numbering import number_within
 from alluvium.paimon.schema.table_schema import TableSchema, next_version
-from alluvium.paimon.schema.types import DataField, DataType, highest_field_id
+from alluvium.paimon.schema.types import DATETIME, TIMESTAMPS, DataField, DataType, highest_field_id
 from alluvium.schema import types as t
+
+#: Digits of the greatest numbers of whole types.
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
 
 
 def merge_columns(schema: TableSchema, data: t.Struct, explicit: bool = False) -> TableSchema:
@@ -85,11 +88,19 @@ class _Merge:
             return wanted if base.scale == update.scale else self._kept(base, update, path)
         if wanted == base or to_logical(update) == as_brought(to_logical(base)) != to_logical(base):
             return base
-        may = may_cast(base.with_nullable(True), update.with_nullable(True), self.explicit)
-        is_less = base.length > update.length or base.precision > update.precision
-        if may and can_cast(base, update) and (self.explicit or base.root != update.root or not is_less):
-            return wanted
-        return self._kept(base, update, path)
+        may = may_cast(base.with_nullable(True), update.with_nullable(True), self.explicit) and can_cast(base, update)
+        if self.explicit:
+            return wanted if may else self._kept(base, update, path)
+        # Java merges these, too, though values that are there would be read as others, or as nulls. The rows' fit.
+        if (base.root in TIMESTAMPS and update.root in DATETIME and base.root != update.root) or (
+            base.root in ("FLOAT", "DOUBLE") and update.root == "DECIMAL"
+        ):
+            return base
+        if base.root == update.root:
+            loses = base.length > update.length or base.precision > update.precision
+        else:
+            loses = update.root == "DECIMAL" and _DIGITS.get(base.root, 0) > update.precision - update.scale
+        return wanted if may and not loses else self._kept(base, update, path)
 
     def _kept(self, base: DataType, update: DataType, path: tuple[str, ...]) -> DataType:
         if not _fits(update, base):

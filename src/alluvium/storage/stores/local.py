@@ -16,6 +16,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import pyarrow as pa
 
@@ -104,7 +105,7 @@ class LocalStore:
                 _remove(temporary)
                 raise
             if durable:
-                _sync(os.path.dirname(full))
+                _sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", path, error) from error
 
@@ -121,7 +122,8 @@ class LocalStore:
                     _remove(written)
                 raise self._failure("write", path, error) from error
         try:
-            map_parallel(_sync, [*paths, *directories])
+            syncs = [partial(_sync_file, full) for full in paths] + [partial(_sync_directory, d) for d in directories]
+            map_parallel(lambda sync: sync(), syncs)
         except OSError as error:
             for written in paths:
                 _remove(written)
@@ -141,7 +143,7 @@ class LocalStore:
             # Of a file that had this name before, and was deleted by somebody who left it.
             _remove_checksum(full)
             try:
-                _sync(os.path.dirname(full))
+                _sync_directory(os.path.dirname(full))
             except OSError:
                 return PutOutcome.UNKNOWN  # visible, but a crash may still undo it
         return outcome
@@ -200,7 +202,7 @@ class LocalStore:
             except OSError:
                 _remove(temporary)
                 raise
-            _sync(os.path.dirname(full))
+            _sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", target, error) from error
         return count.total
@@ -450,12 +452,20 @@ def _make_directory(directory: str) -> None:
     for path in reversed(missing):
         with suppress(FileExistsError):  # another writer made it meanwhile; a file in the way fails in the next step
             os.mkdir(path)
-        _sync(os.path.dirname(path))
+        _sync_directory(os.path.dirname(path))
 
 
-def _sync(path: str) -> None:
-    """Makes a file, or the names in a directory, durable."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+def _sync_file(full: str) -> None:
+    """Makes the content of a file durable, which was written a moment ago."""
+    descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     except OSError as error:
