@@ -77,7 +77,8 @@ def order_rows(
         CommitConflict: Somebody else changed or compacted the files.
     """
     ensure_append_compactable(snapshot)
-    keys = _keys(snapshot, ordering)
+    named = _keys(snapshot, ordering)
+    names, keys = tuple(named), list(named.values())
     entries = partitions_where(snapshot, snapshot.entries, where)
     if not entries.num_rows:
         return Committed.nothing(snapshot.version or 0)
@@ -88,8 +89,8 @@ def order_rows(
     count = int(pc.sum(entries["row_count"]).as_py() or 0)
     tasks = _tasks(entries, TARGET_FILE_SIZE.get(snapshot.schema.options))
     if ordering.strategy == ORDER or len(keys) == 1:
-        by = [sf.col(quote(name)) for name in ordering.columns]
-        plan = replace(plan, sort=ordering.columns)
+        by = [sf.col(quote(name)) for name in names]
+        plan = replace(plan, sort=names)
     else:
         rows, by = _along(spark, rows, keys, Z_CURVE if ordering.strategy == Z_ORDER else HILBERT_CURVE, count)
     own = [sf.col(quote(name)) for name in snapshot.schema.partition_keys]
@@ -101,12 +102,12 @@ def order_rows(
     return written_compacted(kept, snapshot, plan, candidates, open_store, retry)
 
 
-def _keys(snapshot: Snapshot, ordering: Ordering) -> list[RankKey]:
-    """What stands for the columns' values."""
+def _keys(snapshot: Snapshot, ordering: Ordering) -> dict[str, RankKey]:
+    """The columns in the table's spelling, and what stands for their values."""
     if ordering.strategy not in STRATEGIES:
         raise _invalid(f"there is no order {ordering.strategy!r}", None, f"one of {', '.join(STRATEGIES)}")
     schema = written_schema(snapshot.schema)
-    keys = []
+    keys = {}
     for name in ordering.columns:
         column = schema.find(name)
         if column is None:
@@ -116,7 +117,7 @@ def _keys(snapshot: Snapshot, ordering: Ordering) -> list[RankKey]:
         key = rank_key((column.name,), column.type)
         if key is None:
             raise _invalid(f"values of {name!r} have no order", name, "name columns of other types")
-        keys.append(key)
+        keys[column.name] = key
     if not keys:
         raise _invalid("no column is named to order by", None, "order_by = 'a, b'")
     most = MOST_COLUMNS if ordering.strategy == HILBERT else len(keys)
