@@ -24,7 +24,7 @@ from alluvium.errors import AlluviumError
 from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
 from alluvium.storage.listing import Rows
-from alluvium.storage.parallel import map_parallel
+from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
@@ -36,6 +36,8 @@ _UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
 _MAX_REMOVALS = 5
 #: Files that a thread deletes one after the other; what a directory holds answers so where it is not empty.
 _DELETED_TOGETHER = 500
+#: Threads that sync the few parts of a commit. Once their writing has begun two of them wait as long as more do: measured.
+_SYNCING, _FEW = 2, 8
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY})
 
 
@@ -123,7 +125,7 @@ class LocalStore:
                 raise self._failure("write", path, error) from error
         try:
             syncs = [partial(_sync_file, full) for full in paths] + [partial(_sync_directory, d) for d in directories]
-            map_parallel(lambda sync: sync(), syncs)
+            map_parallel(lambda sync: sync(), syncs, _SYNCING if len(syncs) <= _FEW else DEFAULT_WORKERS)
         except OSError as error:
             for written in paths:
                 _remove(written)
@@ -397,6 +399,10 @@ def _write_new(full: str, data: bytes) -> None:
         descriptor = os.open(full, flags, 0o666)
     try:
         _write_all(descriptor, data)
+        if hasattr(os, "posix_fadvise"):
+            # Has the disk begin, so that whoever syncs the first file waits for all of them.
+            with suppress(OSError):
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
     except BaseException:
         _remove(full)
         raise
