@@ -60,7 +60,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     before = base.document
     number = 1 if before is None else before.id + 1
     if not base.at.is_latest:
-        # The newest state was found by a listing a moment ago: whoever comes between it and the put is an ordinary race.
+        # Else a listing has found it a moment ago: whoever comes between that and the put is an ordinary race.
         _ensure_newest(base, number)
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)

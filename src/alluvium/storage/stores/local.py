@@ -36,7 +36,7 @@ _UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
 _MAX_REMOVALS = 5
 #: Files that a thread deletes one after the other; what a directory holds answers so where it is not empty.
 _DELETED_TOGETHER = 500
-#: Threads that sync the few parts of a commit. Once their writing has begun two of them wait as long as more do: measured.
+#: Threads that sync the few parts of a commit: once their writing has begun, two are as quick as more.
 _SYNCING, _FEW = 2, 8
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY})
 
