@@ -22,6 +22,7 @@ from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow
+from alluvium.paimon.schema.casts import can_cast
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.upkeep.statistics import ColumnStatistics, commit_statistics, format_statistics
@@ -151,7 +152,7 @@ def test_both_keep_the_same_files(tmp_path: Path, kept: int) -> None:
         "fields": fields,
         "partitionKeys": [],
         "primaryKeys": ["k"],
-        "options": {"bucket": "1", "changelog-producer": "input"},
+        "options": {"bucket": "1"},
     }
     java = Java(tmp_path, tmp_path / "t")
     java.does(create=create)
@@ -214,6 +215,13 @@ LOSING = {
 }  # fmt: skip
 
 
+def _short(name: str) -> str:
+    """As `OWN` and `BROUGHT` spell a type of instants."""
+    return (
+        name.replace("TIMESTAMP(", "TIMESTAMP_LTZ(").removesuffix(" WITH LOCAL TIME ZONE") if "LOCAL" in name else name
+    )
+
+
 def test_schemas_merge_as_javas(tmp_path: Path) -> None:
     """Where Java has a merged type ours is the same, unless values that are there are lost. Where it refuses, ours keeps the
     column if the rows fit into it.
@@ -234,10 +242,13 @@ def test_schemas_merge_as_javas(tmp_path: Path) -> None:
     for case, theirs, own_answer in zip(cases, answers, ours, strict=True):
         before = json.loads(case[0])["fields"][1]
         brought = case[1]["fields"][0]["type"]
-        if theirs.startswith("refused") or (not case[2] and (before["type"], brought) in LOSING):
+        if theirs.startswith("refused") or (not case[2] and (_short(before["type"]), brought) in LOSING):
             assert own_answer is None or own_answer["fields"][1] == before, (case, theirs)
         else:
-            assert own_answer is not None, (case, theirs)
+            if own_answer is None:
+                # Java allows casts, too, for which it has no code: the table could not be read any more.
+                assert not can_cast(parse_type(before["type"]), parse_type(brought)), (case, theirs)
+                continue
             assert {**own_answer, "timeMillis": 0} == {**json.loads(theirs), "timeMillis": 0}, case
 
 

@@ -43,7 +43,7 @@ def test_schemas_merge(spark: SparkSession, tmp_path: Path) -> None:
     write(spark.sql("SELECT 4 AS a, 'n' AS b"), url, mergeSchema=True)
     table = PaimonTable.forPath(str(url)).schema
     assert [(f.id, f.name, str(f.type)) for f in table.fields] == [
-        (0, "a", "BIGINT"), (1, "b", "STRING"), (2, "s", "ROW<`p` INT, `q` STRING>"), (5, "c", "DOUBLE"),
+        (0, "a", "BIGINT"), (1, "b", "STRING"), (2, "s", "ROW<`p` INT NOT NULL, `q` STRING>"), (5, "c", "DOUBLE"),
     ]  # fmt: skip
     assert (table.id, "write.merge-schema" in table.options) == (1, False)
     assert rows_of(url) == [

@@ -152,7 +152,7 @@ def _text(value: object, kind: DataType) -> str | None:
     if isinstance(value, float):
         return float_text(value, single=kind == t.FLOAT)
     if isinstance(kind, Decimal):
-        return format(value, "f")  # type: ignore[str-format]
+        return format(value, "f")
     if kind == t.TIMESTAMP:
         assert isinstance(value, int), "microseconds"
         return iso_text(value * 1000)

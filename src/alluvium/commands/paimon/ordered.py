@@ -93,8 +93,10 @@ def order_rows(
         plan = replace(plan, sort=names)
     else:
         rows, by = _along(spark, rows, keys, Z_CURVE if ordering.strategy == Z_ORDER else HILBERT_CURVE, count)
+        # Else Spark's writer would sort by partitions, and leave out the sort before that.
+        # Those of a task come one after the other.
+        plan = replace(plan, is_arranged=True)
     own = [sf.col(quote(name)) for name in snapshot.schema.partition_keys]
-    # Spark's writer sorts rows by their partition, if at all, which leaves those of one in the order that they have.
     placed = rows.repartitionByRange(tasks, *own, *by)
     if not plan.sort:
         placed = placed.sortWithinPartitions(*own, *by)
@@ -132,8 +134,9 @@ def _invalid(problem: str, column: str | None, hint: str | None) -> InvalidReque
 
 def _tasks(entries: pa.Table, target: int) -> int:
     """How many files of the right size come of the rows: each of one partition."""
-    sizes = entries.group_by(["partition"]).aggregate([("file_size", "sum")])["file_size_sum"]
-    return max(1, sum(-(-size // target) for size in sizes.to_pylist()))
+    sums = entries.group_by(["partition"]).aggregate([("file_size", "sum")])["file_size_sum"]
+    sizes: list[int] = sums.to_pylist()
+    return max(1, sum(-(-size // target) for size in sizes))
 
 
 def _along(

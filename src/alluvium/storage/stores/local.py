@@ -228,12 +228,8 @@ class LocalStore:
         try:
             with os.scandir(self._full(directory)) as entries:
                 # What is no plain file may be a link to one, and that takes a look.
-                names = [
-                    entry.name
-                    for entry in entries
-                    if entry.name >= start
-                    and (entry.is_file(follow_symlinks=False) or _describe(entry, "") is not None)
-                ]
+                named = [e for e in entries if e.name >= start]
+                names = [e.name for e in named if e.is_file(follow_symlinks=False) or _describe(e, "") is not None]
         except (FileNotFoundError, NotADirectoryError):
             return []
         except OSError as error:
