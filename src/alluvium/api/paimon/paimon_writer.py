@@ -159,27 +159,26 @@ def _write(
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
     merging = parse_merging(options.known, df.sparkSession)
-    if (
-        merging.is_asked
-        and target.exists
-        and merge_schema(df, store, options.known.get("branch", MAIN_BRANCH), merging, retry)
-    ):
-        target = _target(df, store, names, options, retry)
+    branch = options.known.get("branch", MAIN_BRANCH)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
+        # What is wrong with the call is said before the table's schema changes.
+        replaced, rebalance = _parse_replace(options, save_mode, target, df.sparkSession), _parse_rebalance(options)
+        if merging.is_asked and target.exists and merge_schema(df, store, branch, merging, retry):
+            target = _target(df, store, names, options, retry)
         request = WriteRequest(
-            _parse_replace(options, save_mode, target, df.sparkSession),
+            replaced,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
             ReadScope.nothing(),
             txn,
             _engine_options(options),
             merging.assignment(df.sparkSession),
-            rebalance=_parse_rebalance(options),
+            rebalance=rebalance,
             open_store=partial(open_store, store.url, storage_options),
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
             compact_written(df.sparkSession, target, partial(open_store, store.url, storage_options))
-            maintain(store, target.table.options, options.known.get("branch", MAIN_BRANCH))
+            maintain(store, target.table.options, branch)
         return done
 
 
