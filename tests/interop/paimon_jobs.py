@@ -3,6 +3,7 @@
 A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
 with "zone" its steps see a JVM of that zone. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
 keys of the rows that each predicate leaves, and that without a file, or a look at the schema, for each of hundreds.
+{"merge": [[schema file, row type, explicit], ...]} is answered by the schemas that hold such rows, too.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ def run(spark, job):
         read_by_python(job["read"], job["out"])
     elif "folder" in job:
         play(Path(job["folder"]))
+    elif "merge" in job:
+        return [merged(*case) for case in job["merge"]]
     elif "find" in job:
         return found(job["table"], job["key"], job["find"])
     else:
@@ -52,6 +55,18 @@ def found(path: str, key: str, asked: list) -> list[list[int]]:
         rows.close()
         answers.append(keys)
     return answers
+
+
+def merged(schema: str, row: dict, explicit: bool) -> str:
+    """The schema file that `write.merge-schema` makes of another for rows of a type, or why it makes none."""
+    java = paimon_java.java()
+    before = paimon_java.parse(json.loads(schema), "schema.TableSchema")
+    try:
+        return java.schema.SchemaMergingUtils.mergeSchemas(
+            before, paimon_java.parse(row, "types.DataType"), explicit
+        ).toString()
+    except Exception as error:  # noqa: BLE001 - what Java refuses is an answer
+        return f"refused: {str(error)[:500]}"
 
 
 @contextmanager

@@ -34,6 +34,15 @@ def test_what_is_put_is_got(store: Store) -> None:
     assert isinstance(store.get("d/x"), bytes)
 
 
+def test_parts_that_nobody_knows_yet(store: Store) -> None:
+    store.put_new([])
+    store.put_new([("d/a", b"one"), ("e/f/b", b""), ("d/c", bytes(range(256)) * 5000)])
+    assert (store.get("d/a"), store.get("e/f/b"), store.get("d/c")) == (b"one", b"", bytes(range(256)) * 5000)
+    assert (store.list_names("d"), store.list_names("d", "b"), store.list_names("e"), store.list_names("no")) == (
+        ["a", "c"], ["c"], [], [],
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_character_of_a_path_is_kept(store: Store, name: str) -> None:
     if isinstance(store, HadoopStore) and name == "a:b":

@@ -94,6 +94,10 @@ class FaultyStore:
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         self._request("put", path, lambda: self._inner.put(path, data, durable))
 
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        for path, data in parts:
+            self.put(path, data)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         def put() -> PutOutcome:
             return self._inner.put_if_absent(path, data, makes_directory)
@@ -108,6 +112,9 @@ class FaultyStore:
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         return self._request("list_from", directory, lambda: self._inner.list_from(directory, start))
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        return self._request("list_from", directory, lambda: self._inner.list_names(directory, start))
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         return iter(self._request("list_tree", directory, lambda: list(self._inner.list_tree(directory))))

@@ -76,6 +76,11 @@ class Store(Protocol):
         Not `durable`: a crash of the machine may undo it, which costs nothing but what the object would have saved.
         """
 
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        """Writes objects, paths and bytes, whose names nobody uses or knows yet. All are durable when it returns; until
+        then, and where it fails, any of them may be there, whole or in part.
+        """
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         """Writes only where nothing is: of two callers at once at most one gets DONE.
 
@@ -97,6 +102,9 @@ class Store(Protocol):
 
     def list_from(self, directory: str, start: str = "") -> list[ObjectInfo]:
         """The objects directly in `directory` whose file name is >= `start`, sorted by name; [] if it is missing."""
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        """The file names of `list_from`, without a look at the files where the store can do without."""
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         """All objects below `directory`, in no particular order."""

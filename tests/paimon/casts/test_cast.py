@@ -233,3 +233,23 @@ def test_casts_that_there_are_and_their_neighbours_that_there_are_not(
     with pytest.raises(UnsupportedFeature) as caught:
         cast_between(parse_column_type(refused), parse_column_type(wanted))
     assert caught.value.code == "unsupported-cast"
+
+
+def test_rows_are_put_together_in_sql() -> None:
+    """What Spark's own reader can do of a row that changed its members; of others it asks Python workers."""
+    old = DataType(
+        "ROW", fields=(DataField(1, "x", DataType("INTEGER")), DataField(2, "b`", DataType("VARCHAR", length=5)))
+    )
+    wide, gone = DataField(1, "y", DataType("BIGINT")), DataField(9, "n", DataType("DECIMAL", precision=5, scale=2))
+    cast_of = cast_between(old, DataType("ROW", fields=(gone, old.fields[1], wide)))
+    assert cast_of is not None
+    assert cast_of.sql("`s`") == (
+        "if(`s` is null, null, named_struct('n', cast(null as decimal(5,2)), 'b`', `s`.`b```, 'y', cast(`s`.`x` as bigint)))"
+    )
+    for member in (
+        DataField(1, "x", DataType("VARCHAR", length=9)),  # a cast that Spark does otherwise
+        DataField(7, "new", old),
+        DataField(7, "it's", DataType("INTEGER")),
+    ):
+        cast_of = cast_between(old, DataType("ROW", fields=(member,)))
+        assert cast_of is not None and cast_of.sql("`s`") is None

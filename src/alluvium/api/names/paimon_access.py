@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.engine import session_opener
 from alluvium.api.names.warehouses import find_named, has_named, url_of
+from alluvium.api.paimon.merged_schema import parse_merging
 from alluvium.api.paimon.paimon_writer import write_paimon
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
@@ -50,13 +51,15 @@ class PaimonAccess:
             InvalidRequest: Columns that the table lacks, or types that cannot be cast.
         """
         ensure_native(self.spark)
+        store = session_opener(self.spark, None)(self.url)
+        if self.branch is not None:
+            options = {**options, "branch": self.branch}
+        if parse_merging(options, self.spark).is_asked:
+            return write_paimon(rows, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
         brought = {name.casefold() for name in rows.columns}
         schema = self.schema()
         wanted = [f for f in schema.fields if f.name.casefold() in brought]
         given = align(rows, Struct(tuple(wanted)), Assignment.CAST)
-        store = session_opener(self.spark, None)(self.url)
-        if self.branch is not None:
-            options = {**options, "branch": self.branch}
         return write_paimon(given, store, "Overwrite" if overwrite else "Append", (), options, DEFAULT_RETRY)
 
     def schema(self) -> Struct:

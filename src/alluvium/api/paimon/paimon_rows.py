@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from pyspark.sql import Column, SparkSession
 
+from alluvium.commands.paimon.analyze import analyze_rows
 from alluvium.commands.paimon.compact import compact_rows
 from alluvium.commands.paimon.edits import edit_rows
+from alluvium.commands.paimon.ordered import Ordering, order_rows
+from alluvium.commands.paimon.rescale import rescale_rows
 from alluvium.commands.paimon.upserts import TABLE, Change, upsert_rows
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import written_schema
-from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.changes import Committed, Preview, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import ensure_native, time_zone
@@ -50,6 +53,7 @@ def compact(
     where: str | None,
     retry: RetryPolicy,
     spark: SparkSession | None,
+    ordering: Ordering | None = None,
 ) -> Committed:
     """A full compaction of the newest state of a table; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
@@ -59,7 +63,38 @@ def compact(
     with one_statement(session, OwnTable(store.url)):
         if where is not None:
             _, condition = steady_condition(session, where, written_schema(snapshot.schema), "the condition of compact")
+        if ordering is not None:
+            return order_rows(session, snapshot, ordering, condition, opened, retry)
         return compact_rows(session, snapshot, condition, opened, retry)
+
+
+def rescale(
+    store: Store,
+    storage_options: Mapping[str, str] | None,
+    bucket_num: int | None,
+    where: str | None,
+    retry: RetryPolicy,
+    spark: SparkSession | None,
+) -> Committed:
+    """Another number of buckets for partitions of the newest state; arguments as of `PaimonTable`."""
+    session = session_of(spark, store)
+    snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
+    with one_statement(session, OwnTable(store.url)):
+        replaced = Replace()
+        if where is not None:
+            schema = written_schema(snapshot.schema)
+            text, condition = steady_condition(session, where, schema, "the condition of rescale")
+            replaced = Replace(condition, text)
+        opened = partial(open_store, store.url, storage_options)
+        return rescale_rows(session, snapshot, bucket_num, replaced, opened, retry)
+
+
+def analyze(store: Store, columns: Sequence[str] | None, retry: RetryPolicy, spark: SparkSession | None) -> Committed:
+    """Statistics of the newest state; arguments as of `PaimonTable`."""
+    session = session_of(spark, store)
+    snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
+    with one_statement(session, OwnTable(store.url)):
+        return analyze_rows(session, snapshot, columns, retry)
 
 
 def session_of(spark: SparkSession | None, store: Store) -> SparkSession:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, parse_version
+from alluvium.api.paimon.merged_schema import MERGE_OPTIONS, merge_schema, parse_merging
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.paimon.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
@@ -34,16 +35,15 @@ from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.statements.conditions import steady_condition
 from alluvium.spark.statements.statement import one_statement
-from alluvium.spark.values.columns import Assignment
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
 
 #: What a call may say, in Spark's spelling; all else are options of tables or of Hadoop.
-_KNOWN = ("replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata", "optimizeWrite", "branch",
-          "path", *PARQUET_WRITE)  # fmt: skip
-_LATER = ("mergeSchema", "overwriteSchema", "dataChange")
+_KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata",
+          "optimizeWrite", "branch", "path", *PARQUET_WRITE)  # fmt: skip
+_LATER = ("overwriteSchema", "dataChange")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
 #: Options of tables that are one word.
@@ -159,22 +159,27 @@ def _write(
         seen = last_commit_of(store, txn[0], target.snapshot.branch)
         if seen is not None and seen.commit_identifier >= txn[1]:
             return Committed.nothing(target.version)
+    merging = parse_merging(options.known, df.sparkSession)
+    branch = options.known.get("branch", MAIN_BRANCH)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
-        replaces = _parse_replace(options, save_mode, target, df.sparkSession)
+        # What is wrong with the call is said before the table's schema changes.
+        replaced, rebalance = _parse_replace(options, save_mode, target, df.sparkSession), _parse_rebalance(options)
+        if merging.is_asked and target.exists and merge_schema(df, store, branch, merging, retry):
+            target = _target(df, store, names, options, retry)
         request = WriteRequest(
-            replaces,
+            replaced,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
-            ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaces),
+            ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced),
             txn,
             _engine_options(options),
-            Assignment.EXACT,
-            rebalance=_parse_rebalance(options),
+            merging.assignment(df.sparkSession),
+            rebalance=rebalance,
             open_store=partial(open_store, store.url, storage_options),
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
             compact_written(df.sparkSession, target, partial(open_store, store.url, storage_options))
-            maintain(store, target.table.options, options.known.get("branch", MAIN_BRANCH))
+            maintain(store, target.table.options, branch)
         return done
 
 

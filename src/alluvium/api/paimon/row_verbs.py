@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -125,31 +125,108 @@ class RowVerbs:
         return builder
 
     def compact(
-        self, where: str | None = None, retry: RetryPolicy = DEFAULT_RETRY, spark: SparkSession | None = None
+        self,
+        where: str | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        spark: SparkSession | None = None,
+        order_strategy: str | None = None,
+        order_by: Sequence[str] = (),
     ) -> Committed:
         """Compacts a table: of keys each bucket becomes one sorted run at the top level, one row a key.
 
         Of tables without a primary key small files become larger ones where they are enough,
-        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it. What was deleted is gone from
+        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; with an order all their rows
+        are written anew in it. What was deleted is gone from
         the new files. Writers are not in the way: what they add meanwhile stays as it is.
 
         Args:
             where: SQL text about partition keys: only these partitions.
             retry: How often, when others compact, too.
             spark: The session that merges the rows; None: the active one.
+            order_strategy: Of tables without a primary key: `"order"` (by one column after the other), `"zorder"` or
+                `"hilbert"` (along a curve through all of them); None: rows stay as they are.
+            order_by: The columns.
 
         Returns:
             The snapshot; `attempts` is 0 where there was nothing to compact.
 
         Raises:
-            InvalidRequest: There is no session (`"no-session"`), or the condition does not resolve.
+            InvalidRequest: There is no session (`"no-session"`), or the condition does not resolve, or there is nothing
+                to order by (`"invalid-order-by"`).
             UnsupportedFeature: `"unsupported-compaction"`: what the table asks of a compaction is not done here.
             CommitConflict: Another compaction won every time.
         """
         self._ensure_main()
         # Loaded by name, as for rows.
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
-        done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark)
+        ordering = None
+        if order_strategy is not None and order_strategy.casefold() != "none":
+            names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
+            ordering = rows.Ordering(order_strategy.casefold(), names)
+        done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark, ordering)
+        return done
+
+    def rescale(
+        self,
+        bucket_num: int | None = None,
+        where: str | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        spark: SparkSession | None = None,
+    ) -> Committed:
+        """Divides the rows of a table with fixed buckets anew, and replaces them by themselves.
+
+        The table's option `bucket` stays as it is, as in Java: alter it first, for rows are written to partitions that
+        have as many buckets as it says, and to no others.
+
+        Args:
+            bucket_num: How many buckets there shall be; None: as many as the option says.
+            where: SQL text about partition keys: only these partitions.
+            retry: How often a commit that lost a race is tried again.
+            spark: The session that moves the rows; None: the active one.
+
+        Returns:
+            The snapshot, an overwrite.
+
+        Raises:
+            InvalidRequest: `"no-snapshot"`, `"invalid-bucket"`, or as of `compact`.
+            UnsupportedFeature: `"unsupported-rescale"`: the table's buckets are not fixed.
+            CommitConflict: Somebody else wrote to the partitions meanwhile.
+
+        Example:
+            >>> table.alter([SchemaChange.set_option("bucket", "8")])
+            >>> table.rescale()
+        """
+        self._ensure_main()
+        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
+        done: Committed = rows.rescale(self._store, self._storage_options, bucket_num, where, retry, spark)
+        return done
+
+    def analyze(
+        self,
+        columns: Sequence[str] | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY,
+        spark: SparkSession | None = None,
+    ) -> Committed:
+        """Computes statistics of the newest state and commits them: what `system("statistics")` shows.
+
+        They are the number of rows, and of each column how many values are distinct (about), null, the least and the
+        greatest, and how long they are. Later snapshots of the same schema keep them.
+
+        Args:
+            columns: Of which columns; None: of all of plain types; (): of none, the number of rows alone.
+            retry: How often a commit that lost a race is tried again.
+            spark: The session that reads the rows; None: the active one.
+
+        Returns:
+            The snapshot, which holds the same rows; `attempts` is 0 where there are none yet.
+
+        Raises:
+            InvalidRequest: There is no session (`"no-session"`), or no such column (`"column-missing"`).
+            UnsupportedFeature: A named column has no statistics (`"unsupported-type"`).
+        """
+        self._ensure_main()
+        rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
+        done: Committed = rows.analyze(self._store, columns, retry, spark)
         return done
 
     def compact_manifests(self, retry: RetryPolicy = DEFAULT_RETRY) -> Committed:

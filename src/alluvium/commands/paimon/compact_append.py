@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.write import new_files
@@ -21,6 +21,7 @@ from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.changes import TOUCHED_FILES, Committed
 from alluvium.plan.retry import RetryPolicy
+from alluvium.plan.write import WritePlan
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.derive import CompleteRows
@@ -46,14 +47,26 @@ def append_compacted(
     plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=True)
     rows = read_native(spark, candidates, is_even=True, reads_whole=True)
     rows = rows.select(*(sf.col(quote(name)) for name in plan.schema.names))
+    return written_compacted(rows, snapshot, plan, candidates, open_store, retry)
+
+
+def written_compacted(
+    rows: DataFrame,
+    snapshot: Snapshot,
+    plan: WritePlan,
+    candidates: Candidates,
+    open_store: OpenStore,
+    retry: RetryPolicy,
+) -> Committed:
+    """Writes the rows of files as others, and commits these in their place."""
+    entries = candidates.entries
     try:
         new = new_files(CompleteRows(rows, plan, ()), snapshot.store, plan, open_store=open_store)
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
         touched = pa.table([candidates.paths, pa.nulls(entries.num_rows, pa.binary())], schema=TOUCHED_FILES)
         edited = edit_files(snapshot, entries, touched)
         added = compacted_entries(added_entries(snapshot.schema, new.table, new.footers))
-        done = target.compact(new, added, entries, edits=edited.vectors)
+        return target.compact(new, added, entries, edits=edited.vectors)
     finally:
         # The commit has moved what it took.
         clear(snapshot.store, plan.directory)
-    return done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ _TEXTS = ("CHAR", "VARCHAR")
 _BYTES = ("BINARY", "VARBINARY", "BLOB")
 _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR")
 
+#: Names that stand in a text of SQL as they are.
+_PLAIN_NAME = re.compile(r"[^'\\\\\n]+")
 _WHOLE_TEXT = parse_type_text("STRING")
 
 
@@ -33,12 +36,32 @@ class PaimonCast:
         return cast(values, self.source, self.target, time_zone)
 
     def sql(self, operand: str) -> str | None:
-        """Only what Spark's cast does in the same way: widening of numbers."""
+        """Only what Spark does in the same way: widening of numbers, also of a row's, and members that are new."""
+        if self.source.root == self.target.root == "ROW":
+            return _row_sql(operand, self.source, self.target)
         widened = self.source.root in (*_INTS, "FLOAT") and self.target.root in (*_INTS, "DOUBLE", "BIGINT")
         wider = (*_INTS, "FLOAT", "DOUBLE")
         if widened and wider.index(self.source.root) <= wider.index(self.target.root):
             return f"cast({operand} as {to_logical(self.target)})"
         return None
+
+
+def _row_sql(operand: str, source: DataType, target: DataType) -> str | None:
+    """A row put together of the members of an older one; None where SQL cannot say one of them."""
+    known = {f.id: f for f in source.fields}
+    members = []
+    for f in target.fields:
+        old = known.get(f.id)
+        value: str | None = None
+        if old is not None:
+            value = f"{operand}.`{old.name.replace('`', '``')}`"
+            value = PaimonCast(old.type, f.type).sql(value) if _differs(old.type, f.type) else value
+        elif f.type.root not in _NESTED:
+            value = f"cast(null as {to_logical(f.type)})"
+        if value is None or not _PLAIN_NAME.fullmatch(f.name):
+            return None
+        members.append(f"'{f.name}', {value}")
+    return f"if({operand} is null, null, named_struct({', '.join(members)}))" if members else None
 
 
 def cast_between(source: DataType, target: DataType) -> PaimonCast | None:

@@ -6,6 +6,7 @@ Specification: spec/paimon-format.md (e); `FileStoreCommitImpl.tryCommitOnce`.
 from __future__ import annotations
 
 import time
+import uuid
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from alluvium.paimon.files.manifest_merge import ManifestWriter, merge_all_manif
 from alluvium.paimon.files.manifest_write import codec_of, format_index_manifest, format_manifest_list
 from alluvium.paimon.files.partition_bounds import partition_entries
 from alluvium.paimon.files.partitions import partitions_of
+from alluvium.paimon.files.recent_lists import remember
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
@@ -35,6 +37,8 @@ from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
 _VERSION = 3
+#: Where statistics of whole states lie.
+STATISTICS = "statistics"
 #: Made once: an array a column takes as long as reading a small manifest.
 _NO_ENTRIES, _NO_MANIFESTS = ENTRIES.empty_table(), MANIFESTS.empty_table()
 
@@ -55,7 +59,9 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     _ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
-    _ensure_newest(base, number)
+    if not base.at.is_latest:
+        # Else a listing has found it a moment ago: whoever comes between that and the put is an ordinary race.
+        _ensure_newest(base, number)
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
     _ensure_all_there(draft, base, removed)
@@ -67,8 +73,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
-    base_list = format_manifest_list(merge(base.store, manifests, writer), codec)
-    delta_list = format_manifest_list(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
+    base_list = _formatted(merge(base.store, manifests, writer), codec)
+    delta_list = _formatted(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
     delta = _rows(added) - _rows(removed)
     document = SnapshotDocument(
         version=_VERSION,
@@ -81,7 +87,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         index_manifest=_index_manifest(base, removed, draft, writer),
         commit_user=draft.user,
         commit_identifier=draft.identifier,
-        commit_kind="COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE",
+        commit_kind=_kind(draft),
         # Time travel looks for a time among snapshots in the order of their ids.
         time_millis=max(int(time.time() * 1000), before.time_millis if before is not None else 0),
         # "latestSnapshot.logOffsets()": where readers of a log beside the table go on from.
@@ -89,12 +95,28 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         total_record_count=_total(base) + delta,
         delta_record_count=delta,
         watermark=None if before is None else before.watermark,
-        statistics=before.statistics if before is not None and before.schema_id == base.schema.id else None,
+        statistics=_statistics(base, draft, writer),
         properties=dict(draft.properties) or None,
         next_row_id=next_row_id,
     )
     path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
     return Entry(number, path, format_snapshot(document), tuple(writer.parts))
+
+
+def _kind(draft: Draft) -> str:
+    if draft.statistics is not None:
+        return "ANALYZE"
+    return "COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE"
+
+
+def _statistics(base: Snapshot, draft: Draft, writer: ManifestWriter) -> str | None:
+    """The document that describes the state: "inherited if the schema is unchanged"."""
+    if draft.statistics is not None:
+        name = f"stat-{uuid.uuid4()}-0"
+        writer.parts.append((f"{STATISTICS}/{name}", draft.statistics))
+        return name
+    before = base.document
+    return before.statistics if before is not None and before.schema_id == base.schema.id else None
 
 
 def removed_entries(base: Snapshot, replaced: Replaced | None) -> pa.Table:
@@ -159,7 +181,7 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
             code="table-replaced",
             hint="repeat the operation",
         )
-    if _layout(draft.schema) == _layout(base.schema):
+    if _layout(draft.schema, draft.rescales) == _layout(base.schema, draft.rescales):
         return
     message = "the table's keys or buckets were altered while the rows were written"
     raise CommitConflict(
@@ -215,7 +237,7 @@ def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
         known = base.schema_of(written.id)
     except NotFound:
         return False
-    return _identity(known) == _identity(written)
+    return known == written or _identity(known) == _identity(written)
 
 
 def _identity(schema: TableSchema) -> tuple[object, ...]:
@@ -223,9 +245,10 @@ def _identity(schema: TableSchema) -> tuple[object, ...]:
     return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
 
 
-def _layout(schema: TableSchema) -> tuple[object, ...]:
+def _layout(schema: TableSchema, any_count: bool = False) -> tuple[object, ...]:
     keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
-    return (*keys, BUCKET.get(schema.options), BUCKET_FUNCTION.get(schema.options))
+    count = BUCKET.get(schema.options)
+    return (*keys, count > 0 if any_count else count, BUCKET_FUNCTION.get(schema.options))
 
 
 def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:
@@ -278,6 +301,13 @@ def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
             code="bucket-change",
             hint="overwrite these partitions as a whole, which gives them the new number of buckets",
         )
+
+
+def _formatted(manifests: pa.Table, codec: str) -> bytes:
+    """A manifest list, which the next commit of this process reads."""
+    data = format_manifest_list(manifests, codec)
+    remember(data, manifests)
+    return data
 
 
 def _manifests(base: Snapshot) -> pa.Table:

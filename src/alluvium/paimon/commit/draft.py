@@ -88,6 +88,8 @@ class Draft:
             them, and there must be no others.
         edits: What becomes of the deletion vectors of files whose rows go one by one.
         merges_manifests: Whether all manifests are written anew, with what is live alone.
+        rescales: Whether what it replaces gets another number of buckets than the table's options say.
+        statistics: Of the whole state, as a document; None: those that the base has stay.
     """
 
     schema: TableSchema
@@ -103,3 +105,5 @@ class Draft:
     vectors: frozenset[str] = frozenset()
     edits: VectorChange | None = None
     merges_manifests: bool = False
+    rescales: bool = False
+    statistics: bytes | None = field(default=None, repr=False)

@@ -16,7 +16,6 @@ from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At, read_snapshot
 from alluvium.storage.locating import locating
-from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 
 log = logging.getLogger("alluvium")
@@ -49,7 +48,7 @@ class PaimonPort:
     def publish(self, entry: Entry) -> PutOutcome:
         if self._parts is not entry.parts:
             self._parts = entry.parts
-            map_parallel(lambda part: self._store.put(*part), entry.parts)
+            self._store.put_new(entry.parts)
         return self._store.put_if_absent(entry.path, entry.data)
 
     def landed(self, entry: Entry) -> bool | None:

@@ -6,6 +6,7 @@ in a union with null), and ORC; the first bytes of a file say which, never an op
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
@@ -19,6 +20,7 @@ from pyarrow import orc
 from alluvium.codecs.avro.avro_columns import Unreadable, read_columns, typed_columns
 from alluvium.codecs.avro.avro_container import MAGIC, parse_schema, read_avro, read_blocks
 from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
+from alluvium.paimon.files.recent_lists import recall, remember
 from alluvium.paimon.files.unknown_fields import ensure_members_known, others_type, pack
 from alluvium.paimon.terms.spec import (
     ENTRIES,
@@ -36,7 +38,7 @@ _ORC_MAGIC = b"ORC"
 #: The columns of `unknown_fields`.
 _OTHERS = ("others", "others_type")
 #: Blocks that are worth decoding together: about as many records are read for the price of one.
-_FEWEST_BLOCKS = 32
+_FEWEST_BLOCKS = 16
 #: Bytes of blocks that are decoded together.
 _BYTES_AT_ONCE = 64 << 20
 #: Where in a record each of our columns stands.
@@ -74,12 +76,24 @@ def _path(name: str, known: Mapping[str, tuple[str, ...]], prefix: tuple[str, ..
 
 def read_manifest_list(store: Store, name: str) -> pa.Table:
     """The manifests (`MANIFESTS`) of a list."""
-    return _read(store, name, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+    place = f"manifest/{name}"
+    data = _load(store, place)
+    found = recall(data)
+    if found is None:
+        found = _parsed(data, place, MANIFESTS, lambda column: _path(column, _MANIFEST_PATHS, ()))
+        remember(data, found)
+    return found
 
 
 def read_manifest(store: Store, name: str) -> pa.Table:
     """The entries (`ENTRIES`) of a manifest, additions and deletions, in order."""
     return _read(store, name, ENTRIES, _entry_path)
+
+
+def read_manifests(store: Store, names: Sequence[str]) -> pa.Table:
+    """The entries (`ENTRIES`) of several manifests, in order."""
+    files = map_parallel(lambda name: (f"manifest/{name}", _load(store, f"manifest/{name}")), names)
+    return pa.concat_tables([ENTRIES.empty_table(), *_decoded(files, ENTRIES)])
 
 
 def scan_manifest(store: Store, name: str) -> pa.Table:
@@ -122,7 +136,7 @@ def _entries(store: Store, lists: Iterable[str], wanted: pa.Schema) -> pa.Table:
 
 def _decoded(files: Sequence[tuple[str, bytes]], wanted: pa.Schema) -> Iterator[pa.Table]:
     """The entries of manifests, in order. Avro manifests of one schema are decoded together."""
-    held: list[tuple[str, bytes, list[tuple[int, bytes]]]] = []
+    held: list[_Held] = []
     schema, size_bytes = b"", 0
     for place, data in files:
         if data[:4] != MAGIC:
@@ -140,24 +154,46 @@ def _decoded(files: Sequence[tuple[str, bytes]], wanted: pa.Schema) -> Iterator[
     yield from _together(held, schema, wanted)
 
 
-def _together(
-    held: Sequence[tuple[str, bytes, list[tuple[int, bytes]]]], schema: bytes, wanted: pa.Schema
-) -> Iterator[pa.Table]:
+#: A manifest: its path, its bytes, and its blocks with how many records each has.
+_Held = tuple[str, bytes, list[tuple[int, bytes]]]
+
+
+def _together(held: Sequence[_Held], schema: bytes, wanted: pa.Schema) -> Iterator[pa.Table]:
+    found = _at_once(held, schema, wanted)
+    if found is not None:
+        yield found
+        return
+    # One large manifest before many small ones, as a merge leaves it, does not keep these from being decoded together.
+    runs = [list(run) for _, run in itertools.groupby(held, _scale)]
+    for run in runs:
+        found = _at_once(run, schema, wanted) if len(runs) > 1 else None
+        if found is not None:
+            yield found
+            continue
+        for place, data, _ in run:
+            yield _parsed(data, place, wanted, _entry_path)
+
+
+def _scale(held: _Held) -> int:
+    return max((count for count, _ in held[2]), default=0).bit_length()
+
+
+def _at_once(held: Sequence[_Held], schema: bytes, wanted: pa.Schema) -> pa.Table | None:
+    """The entries of manifests that are decoded together; None: that is not worth it, or cannot be done."""
     blocks = [block for _, _, own in held for block in own]
     counts = [count for count, _ in blocks]
-    if sum(counts) >= _FEWEST_BLOCKS * max(counts, default=1) and not _says_more(schema, wanted):
-        known = pa.schema([f for f in wanted if f.name not in _OTHERS])
-        paths = [_entry_path(f.name) for f in known]
-        try:
-            found = read_columns(parse_schema(schema), blocks, [*paths, _VERSION_PATH])
-            _ensure_version(found[_VERSION_PATH], _VERSION, held[0][0])
-            yield _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
-            return
-        except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError):
-            # The reader of single records says which of the files it is, and what is wrong.
-            log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
-    for place, data, _ in held:
-        yield _parsed(data, place, wanted, _entry_path)
+    if sum(counts) < _FEWEST_BLOCKS * max(counts, default=1) or _says_more(schema, wanted):
+        return None
+    known = pa.schema([f for f in wanted if f.name not in _OTHERS])
+    paths = [_entry_path(f.name) for f in known]
+    try:
+        found = read_columns(parse_schema(schema), blocks, [*paths, _VERSION_PATH])
+        _ensure_version(found[_VERSION_PATH], _VERSION, held[0][0])
+        return _with_others(typed_columns(found, paths, known, sum(counts)), wanted, [], None)
+    except (Unreadable, UnsupportedFeature, pa.ArrowException, ValueError, KeyError):
+        # The reader of single records says which of the files it is, and what is wrong.
+        log.debug("manifests are read record by record: %s", [place for place, _, _ in held])
+        return None
 
 
 def _says_more(schema: bytes, wanted: pa.Schema) -> bool:

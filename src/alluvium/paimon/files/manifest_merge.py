@@ -14,12 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.paimon.files.manifest import read_manifest
+from alluvium.paimon.files.manifest import read_manifests
 from alluvium.paimon.files.manifest_write import codec_of, describe_manifest, format_manifest
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import MANIFEST_MERGE_MIN_COUNT, MANIFEST_TARGET_SIZE
-from alluvium.paimon.terms.spec import ENTRIES, MANIFESTS
-from alluvium.storage.parallel import map_parallel
+from alluvium.paimon.terms.spec import MANIFESTS
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
@@ -100,8 +99,7 @@ def merge_all_manifests(store: Store, manifests: pa.Table, writer: ManifestWrite
     Raises:
         UnsupportedFeature: A later version of the format says more than can be carried on (`"unknown-manifest-field"`).
     """
-    tables = map_parallel(lambda name: read_manifest(store, name), manifests["file_name"].to_pylist())
-    return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
+    return writer.add_entries(remaining_entries(read_manifests(store, manifests["file_name"].to_pylist())))
 
 
 def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Table:
@@ -110,8 +108,7 @@ def _merge(store: Store, manifests: pa.Table, writer: ManifestWriter) -> pa.Tabl
     names = manifests["file_name"].to_pylist()
     before = len(writer.parts)
     try:
-        tables = map_parallel(lambda name: read_manifest(store, name), names)
-        return writer.add_entries(remaining_entries(pa.concat_tables([ENTRIES.empty_table(), *tables])))
+        return writer.add_entries(remaining_entries(read_manifests(store, names)))
     except UnsupportedFeature as error:
         if error.code != "unknown-manifest-field":
             raise

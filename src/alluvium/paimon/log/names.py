@@ -12,7 +12,8 @@ from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.storage.store import Store
 
-_NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
+#: A Java `long` as it would be written: other files are none of a table's.
+_NUMBER, _MOST = re.compile(r"0|[1-9][0-9]{0,18}"), (1 << 63) - 1
 _SENSELESS = re.compile(r"[/\\\x00]|^\.{0,2}$")
 
 
@@ -34,19 +35,15 @@ def ensure_name(name: str, what: str) -> str:
 
 def list_numbers(store: Store, folder: str, prefix: str) -> list[int]:
     """The numbers N of the files `<prefix>N`, ascending. Hints (`LATEST`, `EARLIEST`) may be wrong, so files count."""
-    names = (info.path.rpartition("/")[2] for info in store.list_from(folder, prefix))
-    return sorted(int(name[len(prefix) :]) for name in names if name.startswith(prefix) and _is_number(name, prefix))
-
-
-def _is_number(name: str, prefix: str) -> bool:
-    """Whether a Java `long` follows the prefix as it would be written: other files are none of a table's."""
-    text = name[len(prefix) :]
-    return _NUMBER.fullmatch(text) is not None and int(text) < 1 << 63
+    begin = len(prefix)
+    texts = [name[begin:] for name in store.list_names(folder, prefix) if name.startswith(prefix)]
+    # A table may have thousands of snapshots: no call for each.
+    return sorted([number for text in texts if _NUMBER.fullmatch(text) and (number := int(text)) <= _MOST])
 
 
 def list_names(store: Store, folder: str, prefix: str) -> list[str]:
     """What follows the prefix in the names of files."""
-    names = (info.path.rpartition("/")[2] for info in store.list_from(folder, prefix))
+    names = store.list_names(folder, prefix)
     return [name[len(prefix) :] for name in names if name.startswith(prefix)]
 
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import secrets
 from collections.abc import Callable
 
@@ -29,7 +30,7 @@ def schema_path(schema_id: int, branch: str = MAIN_BRANCH) -> str:
 
 def list_schema_ids(store: Store, branch: str = MAIN_BRANCH) -> list[int]:
     """The ids of the schemas there are, ascending. Other files in the directory do not count."""
-    names = (info.path.rpartition("/")[2] for info in store.list_from(_directory(branch), _PREFIX))
+    names = store.list_names(_directory(branch), _PREFIX)
     texts = (name[len(_PREFIX) :] for name in names if name.startswith(_PREFIX))
     return sorted(int(text) for text in texts if text.isascii() and text.isdigit())
 
@@ -54,9 +55,16 @@ def load_schema(store: Store, schema_id: int, branch: str = MAIN_BRANCH) -> Tabl
             path=path,
             hint="files that were written by a schema can be read with that schema only: restore it",
         ) from None
-    schema = TableSchema.parse(data, path)
+    schema = _parsed(data, path)
     if schema.id != schema_id:
         raise CorruptTable(f"the file {path} says that it is schema {schema.id}", code="invalid-schema", path=path)
+    return schema
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(data: bytes, path: str) -> TableSchema:
+    """What a file says. Schemas are values, and a commit asks for the same one several times."""
+    schema = TableSchema.parse(data, path)
     ensure_consistent(schema, path)
     return schema
 

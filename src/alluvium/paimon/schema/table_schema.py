@@ -170,19 +170,7 @@ class TableSchema:
             list(self.fields), highest, self.partition_keys, self.primary_keys, dict(self.options), self.comment
         )
         evolve(draft, changes, has_snapshots)
-        keys = normalize_keys(draft.fields, draft.partition_keys, draft.primary_keys, draft.options)
-        evolved = TableSchema(
-            self.id + 1,
-            keys.fields,
-            draft.highest_field_id,
-            keys.partition_keys,
-            keys.primary_keys,
-            keys.options,
-            draft.comment,
-            _now_ms(),
-        )
-        ensure_valid(evolved, self)
-        return evolved
+        return _next(self, draft)
 
     @classmethod
     def create(
@@ -234,6 +222,37 @@ class TableSchema:
             "comment": self.comment,
             "timeMillis": self.time_millis,
         }
+
+
+def next_version(schema: TableSchema, fields: Sequence[DataField], highest: int) -> TableSchema:
+    """The next version with other columns.
+
+    Args:
+        schema: The newest.
+        fields: All columns, with their ids.
+        highest: The greatest id that was ever given.
+
+    Raises:
+        InvalidRequest: A rule of tables is broken.
+    """
+    keys = (schema.partition_keys, schema.primary_keys)
+    return _next(schema, Draft(list(fields), highest, *keys, dict(schema.options), schema.comment))
+
+
+def _next(before: TableSchema, draft: Draft) -> TableSchema:
+    keys = normalize_keys(draft.fields, draft.partition_keys, draft.primary_keys, draft.options)
+    evolved = TableSchema(
+        before.id + 1,
+        keys.fields,
+        draft.highest_field_id,
+        keys.partition_keys,
+        keys.primary_keys,
+        keys.options,
+        draft.comment,
+        _now_ms(),
+    )
+    ensure_valid(evolved, before)
+    return evolved
 
 
 def ensure_consistent(schema: TableSchema, path: str) -> None:

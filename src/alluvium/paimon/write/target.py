@@ -60,6 +60,7 @@ class PaimonTarget:
         retry: How often a lost commit is tried again.
         properties: Of the snapshot to make.
         kind: Of rows of keys that are written, as of `keyed_rows`.
+        rescales: Whether what is replaced gets another number of buckets than the table says.
     """
 
     store: Store
@@ -68,6 +69,7 @@ class PaimonTarget:
     retry: RetryPolicy = DEFAULT_RETRY
     properties: Mapping[str, str] = field(default_factory=dict)
     kind: int | RowKinds | None = None
+    rescales: bool = False
 
     @property
     def url(self) -> str:
@@ -218,6 +220,7 @@ class PaimonTarget:
         if changes.new.assigned is not None:
             index = index_change(self.table, self.snapshot if replaced is None else None, changes.new.assigned)
         draft = Draft(self.table, added, replaced, properties=self.properties, reads=reads, index=index)
+        draft = replace(draft, rescales=self.rescales)
         if changes.txn is None:
             return draft
         user, identifier = changes.txn

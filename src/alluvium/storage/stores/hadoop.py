@@ -179,6 +179,9 @@ class HadoopStore:
         except _JavaFailure as failure:
             raise self._failure("write", path, failure) from failure
 
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        map_parallel(lambda part: self.put(*part), parts)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         target = self._java_path(path)
         self._ensure_atomic_rename(path)
@@ -262,6 +265,9 @@ class HadoopStore:
             ),
             key=lambda info: info.path,
         )
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        return [info.path.rpartition("/")[2] for info in self.list_from(directory, start)]
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         pending = [ensure_relative(directory)]

@@ -16,6 +16,7 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import pyarrow as pa
 
@@ -23,7 +24,7 @@ from alluvium.errors import AlluviumError
 from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
 from alluvium.storage.listing import Rows
-from alluvium.storage.parallel import map_parallel
+from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
@@ -35,6 +36,8 @@ _UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
 _MAX_REMOVALS = 5
 #: Files that a thread deletes one after the other; what a directory holds answers so where it is not empty.
 _DELETED_TOGETHER = 500
+#: Threads that sync the few parts of a commit: once their writing has begun, two are as quick as more.
+_SYNCING, _FEW = 2, 8
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY})
 
 
@@ -107,6 +110,26 @@ class LocalStore:
                 _sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", path, error) from error
+
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        # Nobody looks under these names before all of them stand, so they need neither a hidden name nor a step of its
+        # own to become visible. What is synced at one time shares a commit of the file system's journal.
+        paths = [self._full(path) for path, _ in parts]
+        directories = list(dict.fromkeys(os.path.dirname(full) for full in paths))
+        for index, ((path, data), full) in enumerate(zip(parts, paths, strict=True)):
+            try:
+                _write_new(full, data)
+            except OSError as error:
+                for written in paths[:index]:
+                    _remove(written)
+                raise self._failure("write", path, error) from error
+        try:
+            syncs = [partial(_sync_file, full) for full in paths] + [partial(_sync_directory, d) for d in directories]
+            map_parallel(lambda sync: sync(), syncs, _SYNCING if len(syncs) <= _FEW else DEFAULT_WORKERS)
+        except OSError as error:
+            for written in paths:
+                _remove(written)
+            raise self._failure("write", parts[0][0], error) from error
 
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         full = self._full(path)
@@ -200,6 +223,19 @@ class LocalStore:
             raise self._failure("list", directory, error) from error
         found.sort(key=lambda info: info.path)
         return found
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        try:
+            with os.scandir(self._full(directory)) as entries:
+                # What is no plain file may be a link to one, and that takes a look.
+                named = [e for e in entries if e.name >= start]
+                names = [e.name for e in named if e.is_file(follow_symlinks=False) or _describe(e, "") is not None]
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise self._failure("list", directory, error) from error
+        names.sort()
+        return names
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         pending = [ensure_relative(directory)]
@@ -349,6 +385,33 @@ def _info(path: str, found: os.stat_result) -> ObjectInfo:
     return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
+def _write_new(full: str, data: bytes) -> None:
+    """Writes a file under a name that is nobody else's, not durable yet."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(full, flags, 0o666)
+    except FileNotFoundError:
+        _make_directory(os.path.dirname(full))
+        descriptor = os.open(full, flags, 0o666)
+    try:
+        _write_all(descriptor, data)
+        if hasattr(os, "posix_fadvise"):
+            # Has the disk begin, so that whoever syncs the first file waits for all of them.
+            with suppress(OSError):
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    except BaseException:
+        _remove(full)
+        raise
+    finally:
+        os.close(descriptor)
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
 def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_directory: bool = True) -> str:
     """Writes a file under a hidden name of its own, and gives the name."""
     return _fill_temporary(directory, (data,), durable, makes_directory)
@@ -368,9 +431,7 @@ def _fill_temporary(directory: str, parts: Iterable[bytes], durable: bool = True
     try:
         try:
             for part in parts:
-                view = memoryview(part)
-                while view:
-                    view = view[os.write(descriptor, view) :]
+                _write_all(descriptor, part)
             if durable:
                 os.fsync(descriptor)
         finally:
@@ -394,6 +455,15 @@ def _make_directory(directory: str) -> None:
         with suppress(FileExistsError):  # another writer made it meanwhile; a file in the way fails in the next step
             os.mkdir(path)
         _sync_directory(os.path.dirname(path))
+
+
+def _sync_file(full: str) -> None:
+    """Makes the content of a file durable, which was written a moment ago."""
+    descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync_directory(directory: str) -> None:

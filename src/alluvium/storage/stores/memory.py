@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from alluvium.storage.failures import not_found
 from alluvium.storage.listing import as_columns, without_folders
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome, Store
 
@@ -77,6 +78,9 @@ class MemoryStore:
         with self._bucket.lock:
             self._bucket.directories.setdefault(directory, {})[name] = _entry_of(data)
 
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        map_parallel(lambda part: self.put(*part), parts)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         directory, name = self._place(path)
         with self._bucket.lock:
@@ -103,6 +107,9 @@ class MemoryStore:
         with self._bucket.lock:
             entries = dict(self._bucket.directories.get(join(self._root, prefix), {}))
         return [entries[name].info(join(prefix, name)) for name in sorted(entries) if name >= start]
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        return [info.path.rpartition("/")[2] for info in self.list_from(directory, start)]
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         top = join(self._root, ensure_relative(directory))

@@ -97,6 +97,9 @@ class ObjectStore:
         except _FAILURES as error:
             raise self._failure("write", path, error) from error
 
+    def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
+        map_parallel(lambda part: self.put(*part), parts)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         key = self._key(path)
         try:
@@ -190,6 +193,9 @@ class ObjectStore:
             (info for info in infos if "/" not in info.path[prefix:] and info.path[prefix:] >= start),
             key=lambda info: info.path,
         )
+
+    def list_names(self, directory: str, start: str = "") -> list[str]:
+        return [info.path.rpartition("/")[2] for info in self.list_from(directory, start)]
 
     def list_tree(self, directory: str) -> Iterator[ObjectInfo]:
         try:

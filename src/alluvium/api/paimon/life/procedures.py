@@ -151,8 +151,8 @@ def _remove_orphan_files(given: Given) -> Sequence[Sequence[object]]:
 
 
 def _compact(given: Given) -> object:
-    for name in ("order_strategy", "order_by", "options", "partition_idle_time"):
-        if (text := given.text(name)) is not None and (name, text.casefold()) != ("order_strategy", "none"):
+    for name in ("options", "partition_idle_time"):
+        if given.text(name) is not None:
             raise UnsupportedFeature(
                 f"compact with {name} is not done here",
                 code="unsupported-compaction",
@@ -163,7 +163,25 @@ def _compact(given: Given) -> object:
     partitions, where = given.text("partitions"), given.text("where")
     if partitions is not None and where is not None:
         raise InvalidRequest("partitions and where exclude each other", code="contradicting-options")
-    return given.table.compact(where if partitions is None else _condition(partitions, given))
+    return given.table.compact(
+        where if partitions is None else _condition(partitions, given),
+        order_strategy=given.text("order_strategy"),
+        order_by=_names(given.text("order_by") or ""),
+    )
+
+
+def _rescale(given: Given) -> object:
+    partitions, where = given.text("partitions"), given.text("where")
+    if partitions is not None and where is not None:
+        raise InvalidRequest("partitions and where exclude each other", code="contradicting-options")
+    return given.table.rescale(
+        given.number("bucket_num"), where if partitions is None else _condition(partitions, given)
+    )
+
+
+def _analyze(given: Given) -> object:
+    columns = given.text("columns")
+    return given.table.analyze(None if columns is None else _names(columns))
 
 
 def _condition(partitions: str, given: Given) -> str:
@@ -291,6 +309,10 @@ PROCEDURES: Mapping[str, Procedure] = {
         _DONE,
         _done(_compact),
     ),
+    "rescale": Procedure(
+        {"table": STRING, "bucket_num?": INT, "partitions?": STRING, "where?": STRING}, _DONE, _done(_rescale)
+    ),
+    "analyze": Procedure({"table": STRING, "columns?": STRING}, _DONE, _done(_analyze)),
     "compact_manifest": Procedure(
         {"table": STRING, "options?": STRING}, _DONE, _done(lambda g: g.table.compact_manifests())
     ),

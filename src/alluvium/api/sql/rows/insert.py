@@ -13,6 +13,7 @@ from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
 from alluvium.api.names.paimon_access import PaimonAccess
+from alluvium.api.paimon.merged_schema import MERGE_SETTING
 from alluvium.api.sql.call import Call, identified, some, texts
 from alluvium.api.sql.rows.default_words import says_default, without_default_words
 from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows, static_condition
@@ -115,11 +116,11 @@ def _children(union: JavaObject) -> Iterator[JavaObject]:
 def _read(call: Call, node: JavaObject, access: TableAccess | PaimonAccess) -> _Insert:
     if str(node.nodeName()) == "OverwriteByExpression":
         # `REPLACE WHERE` before Spark 4.2.
-        columns = InsertColumns((), bool(node.isByName()), {}, _evolves(call, False))
+        columns = InsertColumns((), bool(node.isByName()), {}, _evolves(call, access, False))
         return _Insert(access, node.query(), columns, True, node.deleteExpr(), _options(call, node))
     known = str(node.productElementNames().mkString(",")).split(",")
     static, dynamic = _partition(node.partitionSpec())
-    evolves = _evolves(call, "withSchemaEvolution" in known and bool(node.withSchemaEvolution()))
+    evolves = _evolves(call, access, "withSchemaEvolution" in known and bool(node.withSchemaEvolution()))
     columns = InsertColumns(texts(node.userSpecifiedCols()), bool(node.byName()), static, evolves, dynamic)
     if bool(node.ifPartitionNotExists()):
         raise UnsupportedFeature(
@@ -158,8 +159,9 @@ def _partition(spec: JavaObject) -> tuple[dict[str, str | None], tuple[str, ...]
     return static, tuple(dynamic)
 
 
-def _evolves(call: Call, said: bool) -> bool:
-    return said or str(call.spark.conf.get(_EVOLVES, "false")).strip().casefold() == "true"
+def _evolves(call: Call, access: TableAccess | PaimonAccess, said: bool) -> bool:
+    setting = _EVOLVES if isinstance(access, TableAccess) else MERGE_SETTING
+    return said or str(call.spark.conf.get(setting, "false")).strip().casefold() == "true"
 
 
 def _options(call: Call, node: JavaObject) -> dict[str, object]:
@@ -209,8 +211,8 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
         rows = insert.replaces_on.named(given, rows, columns, schema)
     if isinstance(access, TableAccess):
         _ensure_required(access, rows.columns)
-        if columns.evolves:
-            options["mergeSchema"] = "true"
+    if columns.evolves:
+        options["mergeSchema"] = "true"
     if insert.overwrites:
         options |= _what_goes(call, insert, columns, schema)
     return rows, options
