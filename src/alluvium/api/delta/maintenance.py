@@ -21,6 +21,7 @@ from alluvium.delta.upkeep.checks.finding import Finding
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest
 from alluvium.delta.upkeep.convert.convert import convert
+from alluvium.delta.upkeep.convert.iceberg import split_metadata
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
@@ -234,7 +235,7 @@ def convert_table(
     """Makes a Delta table of the Parquet files in a folder, which stay where and as they are.
 
     Args:
-        url: The folder, or a Paimon append table.
+        url: The folder, a Paimon append table, or an Iceberg table (or a file of its metadata).
         partition_schema: The partition columns in the order of the folders (`"day date, shop int"`); None: as the
             folders name them, with types inferred as Spark infers them.
         storage_options: Credentials and settings of the object store.
@@ -250,12 +251,13 @@ def convert_table(
         UnsupportedFeature: The files have a type that no table has.
         CommitConflict: Somebody else made a table of it meanwhile.
     """
-    store = storage_for(url, storage_options, None)
+    root, metadata = split_metadata(url)
+    store = storage_for(root, storage_options, None)
     if (version := list_log(store).latest) >= 0:
         return Committed.nothing(version)
     partitions = None if partition_schema is None else parse_fields(partition_schema)
     request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
-    source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})))
+    source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})), metadata)
     return convert(store, request, dry_run, source=source)
 
 

@@ -20,10 +20,13 @@ from alluvium.delta.log.segment import list_log
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest, ensure_same_partitions
 from alluvium.delta.upkeep.convert.convert import convert
 from alluvium.delta.upkeep.convert.found import found_table
+from alluvium.delta.upkeep.convert.iceberg import NAME as ICEBERG
+from alluvium.delta.upkeep.convert.iceberg import split_metadata
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.plan.scan import ScanPlan
 from alluvium.schema.ddl import parse_fields
 from alluvium.schema.spark_json import parse_schema
 from alluvium.schema.types import Field
@@ -34,6 +37,8 @@ from alluvium.spark.sessions.session import time_zone
 
 TableT = TypeVar("TableT", bound="ConvertVerbs")
 _PARQUET = "parquet"
+#: What becomes a table where it lies.
+_CONVERTIBLE = (_PARQUET, PAIMON.name, ICEBERG)
 #: Formats of which SQL names a folder: ``parquet.`/x` ``.
 _OF_FOLDERS = frozenset((_PARQUET, PROVIDER, "iceberg", "orc", "csv", "json", "text", "avro", "paimon"))
 
@@ -53,6 +58,32 @@ class ConvertSaid:
     statistics: bool = True
     dry_run: bool = False
     retry: RetryPolicy = DEFAULT_RETRY
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What lies in a folder.
+
+    Attributes:
+        format: What the caller calls it.
+        metadata: Of an Iceberg table the file that says its newest state.
+    """
+
+    format: str
+    metadata: str | None = None
+
+    def found(self, access: TableAccess) -> tuple[str, ScanPlan] | None:
+        """The format, and the plan by which it is read; None: files alone."""
+        if self.format == _PARQUET:
+            return None
+        found = other_source(access.store(), time_zone(access.spark), access.store, self.metadata)
+        if found is None or found[0] != self.format:
+            there = f"there is no {self.format.capitalize()} table"
+            raise NotFound(there, code="not-a-table", url=access.url, hint=_hint(access.url))
+        return found
+
+
+_PLAIN = _Source(_PARQUET)
 
 
 @raises_counterparts()
@@ -78,8 +109,9 @@ class ConvertVerbs:
 
         Args:
             sparkSession: A classic session.
-            identifier: ``"parquet.`/path`"``, ``"paimon.`/path`"`` (an append table), or the name of a Parquet table in
-                the catalog, which then is a Delta table. What is one already stays what it is.
+            identifier: ``"parquet.`/path`"``, ``"paimon.`/path`"`` (an append table), ``"iceberg.`/path`"`` (or the
+                path of a file of its metadata; with `pip install alluvium[iceberg]`), or the name of a Parquet table
+                in the catalog, which then is a Delta table. What is one already stays what it is.
             partitionSchema: The partition columns in the order of the folders; None: as the folders, or the catalog,
                 name them, with types inferred as Spark infers them.
             dry_run: Only tell what the table would be.
@@ -105,8 +137,9 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
         said: What the caller says.
     """
     if (folder := _folder(spark, parts)) is not None:
-        access = path_access(spark, folder)
-        return _convert(access, said, said.partitions, {}, None, parts[0].casefold() == PAIMON.name)
+        root, metadata = split_metadata(folder)
+        source = _Source(parts[0].casefold(), metadata)
+        return _convert(path_access(spark, root), said, said.partitions, {}, None, source)
     entry = _entry(spark, parts)
     access = TableAccess(spark, entry.location, entry=entry)
     if entry.provider == PROVIDER:
@@ -131,10 +164,11 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
         parts: Of the name.
     """
     kind = parts[0].casefold()
-    is_folder = len(parts) == 2 and kind in (_PARQUET, PAIMON.name)
+    is_folder = len(parts) == 2 and kind in _CONVERTIBLE
     if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
-        access = path_access(spark, parts[1])
-        return access, _found(access, None, {}, kind == PAIMON.name), f"{kind}.`{access.store().uri('')}`"
+        root, metadata = split_metadata(parts[1])
+        access = path_access(spark, root)
+        return access, _found(access, None, {}, _Source(kind, metadata)), f"{kind}.`{access.store().uri('')}`"
     entry = None if _is_temporary_view(spark, parts) else find_table(spark, quoted_name(parts))
     if entry is None or entry.provider != _PARQUET:
         return None
@@ -145,7 +179,7 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
 
 
 def _found(
-    access: TableAccess, partitions: tuple[Field, ...] | None, properties: Mapping[str, str], is_paimon: bool = False
+    access: TableAccess, partitions: tuple[Field, ...] | None, properties: Mapping[str, str], source: _Source = _PLAIN
 ) -> Snapshot:
     spark, store = access.spark, access.store()
     if list_log(store).latest >= 0:
@@ -157,10 +191,8 @@ def _found(
         )
     asked = {**default_properties(spark), **properties}
     request = ConvertRequest(partitions, True, asked, time_zone(spark), access.engine)
-    source = other_source(store, time_zone(spark), access.store) if is_paimon else None
-    if is_paimon and source is None:
-        raise NotFound("there is no Paimon table", code="not-a-table", url=access.url)
-    return found_table(store, request, None if source is None else source[1])
+    found = source.found(access)
+    return found_table(store, request, None if found is None else found[1])
 
 
 def _ensure_within(entry: CatalogTable, described: EntryDescription) -> None:
@@ -179,7 +211,7 @@ def _convert(
     partitions: tuple[Field, ...] | None,
     properties: Mapping[str, str],
     name: str | None,
-    is_paimon: bool = False,
+    source: _Source = _PLAIN,
 ) -> TableAccess | Preview:
     store = access.store()
     if list_log(store).latest >= 0:
@@ -196,10 +228,7 @@ def _convert(
         name,
         told,
     )
-    source = other_source(store, time_zone(spark), access.store) if is_paimon else None
-    if is_paimon and source is None:
-        raise NotFound("there is no Paimon table", code="not-a-table", url=access.url, hint=_hint(access.url))
-    done = convert(store, request, said.dry_run, said.retry, source)
+    done = convert(store, request, said.dry_run, said.retry, source.found(access))
     return done if isinstance(done, Preview) else access
 
 
@@ -208,16 +237,18 @@ def _folder(spark: SparkSession, parts: tuple[str, ...]) -> str | None:
     kind = parts[0].casefold()
     if len(parts) != 2 or kind not in _OF_FOLDERS or not (is_path(parts[1]) or not has_database(spark, parts[0])):
         return None
-    if kind in (_PARQUET, PAIMON.name):
+    if kind in _CONVERTIBLE:
         return parts[1]
     if kind == PROVIDER:
         if path_access(spark, parts[1]).newest() is not None:
             return parts[1]
         raise NotFound(f"there is no Delta table at {parts[1]!r}", code="not-a-table", hint=_hint(parts[1]))
     raise InvalidRequest(
-        f"only Parquet and Paimon can be converted, not a folder of {kind}", code="not-convertible", path=parts[1],
+        f"only Parquet, Paimon and Iceberg can be converted, not a folder of {kind}",
+        code="not-convertible",
+        path=parts[1],
         hint=_hint(parts[1]),
-    )  # fmt: skip
+    )
 
 
 def _hint(path: str) -> str:
