@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from alluvium.api.delta.table import Table as Table
     from alluvium.api.explain import explain as explain
     from alluvium.api.open import open as open
+    from alluvium.api.progress import progress as progress
     from alluvium.api.reader import changes as changes
     from alluvium.api.reader import read as read
     from alluvium.api.session.enable import disable as disable
@@ -54,6 +55,7 @@ _WHERE = {
     "explain": "alluvium.api.explain",
     "install_as_delta": "alluvium.api.as_delta.install",
     "open": "alluvium.api.open",
+    "progress": "alluvium.api.progress",
     "read": "alluvium.api.reader",
     "write": "alluvium.api.writer",
 }
@@ -76,6 +78,7 @@ __all__ = [
     "install_as_delta",
     "open",
     "paimon",
+    "progress",
     "read",
     "write",
 ]

@@ -28,6 +28,7 @@ EXPORTED = {
     "install_as_delta",
     "open",
     "paimon",
+    "progress",
     "read",
     "write",
 }

@@ -9,10 +9,12 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 
 import click
 
 import alluvium
+from alluvium.api.progress import progress
 from alluvium.cli import arguments as a
 from alluvium.cli import doctor, log_upkeep, made, procedures, rewrite, vacuum
 from alluvium.cli import inspect as looks
@@ -116,7 +118,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         arguments: In place of the process's own.
     """
     try:
-        app(args=None if arguments is None else list(arguments), prog_name="alluvium")
+        # A bar for people who wait, on a terminal alone.
+        with progress() if sys.stderr.isatty() else nullcontext():
+            app(args=None if arguments is None else list(arguments), prog_name="alluvium")
     except AlluviumError as error:
         print_error(error)
         sys.exit(FAILED)

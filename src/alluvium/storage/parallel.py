@@ -17,7 +17,10 @@ DEFAULT_WORKERS = 16
 
 
 def map_parallel(
-    fn: Callable[[ItemT], ResultT], items: Iterable[ItemT], workers: int = DEFAULT_WORKERS
+    fn: Callable[[ItemT], ResultT],
+    items: Iterable[ItemT],
+    workers: int = DEFAULT_WORKERS,
+    advance: Callable[[int], None] | None = None,
 ) -> list[ResultT]:
     """`[fn(item) for item in items]`, run by up to `workers` threads.
 
@@ -25,6 +28,7 @@ def map_parallel(
         fn: Safe to call from several threads.
         items: What to call it with.
         workers: Threads at most; 1 runs in the caller's.
+        advance: Is called with 1 for each item that is done, from any thread (`progress.counting`).
 
     Raises:
         Exception: What `fn` raised for the earliest item that failed. Items not yet begun are not begun any more;
@@ -32,8 +36,9 @@ def map_parallel(
             (Ctrl-C), which gets through at once.
     """
     todo = list(items)
+    run = fn if advance is None else _counted(fn, advance)
     if workers <= 1 or len(todo) <= 1:
-        return [fn(item) for item in todo]
+        return [run(item) for item in todo]
     results: list[Future[ResultT]] = [Future() for _ in todo]
     waiting, lock, failed = iter(zip(todo, results, strict=True)), threading.Lock(), threading.Event()
 
@@ -45,7 +50,7 @@ def map_parallel(
                 return
             item, result = taken
             try:
-                result.set_result(fn(item))
+                result.set_result(run(item))
             except BaseException as error:  # noqa: BLE001 # raised below, by whoever asked
                 failed.set()
                 result.set_exception(error)
@@ -58,3 +63,12 @@ def map_parallel(
         failed.set()
     # Items are taken in order, so that those never begun come after the one that failed.
     return [result.result() for result in results]
+
+
+def _counted(fn: Callable[[ItemT], ResultT], advance: Callable[[int], None]) -> Callable[[ItemT], ResultT]:
+    def run(item: ItemT) -> ResultT:
+        done = fn(item)
+        advance(1)
+        return done
+
+    return run

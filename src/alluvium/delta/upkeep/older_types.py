@@ -12,6 +12,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.walk import fields_within
 from alluvium.storage.parallel import map_parallel
+from alluvium.storage.progress import counting
 
 
 def files_of_older_types(snapshot: Snapshot) -> pa.Table:
@@ -31,7 +32,9 @@ def files_of_older_types(snapshot: Snapshot) -> pa.Table:
     files = snapshot.files.select(FILES.names)
     if not expected or not files.num_rows:
         return files.slice(0, 0)
-    older = map_parallel(lambda path: _is_older(snapshot, path, expected), data_paths(files).to_pylist())
+    paths = data_paths(files).to_pylist()
+    advance = counting("footers read", len(paths))
+    older = map_parallel(lambda path: _is_older(snapshot, path, expected), paths, advance=advance)
     return files.filter(pa.array(older, pa.bool_()))
 
 

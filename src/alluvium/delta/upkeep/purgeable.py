@@ -13,6 +13,7 @@ from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.schema.types import Array, DataType, Map, Struct
 from alluvium.storage.parallel import map_parallel
+from alluvium.storage.progress import counting
 
 
 def purgeable(snapshot: Snapshot, files: pa.Table) -> pa.Table:
@@ -36,7 +37,9 @@ def purgeable(snapshot: Snapshot, files: pa.Table) -> pa.Table:
             stored = [f for f in read_stored_schema(snapshot, path) if f.name not in own]
             return _has_more(pa.struct(stored), config.physical_schema)
 
-        found = pc.or_(found, pa.array(map_parallel(has_dropped, paths), pa.bool_()))
+        found = pc.or_(
+            found, pa.array(map_parallel(has_dropped, paths, advance=counting("footers read", len(paths))), pa.bool_())
+        )
     return files.filter(found)
 
 

@@ -19,6 +19,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import decode_uri_path, decode_uri_paths, is_absolute
+from alluvium.storage.progress import counting
 from alluvium.storage.store import Store
 
 _AHEAD_BYTES = 4 << 20
@@ -37,7 +38,8 @@ def check_data_files(snapshot: Snapshot) -> Iterator[Finding]:
     paths: list[str] = decode_uri_paths(files.column("path")).to_pylist()
     inside = [(path, size) for path, size in zip(paths, files.column("size").to_pylist(), strict=True)
               if not is_absolute(path)]  # fmt: skip
-    found = map_parallel(partial(_look_at, snapshot.store, "files", "the data file", "error"), inside)
+    look = partial(_look_at, snapshot.store, "files", "the data file", "error")
+    found = map_parallel(look, inside, advance=counting("data files looked at", len(inside)))
     yield from summed_up("files", [f for f in found if f is not None])
     if elsewhere := len(paths) - len(inside):
         yield Finding("warning", "files", f"{elsewhere} files lie outside of the table's directory: not looked at")
@@ -74,7 +76,8 @@ def check_deletion_vectors(snapshot: Snapshot) -> Iterator[Finding]:
         if count is None
     ]
     loaders = [partial(_problem_of, snapshot, masked.slice(row, 1)) for row in range(masked.num_rows)]
-    for path, problem in zip(paths, map_parallel(_call, loaders), strict=True):
+    problems = map_parallel(_call, loaders, advance=counting("deletion vectors read", len(loaders)))
+    for path, problem in zip(paths, problems, strict=True):
         if problem is not None:
             found.append(Finding("error", "deletion-vectors", problem, path))
     cardinalities = pc.struct_field(masked["deletionVector"].combine_chunks(), "cardinality").to_pylist()
@@ -116,7 +119,8 @@ def check_change_data(snapshot: Snapshot) -> Iterator[Finding]:
     named: list[tuple[str, int]] = []
     for _, data in read_each(snapshot.store, commits, _AHEAD_BYTES):
         named.extend(_change_files(data))
-    found = map_parallel(partial(_look_at, snapshot.store, "change-data", "the file of change data", "warning"), named)
+    look = partial(_look_at, snapshot.store, "change-data", "the file of change data", "warning")
+    found = map_parallel(look, named, advance=counting("files of change data looked at", len(named)))
     yield from summed_up("change-data", [f for f in found if f is not None])
 
 

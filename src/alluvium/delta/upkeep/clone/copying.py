@@ -14,6 +14,7 @@ from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute
+from alluvium.storage.progress import counting
 from alluvium.storage.store import Store
 
 
@@ -33,9 +34,10 @@ def copied(source: Snapshot, copies: Copies, store: Store) -> Iterator[None]:
     copier = _Copier(source, store)
     try:
         # Vectors first: a data file without its own would show deleted rows.
+        advance = counting("copied files", copies.vectors.num_rows + copies.data.num_rows)
         for table in (copies.vectors, copies.data):
             columns = (table.column(name).to_pylist() for name in ("origin", "place", "size"))
-            map_parallel(copier.copy, zip(*columns, strict=True))
+            map_parallel(copier.copy, zip(*columns, strict=True), advance=advance)
     except BaseException:
         clear(store, copies.folder)
         raise

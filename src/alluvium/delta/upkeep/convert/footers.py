@@ -15,6 +15,7 @@ from alluvium.delta.upkeep.convert.schemas import merge_schemas
 from alluvium.errors import CorruptTable, InvalidRequest
 from alluvium.schema.types import Struct
 from alluvium.storage.parallel import map_parallel
+from alluvium.storage.progress import counting
 from alluvium.storage.store import Store
 
 #: Footers that are held at once.
@@ -66,10 +67,10 @@ def read_footers(
 def _read_all(
     store: Store, paths: pa.ChunkedArray, columns: Sequence[FooterColumn], tight_bounds: bool | None, schema: Struct
 ) -> tuple[Struct, pa.ChunkedArray]:
-    stats = []
+    stats, advance = [], counting("footers read", len(paths))
     for start in range(0, len(paths), _TOGETHER):
         names = paths.slice(start, _TOGETHER).to_pylist()
-        found = map_parallel(lambda path: _read(store, path, columns), names)
+        found = map_parallel(lambda path: _read(store, path, columns), names, advance=advance)
         schemas = zip((one for one, _ in found), names, strict=True)
         schema = reduce(lambda merged, one: merge_schemas(merged, *one), schemas, schema)
         stats.append(format_stats([footer for _, footer in found], tight_bounds))

@@ -22,6 +22,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, NotFound
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, split_file
+from alluvium.storage.progress import counting
 from alluvium.storage.store import LISTED, Store
 
 #: What FSCK REPAIR TABLE answers, as Databricks names it.
@@ -114,7 +115,7 @@ class _Asked:
     def ask(self, paths: Iterable[str]) -> None:
         """Asks for files; `gone` are those of them that are not found."""
         names = list(paths)
-        answers = map_parallel(self._look, names)
+        answers = map_parallel(self._look, names, advance=counting("files looked at", len(names)))
         self.gone = [name for name, answer in zip(names, answers, strict=True) if answer is _Seen.GONE]
         self.unknown += [answer for answer in answers if isinstance(answer, Finding)]
 

@@ -29,6 +29,7 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, split_file
+from alluvium.storage.progress import counting
 
 #: As the reference calls it.
 OPERATION = "COMPUTE STATS"
@@ -105,9 +106,10 @@ def _described(snapshot: Snapshot, files: pa.Table) -> tuple[pa.Table, tuple[Fin
     indexed = clustering_columns(snapshot.state.domains, snapshot.config)
     columns = plan_write(snapshot.config, snapshot.store.url, indexed=indexed).stats_columns
     parts, left = [FILES.empty_table()], list[Finding]()
+    advance = counting("footers read", files.num_rows)
     for start in range(0, files.num_rows, _TOGETHER):
         part = files.slice(start, _TOGETHER)
-        footers = map_parallel(partial(_read, snapshot, columns), data_paths(part).to_pylist())
+        footers = map_parallel(partial(_read, snapshot, columns), data_paths(part).to_pylist(), advance=advance)
         left += [found for found in footers if isinstance(found, Finding)]
         is_read = pa.array([isinstance(found, FileFooter) for found in footers])
         read = [found for found in footers if isinstance(found, FileFooter)]

@@ -50,6 +50,7 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue
 from alluvium.storage.locating import locating
 from alluvium.storage.paths import split_url
+from alluvium.storage.progress import counting
 from alluvium.storage.store import LISTED, Store
 
 HOUR_MS = 3_600_000
@@ -315,7 +316,7 @@ class _Run:
     def _delete(self, plan: _Plan) -> tuple[int, int, int]:
         """Files, their bytes, and directories that were deleted."""
         store, wanted = plan.snapshot.store, plan.files
-        deleted = [wanted.slice(0, 0)]
+        deleted, advance = [wanted.slice(0, 0)], counting("deleted files", wanted.num_rows)
         for start in range(0, wanted.num_rows, _PATHS_A_REQUEST):
             if start:
                 plan = self._looked_at_again(plan, plan.snapshot.version)
@@ -323,6 +324,7 @@ class _Run:
             some = some.filter(pc.is_in(some["path"], value_set=plan.files["path"].combine_chunks()))
             store.delete_all(some["path"].to_pylist())
             deleted.append(some)
+            advance(min(_PATHS_A_REQUEST, wanted.num_rows - start))
         files = pa.concat_tables(deleted)
         self._ensure_unneeded(plan.snapshot, files["path"].combine_chunks())
         directories = sum(store.remove_directory(directory) for directory in plan.directories)

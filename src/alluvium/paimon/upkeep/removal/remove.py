@@ -21,6 +21,7 @@ from alluvium.paimon.terms.options import INDEX_FILE_IN_DATA_FILE_DIR
 from alluvium.paimon.upkeep.removal.needs import Needs, dead_files
 from alluvium.paimon.upkeep.removal.roots import Root, list_roots
 from alluvium.storage.paths import is_absolute
+from alluvium.storage.progress import counting
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
@@ -73,9 +74,12 @@ def remove_files(store: Store, dead: Needs, schema: TableSchema) -> Removed:
 
 def _delete_quietly(store: Store, paths: Sequence[str]) -> None:
     """Deletes files, many at a time; those that cannot be deleted stay."""
+    advance = counting("deleted files", len(paths))
     for start in range(0, len(paths), _BATCH):
+        some = paths[start : start + _BATCH]
+        advance(len(some))
         try:
-            store.delete_all(paths[start : start + _BATCH])
+            store.delete_all(some)
         except NotFound:
             continue
         except AlluviumError as error:
