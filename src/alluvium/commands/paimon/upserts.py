@@ -87,7 +87,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
         _ensure_keys_stay(verb, target)
     rows = read_native(spark, PaimonSource(snapshot, is_exact=True))
     with row_condition(rows, verb.condition, f"the condition of {verb.name}", verb.alias) as judged:
-        changed = _changed(rows, judged, verb, target)
+        changed = _changed(judged, verb, target)
         ensure_current(unpinned(reads_so_far()), snapshot)
         if verb.dry_run:
             try:
@@ -116,9 +116,9 @@ def _ensure_keys_stay(verb: Change, target: PaimonTarget) -> None:
         )
 
 
-def _changed(rows: DataFrame, judged: RowCondition, verb: Change, target: PaimonTarget) -> DataFrame:
+def _changed(judged: RowCondition, verb: Change, target: PaimonTarget) -> DataFrame:
     """The rows that are written: those that change, as they are afterwards."""
-    frame, found = judged.over(rows)
+    frame, found = judged.over_first
     names = [quote(name) for name in target.schema.names]
     # Null counts as false.
     hit = frame.where(sf.coalesce(found, sf.lit(False)))

@@ -41,6 +41,11 @@ class RowCondition:
     first: DataFrame
     found: Resolved | None
 
+    @property
+    def over_first(self) -> tuple[DataFrame, Column]:
+        """The rows that it was resolved over, and the condition over them: for who needs them once."""
+        return self.first, sf.lit(True) if self.found is None else self.found.column
+
     def over(self, rows: DataFrame) -> tuple[DataFrame, Column]:
         """Rows of the table under its name, and the condition over them."""
         if self.found is None or self.given is None:
