@@ -47,7 +47,13 @@ class PypaimonEngine:
 
     def rows(self, url, version):
         builder = table_at(url).new_read_builder()
-        return builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+        rows = builder.new_read().to_arrow(builder.new_scan().plan().splits()).to_pylist()
+        return [{name: told(value) for name, value in row.items()} for row in rows]
+
+
+def told(value):
+    """Arrow's pairs of a map as JSON can hold them."""
+    return dict(value) if isinstance(value, list) and value and isinstance(value[0], tuple) else value
 
 
 def table_schema(table):
