@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from paimon_rows import full
 from paimon_tables import HandWritten
 
 import alluvium
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
-from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.paimon.view.merge import FILE_ORDER, GROUP, SEQUENCE
 from alluvium.paimon.view.row_ranges import row_ranges
 from alluvium.paimon.view.scan_parts import plan_selection
@@ -92,7 +92,7 @@ def test_what_was_compacted_is_older_than_what_came_meanwhile(tmp_path: Path) ->
     snapshot = load_snapshot(open_store(str(tmp_path / "t")))
     assert order_of(snapshot) == [SEQUENCE, FILE_ORDER]
     assert alluvium.open(str(tmp_path / "t")).to_arrow()["v"].to_pylist() == [1]
-    (part,) = plan_full_compaction(snapshot).plan_scan().parts
+    (part,) = full(snapshot).rows.plan_scan().parts
     order = part.files["constants"].combine_chunks().field(FILE_ORDER).to_pylist()
     assert dict(zip(part.files["path"].to_pylist(), order, strict=True)) == {
         "bucket-0/data-1-0.parquet": 1,
