@@ -31,7 +31,6 @@ VECTORS = {"deletion-vectors.enabled": "true"}
 KINDS = {"rowkind.field": "kind"}
 #: Options of tables, written to batch by batch and compacted at the end.
 TABLES: dict[str, dict[str, str]] = {
-    "plain": {"num-sorted-run.compaction-trigger": "3", **KINDS},
     "lookup": {**LOOKUP, **SUMS},
     "full": {**FULL, **KINDS, "num-sorted-run.compaction-trigger": "2"},
     "input": {**INPUT, **KINDS},
