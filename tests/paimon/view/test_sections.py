@@ -166,3 +166,14 @@ def test_data_evolution_needs_row_ids() -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         ranges((0, 10), (None, 5))  # type: ignore[arg-type]
     assert caught.value.features == ("row-ids",)
+
+
+@pytest.mark.parametrize(("producer", "expected"), [("lookup", 115), ("none", 125)])
+def test_of_the_levels_above_the_lowest_tells_what_all_came_to(tmp_path: Path, producer: str, expected: int) -> None:
+    """A compaction that looks keys up has put the sum of all older rows into the level that it wrote."""
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "changelog-producer": producer}
+    table = HandWritten(tmp_path / "t", KV, ["k"], **options)
+    for value, level in ((10, 5), (15, 4), (100, 0)):
+        table.commit([{"k": 1, "v": value, "w": value}, {"k": 2, "v": 1, "w": 1}], level=level)
+    found = alluvium.open(str(tmp_path / "t")).to_arrow()
+    assert dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))[1] == expected
