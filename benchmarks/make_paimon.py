@@ -1,6 +1,6 @@
 """Paimon tables of the bench, written by pypaimon; runs in the environment of ../shared/reference.
 
-make_paimon.py append|merge|files WAREHOUSE COUNT
+make_paimon.py append|merge|keys|runs|files WAREHOUSE COUNT
 """
 
 from __future__ import annotations
@@ -39,6 +39,14 @@ def upserted(count: int) -> Iterator[pa.Table]:
     for run in range(1, RUNS):
         ids = np.sort(random.choice(count, again, replace=False))
         yield data.rows(again, 0, seed=100 + run).set_column(0, "id", pa.array(ids))
+
+
+def overlapping(count: int) -> Iterator[pa.Table]:
+    """Runs of as many rows, each of which has every second one of twice as many ids, drawn at random."""
+    random = np.random.default_rng(5)
+    for run in range(RUNS):
+        ids = np.sort(random.choice(2 * count, count, replace=False))
+        yield data.rows(count, 0, seed=200 + run).set_column(0, "id", pa.array(ids))
 
 
 def write(warehouse: str, tables: Iterator[pa.Table], keys: Sequence[str], options: Mapping[str, str]) -> None:
@@ -101,5 +109,8 @@ if __name__ == "__main__":
     elif what == "files":
         write(folder, iter([data.rows(1000, 0, seed=0)]), (), {"bucket": "-1", "file.format": "parquet"})
         list_files(folder, size)
+    elif what in ("keys", "runs"):
+        made = iter([data.rows(size, 0, seed=7)]) if what == "keys" else overlapping(size)
+        write(folder, made, ("id",), {"bucket": "4", "file.format": "parquet"})
     else:
         write(folder, upserted(size), ("id",), {"bucket": "4", "file.format": "parquet"})

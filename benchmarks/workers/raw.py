@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,6 +19,13 @@ if __name__ == "__main__":
         spark.read.parquet(request["path"]).coalesce(1).write.parquet(request["to"])
         return None
 
+    def sort(request: Mapping[str, Any]) -> object:
+        """What a compaction cannot do without: the rows exchanged by their key, sorted and written."""
+        rows = spark.read.option("recursiveFileLookup", "true").parquet(*glob.glob(f"{request['path']}/bucket-*"))
+        rows = rows.repartition(request["tasks"], request["by"]).sortWithinPartitions(request["by"])
+        rows.write.parquet(request["to"])
+        return None
+
     asked = verbs(
         spark,
         lambda path: spark.read.parquet(path),
@@ -25,6 +33,6 @@ if __name__ == "__main__":
         source="parquet",
     )
     serve(
-        {**asked, "optimize": optimize},
+        {**asked, "optimize": optimize, "sort": sort},
         lambda: {"pyspark": __version__},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workloads import dml, logs, paimon, paimon_commits, reading, streams, upkeep, without_spark, writing
+from workloads import dml, logs, paimon, paimon_commits, paimon_keyed, reading, streams, upkeep, without_spark, writing
 from workloads.bench import Bench, Workload
 
 WORKLOADS = (
@@ -15,6 +15,7 @@ WORKLOADS = (
     *streams.WORKLOADS,
     *paimon.WORKLOADS,
     *paimon_commits.WORKLOADS,
+    *paimon_keyed.WORKLOADS,
 )
 
 __all__ = ["WORKLOADS", "Bench", "Workload"]

@@ -20,7 +20,7 @@ _MERGED = 160_000
 _MODES = {"vectors": ("delta-spark", "alluvium"), "copy": ("delta-spark", "alluvium", "deltalake")}
 
 
-def _news(bench: Bench) -> Path:
+def merge_source(bench: Bench) -> Path:
     """Rows to merge, half of them for rows that are there: these are scattered over all files."""
     count, known = bench.scaled(_MERGED), data.SCAN_FILES * bench.scaled(1_000_000)
     return bench.table("news", lambda root: data.make_news(root / "news.parquet", count, known)) / "news.parquet"
@@ -32,7 +32,7 @@ def _step(bench: Bench, verb: str, turn: int) -> Request:
         "delete": {"where": _SCATTERED},
         "delete-one": {"where": f"id = {(turn + 2) * 1_919_777 % rows}"},
         "update": _UPDATED,
-        "merge": {"source": str(_news(bench))},
+        "merge": {"source": str(merge_source(bench))},
     }
     return {"do": verb.split("-")[0], **asked[verb]}
 
@@ -41,7 +41,8 @@ def _table(bench: Bench, mode: str) -> Path:
     return bench.vectors_table() if mode == "vectors" else bench.scan_table()
 
 
-def _fresh(bench: Bench, engine: str, name: str, mode: str) -> Path:
+def fresh_table(bench: Bench, engine: str, name: str, mode: str) -> Path:
+    """A table of 8 M rows that nobody else changes."""
     copy = bench.output(engine, name)
     shutil.rmtree(copy.parent, ignore_errors=True)
     data.link_table(copy, _table(bench, mode))
@@ -50,7 +51,7 @@ def _fresh(bench: Bench, engine: str, name: str, mode: str) -> Path:
 
 def _change(verb: str, mode: str) -> Callable[[Bench, str, int], Request]:
     def request(bench: Bench, engine: str, turn: int) -> Request:
-        path = str(_fresh(bench, engine, f"{verb}-{mode}-{turn}", mode))
+        path = str(fresh_table(bench, engine, f"{verb}-{mode}-{turn}", mode))
         opened = {"do": "count", "path": path}
         return {**_step(bench, verb, turn), "path": path, "before": opened, "after": {"do": "digest", "path": path}}
 
@@ -61,7 +62,7 @@ def _scan_after(bench: Bench, engine: str, turn: int) -> Request:
     path = bench.output(engine, "changed")
     if turn >= 0:
         return {"do": "scan", "path": str(path)}
-    copy = str(_fresh(bench, engine, "changed", "vectors"))
+    copy = str(fresh_table(bench, engine, "changed", "vectors"))
     verbs = () if engine.endswith("-plain") else ("delete", "update", "merge")
     steps = [{**_step(bench, verb, turn), "path": copy} for verb in verbs]
     return {"do": "scan", "path": copy, "before": {"do": "change", "steps": steps}}

@@ -14,7 +14,8 @@ _SCHEMAS = 300
 _FILES = 100_000
 
 
-def _make(what: str, rows: int, warehouse: Path) -> None:
+def make_table(what: str, rows: int, warehouse: Path) -> None:
+    """Has pypaimon write the table `db.t` of a warehouse."""
     folder = Path(os.environ.get("REFERENCE_DIR", Path.home() / ".cache" / "alluvium-reference"))
     command = [folder / "venv" / "bin" / "python", _MAKER, what, warehouse, str(rows)]
     subprocess.run([str(part) for part in command], check=True, env={**os.environ, "PYTHONPATH": str(_MAKER.parent)})
@@ -23,19 +24,19 @@ def _make(what: str, rows: int, warehouse: Path) -> None:
 def append_table(bench: Bench) -> Path:
     """8 M rows in 8 files of a table without a key."""
     rows = bench.scaled(_APPENDED)
-    return bench.table("paimon-append", lambda root: _make("append", rows, root)) / "db.db" / "t"
+    return bench.table("paimon-append", lambda root: make_table("append", rows, root)) / "db.db" / "t"
 
 
 def merge_table(bench: Bench) -> Path:
     """4 M keys in 4 buckets, in five runs that overlap: all keys, then a sixteenth of them four times again."""
     rows = bench.scaled(_MERGED)
-    return bench.table("paimon-merge", lambda root: _make("merge", rows, root)) / "db.db" / "t"
+    return bench.table("paimon-merge", lambda root: make_table("merge", rows, root)) / "db.db" / "t"
 
 
 def files_table(bench: Bench) -> Path:
     """A table whose manifest lists many files."""
     count = bench.scaled(_FILES)
-    return bench.table("paimon-files", lambda root: _make("files", count, root)) / "db.db" / "t"
+    return bench.table("paimon-files", lambda root: make_table("files", count, root)) / "db.db" / "t"
 
 
 def _scan(bench: Bench, engine: str, turn: int) -> Request:

@@ -18,14 +18,19 @@ import alluvium
 from alluvium.codecs.binary_rows.binary_row_encode import buckets_of, encode_rows, hash_rows
 from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, read_footer
+from alluvium.expr.tree import Expression
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema import DataField, parse_type
 from alluvium.paimon.schema.arrow import fields_from_arrow
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.upkeep.keyed.compaction import Compaction
+from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
+from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
 from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.write import added_entries
 from alluvium.plan.changes import Committed, NewFiles, Operation, Replace, WrittenRows
 from alluvium.plan.write import (
     BUCKET_COLUMN,
@@ -103,6 +108,33 @@ def write_files(store: Store, plan: WritePlan, groups: Mapping[tuple[Any, ...], 
              "num_rows": rows.num_rows, "partition": list(place[:-1]), "bucket": place[-1]}
         )  # fmt: skip
     return NewFiles(pa.Table.from_pylist(written, schema=WRITTEN_FILES), tuple(footers))
+
+
+def full(snapshot: Snapshot, where: Expression | None = None) -> Compaction:
+    """A full compaction, planned."""
+    return plan_compaction(snapshot, Asked(where=where))
+
+
+def compacted(
+    target: PaimonTarget,
+    compaction: Compaction,
+    rows: Sequence[Mapping[str, Any]],
+    gone: Mapping[int, tuple[bytes, int]] | None = None,
+) -> Committed:
+    """As the verb does it, with the rows that are left of those that are written anew, and those that newer ones of
+    their keys delete in files above.
+    """
+    new = stage(target, rows, Replace()).new if rows else NewFiles.none()
+    anew = compaction.fates.filter(compaction.is_rewritten)
+    entries = compaction.entries.filter(compaction.is_rewritten)
+    known = zip(*(entries[name].to_pylist() for name in ("partition", "bucket")), anew["code"].to_pylist(), strict=True)
+    by_place = {(partition, bucket): code for partition, bucket, code in known}
+    own = added_entries(compaction.schema, new.table, new.footers)
+    places = zip(own["partition"].to_pylist(), new.table["bucket"].to_pylist(), strict=True)
+    coded = pa.array([by_place[place] for place in places], pa.int32())
+    table = new.table.set_column(new.table.schema.get_field_index("bucket"), "bucket", coded)
+    edits = changed_vectors(compaction, gone or {})
+    return target.compact(new, compaction.added(table, new.footers), compaction.before, edits, compaction.moved)
 
 
 def _assigned(rows: pa.Table, plan: WritePlan, assigned: AssignedBuckets) -> tuple[pa.Table, pa.Table]:

@@ -175,6 +175,8 @@ class KeyMerge:
         removing_groups: Sequence columns: a delete that is newest by one of them removes the row.
         keeps_deletes: Keys whose row is a deletion stay in the result, as that row.
         has_retracts: False: the files are known to hold no row of kind 1 or 3.
+        level: A file constant: of the rows of a key all of level 0 count, and those of the lowest level above, which
+            were merged with all above them already; None: all rows do.
     """
 
     group: str
@@ -188,6 +190,7 @@ class KeyMerge:
     removing_groups: tuple[str, ...] = ()
     keeps_deletes: bool = False
     has_retracts: bool = True
+    level: str | None = None
 
 
 class MaskSource(Protocol):

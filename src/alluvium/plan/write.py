@@ -27,6 +27,10 @@ WRITTEN_FILES = pa.schema(
 
 #: Columns beside those of a table: the bucket of a row, the hash of its key, and the first number in a bucket.
 BUCKET_COLUMN, HASH_COLUMN, FIRST_COLUMN = "__alluvium_bucket", "__alluvium_hash", "__alluvium_first"
+#: In the code of a group, whose number is multiplied: what becomes of its rows (see `Regrouped`).
+DROPS, REWRITES, LOGS, GROUP_STEP = 1, 2, 4, 8
+#: Directory of a job's files that tell how rows changed: before all others of theirs.
+LOG_COLUMN = "__alluvium_log"
 #: Size of files, where nobody says another.
 TARGET_FILE_BYTES = 128 << 20
 
@@ -120,6 +124,40 @@ class Bucketing:
 
 
 @dataclass(frozen=True, slots=True)
+class Regrouped:
+    """Rows of files that become others, each with its number, its kind, and what becomes of its file.
+
+    Rows merge within a group of files. `KeyedRows.bucket` names the column of its code, which says, too, whether the
+    rows come into new files, whether it is told how they changed, and whether those that take others back go. Of rows
+    that were looked up it is null: they belong to the group in which their key is.
+
+    Attributes:
+        place: Column of numbers, one a bucket of a partition.
+        level: Column of the level of a row's file.
+        looks_up: Of the rows of a key those of level 0 count, and one of those above, of the lowest level.
+        before: The level whose row of a key is what there was before; None: that of the lowest above 0.
+        logs: Whether of any group it is told how rows changed.
+        compared: Columns by which a row became another one; None: it did where it came.
+        may_retract: Whether rows that take others back may be left.
+        joins: Whether rows that were looked up are among them.
+    """
+
+    place: str
+    level: str
+    looks_up: bool = False
+    before: int | None = None
+    logs: bool = False
+    compared: tuple[str, ...] | None = None
+    may_retract: bool = False
+    joins: bool = False
+
+    @staticmethod
+    def code(number: int, *, rewrites: bool, logs: bool, drops: bool) -> int:
+        """Of a group."""
+        return number * GROUP_STEP + REWRITES * rewrites + LOGS * logs + DROPS * drops
+
+
+@dataclass(frozen=True, slots=True)
 class KeyedRows:
     """Rows of one key become one row before they are written, and files have them in the order of keys.
 
@@ -136,7 +174,8 @@ class KeyedRows:
         skipped_kinds: Rows of these kinds are not written.
         first_numbers: Where numbers do not begin at 0: columns of the partition, `BUCKET_COLUMN` and `FIRST_COLUMN`.
         bucket: Column of the rows' buckets; None: they are found by the plan's `bucket`.
-        is_whole: The rows are all of their buckets, with numbers and kinds: what they take back is gone.
+        regrouped: Where the rows are those of files, with numbers and kinds.
+        logs: Whether all rows that came are told beside those that they merge to.
         kind_column: Column of integers beside the table's, the last of the plan's, that says the kind of a row as
             `KeyMerge.kind` has it.
     """
@@ -150,7 +189,8 @@ class KeyedRows:
     skipped_kinds: tuple[int, ...] = ()
     first_numbers: pa.Table | None = None
     bucket: str | None = None
-    is_whole: bool = False
+    regrouped: Regrouped | None = None
+    logs: bool = False
     kind_column: str | None = None
 
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
-from alluvium.errors import UnsupportedFeature
 from alluvium.plan.scan import FIELD_ID, KeyMerge
-from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, KeyedRows, WritePlan
+from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, LOG_COLUMN, KeyedRows, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import DataType, Field, Struct
@@ -38,33 +37,23 @@ def merged_by_key(
         directories: These.
         plan: How they are written.
         keyed: How they merge.
-
-    Raises:
-        UnsupportedFeature: `"unsupported-merge-write"`: of whole buckets only one row a key may be left.
     """
     merge = keyed.merge
     types = _types(plan, keyed, directories)
-    if not keyed.is_whole:
-        rows = _with_kinds(rows, keyed)
-    elif merge.ignores_delete or not KEEP_ONE.get(merge.engine, True):
-        rows = rows.where(_is_kept(merge))
-    rows = _together(rows, directories, keyed)
+    rows = _together(_with_kinds(rows, keyed), directories, keyed)
     folders = list(directories)
     if merge.engine in KEEP_ONE:
-        merged = _kept(rows, directories, merge)
+        merged = kept_rows(rows, directories, merge, keyed.logs)
     elif merge_problem(types, merge) is None:
-        make = _whole if keyed.is_whole else _made
-        merged = make(rows, directories, types, merge)
-    elif keyed.is_whole:
-        raise UnsupportedFeature(
-            f"Spark cannot merge {merge_problem(types, merge)}, as it must to compact them",
-            code="unsupported-merge-write",
-            url=plan.root,
-            hint="compact it with the engine of the format",
-        )
+        merged = _made(rows, directories, types, merge, keyed.logs)
     else:
         turn = unused_name(_TURN, rows.columns)
         merged, folders = _in_turns(rows, directories, merge, turn), [turn, *folders]
+        if keyed.logs:
+            merged = merged.select("*", sql_column("explode(array(0, 1))").alias(LOG_COLUMN))
+            merged = merged.withColumn(turn, sql_column(f"if({LOG_COLUMN} = 0, {quote(turn)}, 1)"))
+    if keyed.logs:
+        folders = [LOG_COLUMN, *folders]
     return _numbered(merged, directories, plan, keyed), folders
 
 
@@ -103,22 +92,25 @@ def _with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
 
 
 def _together(rows: DataFrame, directories: Sequence[str], keyed: KeyedRows) -> DataFrame:
-    """The rows of a bucket in one task, with numbers in the order in which they came.
+    """The rows of a bucket in one task, with numbers in the order in which they came."""
+    number = sf.monotonically_increasing_id().alias(keyed.number)
+    placed = rows.select(*placed_columns(rows, directories), number)
+    return placed.repartition(*(sf.col(quote(name)) for name in directories))
 
-    Directories are never null: Spark's writer would make new columns of those that may be, and sort by these once more.
+
+def placed_columns(rows: DataFrame, directories: Sequence[str]) -> list[Column]:
+    """All columns; directories are never null: Spark's writer would make new columns of those that may be, and sort by
+    these once more.
     """
     columns = [sf.col(quote(name)) for name in rows.columns if name not in directories[:-1]]
-    columns += [sf.coalesce(sf.col(quote(name)), sf.lit("")).alias(name) for name in directories[:-1]]
-    if not keyed.is_whole:
-        columns.append(sf.monotonically_increasing_id().alias(keyed.number))
-    return rows.select(*columns).repartition(*(sf.col(quote(name)) for name in directories))
+    return columns + [sf.coalesce(sf.col(quote(name)), sf.lit("")).alias(name) for name in directories[:-1]]
 
 
-def _kept(rows: DataFrame, directories: Sequence[str], merge: KeyMerge) -> DataFrame:
-    """One of the rows of each key, and its place among all rows of its directory."""
+def kept_rows(rows: DataFrame, within: Sequence[str], merge: KeyMerge, logs: bool = False) -> DataFrame:
+    """One of the rows of each key, and its place among those of its directory; beside it all rows, if they are told."""
     last = KEEP_ONE[merge.engine]
     keys = [quote(name) for name in merge.keys]
-    window = _window(directories, merge)
+    window = _window(within, merge)
     key = f"struct({', '.join(keys)})"
     beside = unused_name("__alluvium_beside", rows.columns)
     placed = rows.select(
@@ -126,54 +118,52 @@ def _kept(rows: DataFrame, directories: Sequence[str], merge: KeyMerge) -> DataF
         sql_column(f"row_number() over {window}").alias(_PLACE),
         sql_column(f"{'lead' if last else 'lag'}({key}) over {window}").alias(beside),
     )
-    return placed.where(sql_column(f"not ({quote(beside)} <=> {key})")).drop(beside)
+    stays = f"not ({quote(beside)} <=> {key})"
+    if not logs:
+        return placed.where(sql_column(stays)).drop(beside)
+    return placed.select("*", sql_column(f"explode(if({stays}, array(0, 1), array(1)))").alias(LOG_COLUMN)).drop(beside)
 
 
 def _in_turns(rows: DataFrame, directories: Sequence[str], merge: KeyMerge, turn: str) -> DataFrame:
     """All rows, with their place among those of their directory, and the turn of each among the rows of its key."""
     window = _window(directories, merge)
     within = ", ".join(map(quote, (*directories, *merge.keys)))
-    ages = ", ".join(_ages(merge))
+    turns = ", ".join(ages(merge))
     return rows.select(
         "*",
         sql_column(f"row_number() over {window}").alias(_PLACE),
-        sql_column(f"row_number() over (partition by {within} order by {ages})").alias(turn),
+        sql_column(f"row_number() over (partition by {within} order by {turns})").alias(turn),
     )
 
 
 def _window(directories: Sequence[str], merge: KeyMerge) -> str:
     """Rows of a directory by key, the oldest of each first."""
-    order = [*map(quote, merge.keys), *_ages(merge)]
+    order = [*map(quote, merge.keys), *ages(merge)]
     return f"(partition by {', '.join(map(quote, directories))} order by {', '.join(order)})"
 
 
-def _ages(merge: KeyMerge) -> list[str]:
+def ages(merge: KeyMerge) -> list[str]:
     """ "null is smallest in both directions" """
     return [f"{quote(c.name)} {'desc' if c.descending else 'asc'} nulls first" for c in merge.order]
 
 
-def _made(rows: DataFrame, directories: Sequence[str], types: dict[str, DataType], merge: KeyMerge) -> DataFrame:
-    """One row of the rows of each key, and the place of the newest of them among all rows of its directory."""
+def _made(
+    rows: DataFrame, directories: Sequence[str], types: dict[str, DataType], merge: KeyMerge, logs: bool
+) -> DataFrame:
+    """One row of the rows of each key, and the place of the newest of them among all rows of its directory; beside it
+    all rows, if they are told.
+    """
     placed = rows.select("*", sql_column(f"row_number() over {_window(directories, merge)}").alias(_PLACE))
     within = [*map(quote, directories), *map(quote, merge.keys)]
-    return aggregated(placed, {**types, _PLACE: t.INTEGER}, merge, within)
-
-
-def _whole(rows: DataFrame, directories: Sequence[str], types: dict[str, DataType], merge: KeyMerge) -> DataFrame:
-    """The same for rows that keep the number of the newest."""
-    return aggregated(rows, types, merge, [*map(quote, directories), *map(quote, merge.keys)])
-
-
-def _is_kept(merge: KeyMerge) -> Column:
-    """Whether a row takes no other back."""
-    return sql_column(f"{quote(merge.kind or '')} not in (1, 3)")
+    merged = aggregated(placed, {**types, _PLACE: t.INTEGER}, merge, within)
+    if not logs:
+        return merged
+    told = placed.select(*(sf.col(quote(name)) for name in merged.columns))
+    return merged.withColumn(LOG_COLUMN, sf.lit(0)).unionByName(told.withColumn(LOG_COLUMN, sf.lit(1)))
 
 
 def _numbered(rows: DataFrame, directories: Sequence[str], plan: WritePlan, keyed: KeyedRows) -> DataFrame:
     """The rows numbered on from those that their bucket has."""
-    if keyed.is_whole:
-        # "Full compaction to the top level drops deletes."
-        return rows.where(_is_kept(keyed.merge)).drop(_PLACE)
     place = sf.col(_PLACE).cast("bigint") - 1
     if keyed.first_numbers is None or not keyed.first_numbers.num_rows:
         return rows.withColumn(keyed.number, place).drop(_PLACE)

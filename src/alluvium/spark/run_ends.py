@@ -50,8 +50,9 @@ def footer_ends(footer: FileFooter, keyed: KeyedRows) -> RunEnds | None:
     kinds = footer.columns.get((keyed.merge.kind or "",))
     if len(keyed.stored_keys) > 1 or kinds is None or kinds.min is None or kinds.max is None:
         return None
-    # Of whole buckets nothing is left that takes others back.
-    is_mixed = kinds.min != kinds.max and not keyed.is_whole
+    # Of files that were merged as a whole nothing is left that takes others back.
+    may_retract = keyed.regrouped is None or keyed.regrouped.may_retract
+    is_mixed = kinds.min != kinds.max and may_retract
     if is_mixed and any(kind in RETRACTS for kind in range(int(kinds.min), int(kinds.max) + 1)):
         return None
     key = footer.columns.get((keyed.stored_keys[0],))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
-from alluvium.plan.write import Bucketing, KeyedRows, WritePlan
+from alluvium.plan.write import LOG_COLUMN, Bucketing, KeyedRows, WritePlan
 from alluvium.schema.types import (
     BINARY,
     DATE,
@@ -36,6 +36,7 @@ from alluvium.spark.keyed import key_columns, merged_by_key
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
+from alluvium.spark.regrouped import merged_groups
 from alluvium.spark.sessions.clone import is_observed, runs_in_copy, with_settings
 from alluvium.spark.sessions.session import ensure_native, is_connect
 from alluvium.spark.values.checks import examples, find_violation, violation, with_checks
@@ -185,10 +186,14 @@ def _merged_by_key(rows: DataFrame, plan: WritePlan, keyed: KeyedRows) -> tuple[
     else:
         assert plan.bucket is not None, "rows merge within a bucket"
         rows, directories = _bucketed(rows, directories, plan.bucket)
-    rows, directories = merged_by_key(rows, directories, plan, keyed)
+    merge = merged_by_key if keyed.regrouped is None else merged_groups
+    rows, directories = merge(rows, directories, plan, keyed)
     columns = [*key_columns(keyed), *_stored_columns(plan), *(sf.col(quote(name)) for name in directories)]
     # The order of directories is that which Spark's writer would make: it finds it, and sorts no more.
     order = [*directories, *keyed.stored_keys]
+    if LOG_COLUMN in directories:
+        # What was there before what is.
+        order.append(keyed.number if keyed.regrouped is None else keyed.merge.kind or "")
     return rows.select(*columns).sortWithinPartitions(*(sf.col(quote(name)) for name in order)), directories
 
 

@@ -21,7 +21,9 @@ from alluvium.paimon.rows.candidates import Candidates, PaimonVersion, ensure_ap
 from alluvium.paimon.rows.vectors import edit_files
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
-from alluvium.paimon.upkeep.compact import compacted_entries, plan_full_compaction
+from alluvium.paimon.upkeep.keyed.compaction import compacted_entries
+from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
+from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
 from alluvium.paimon.view.merge import KIND, SEQUENCE
 from alluvium.paimon.write.keyed import KIND_COLUMN, RowKinds, ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
@@ -206,16 +208,16 @@ def _change_keys(
 
 
 def _compact_keys(target: PaimonTarget) -> None:
-    """Each bucket becomes one file, with the newest row of each key and its number."""
+    """Each group of files becomes one file, with the newest row of each key and its number; others move up."""
     assert target.snapshot is not None
-    compaction = plan_full_compaction(target.snapshot)
-    if not compaction.entries.num_rows:
+    compaction = plan_compaction(target.snapshot, Asked())
+    if not compaction.before.num_rows:
         return
     plan = compaction.plan_write()
     assert plan.keyed is not None
     keys = target.table.primary_keys
     newest: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in sorted(_read(target.store, compaction.plan_scan()), key=lambda row: row[SEQUENCE]):
+    for row in sorted(_read(target.store, compaction.rows.plan_scan()), key=lambda row: row[SEQUENCE]):
         newest[tuple(row[name] for name in keys)] = row
     # What a key's rows come to is the reader's to say: its merge engines are tested by themselves.
     live = {tuple(row[name] for name in keys): row for row in alluvium.open(target.url).to_arrow().to_pylist()}
@@ -228,7 +230,8 @@ def _compact_keys(target: PaimonTarget) -> None:
     own = [*plan.keyed.stored.fields, *plan.schema.fields]
     schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in own])
     new = write_files(target.store, plan, {p: pa.Table.from_pylist(rows, schema=schema) for p, rows in groups.items()})
-    target.compact(new, compaction.added(new.table, new.footers), compaction.entries, compaction.vectors)
+    edits = changed_vectors(compaction, {})
+    target.compact(new, compaction.added(new.table, new.footers), compaction.before, edits, compaction.moved)
 
 
 # --- append tables: files written anew, or vectors ---

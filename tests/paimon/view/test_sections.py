@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from paimon_rows import full
 from paimon_tables import HandWritten
 
 import alluvium
 from alluvium.errors import CorruptTable, UnsupportedFeature
 from alluvium.expr.tree import Column, Compare, Literal
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
-from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.paimon.view.merge import FILE_ORDER, GROUP, SEQUENCE
 from alluvium.paimon.view.row_ranges import row_ranges
 from alluvium.paimon.view.scan_parts import plan_selection
@@ -92,7 +92,7 @@ def test_what_was_compacted_is_older_than_what_came_meanwhile(tmp_path: Path) ->
     snapshot = load_snapshot(open_store(str(tmp_path / "t")))
     assert order_of(snapshot) == [SEQUENCE, FILE_ORDER]
     assert alluvium.open(str(tmp_path / "t")).to_arrow()["v"].to_pylist() == [1]
-    (part,) = plan_full_compaction(snapshot).plan_scan().parts
+    (part,) = full(snapshot).rows.plan_scan().parts
     order = part.files["constants"].combine_chunks().field(FILE_ORDER).to_pylist()
     assert dict(zip(part.files["path"].to_pylist(), order, strict=True)) == {
         "bucket-0/data-1-0.parquet": 1,
@@ -166,3 +166,14 @@ def test_data_evolution_needs_row_ids() -> None:
     with pytest.raises(UnsupportedFeature) as caught:
         ranges((0, 10), (None, 5))  # type: ignore[arg-type]
     assert caught.value.features == ("row-ids",)
+
+
+@pytest.mark.parametrize(("producer", "expected"), [("lookup", 115), ("none", 125)])
+def test_of_the_levels_above_the_lowest_tells_what_all_came_to(tmp_path: Path, producer: str, expected: int) -> None:
+    """A compaction that looks keys up has put the sum of all older rows into the level that it wrote."""
+    options = {"merge-engine": "aggregation", "fields.v.aggregate-function": "sum", "changelog-producer": producer}
+    table = HandWritten(tmp_path / "t", KV, ["k"], **options)
+    for value, level in ((10, 5), (15, 4), (100, 0)):
+        table.commit([{"k": 1, "v": value, "w": value}, {"k": 2, "v": 1, "w": 1}], level=level)
+    found = alluvium.open(str(tmp_path / "t")).to_arrow()
+    assert dict(zip(found["k"].to_pylist(), found["v"].to_pylist(), strict=True))[1] == expected

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore
-from paimon_rows import append, open_target
+from paimon_rows import append, full, open_target
 
 import alluvium
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows, hash_rows
@@ -17,7 +17,6 @@ from alluvium.errors import CommitConflict, CorruptTable, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.files.hash_index import hash_entries, read_hashes
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.upkeep.compact import plan_full_compaction
 from alluvium.plan.changes import NewFiles, Replace
 from alluvium.plan.write import WRITTEN_FILES
 from alluvium.schema import types as t
@@ -110,7 +109,7 @@ def test_overwritten_partitions_without_files_forget_their_keys(tmp_path: Path) 
     """A key in the index of two buckets would have a row in each."""
     store = make(tmp_path, **{"dynamic-bucket.target-row-num": "1"})
     append(open_target(store), some(1, 2, 3) + some(1, 2, p="b"))
-    compaction, none = plan_full_compaction(load_snapshot(store)), WRITTEN_FILES.empty_table()
+    compaction, none = full(load_snapshot(store)), WRITTEN_FILES.empty_table()
     # Of rows that were all deleted nothing is left.
     open_target(store).compact(NewFiles(none, ()), compaction.added(none, ()), compaction.entries)
     assert rows(store) == [] and len(index(store)) == 5

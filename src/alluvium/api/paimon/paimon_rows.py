@@ -17,6 +17,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import written_schema
+from alluvium.paimon.upkeep.keyed.plan import Asked
 from alluvium.plan.changes import Committed, Preview, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable
@@ -54,8 +55,10 @@ def compact(
     retry: RetryPolicy,
     spark: SparkSession | None,
     ordering: Ordering | None = None,
+    is_full: bool = True,
+    idle_since_ms: int | None = None,
 ) -> Committed:
-    """A full compaction of the newest state of a table; arguments as of `PaimonTable`."""
+    """A compaction of the newest state of a table; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
     condition = None
@@ -65,7 +68,7 @@ def compact(
             _, condition = steady_condition(session, where, written_schema(snapshot.schema), "the condition of compact")
         if ordering is not None:
             return order_rows(session, snapshot, ordering, condition, opened, retry)
-        return compact_rows(session, snapshot, condition, opened, retry)
+        return compact_rows(session, snapshot, Asked(is_full, condition, idle_since_ms), opened, retry)
 
 
 def rescale(

@@ -178,7 +178,7 @@ def _write(
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
-            compact_written(df.sparkSession, target, partial(open_store, store.url, storage_options))
+            compact_written(df.sparkSession, target, done, partial(open_store, store.url, storage_options))
             maintain(store, target.table.options, branch)
         return done
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import datetime as dt
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.terms.durations import ensure_duration
 from alluvium.paimon.upkeep.compact_manifests import compact_manifests
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -131,13 +133,17 @@ class RowVerbs:
         spark: SparkSession | None = None,
         order_strategy: str | None = None,
         order_by: Sequence[str] = (),
+        compact_strategy: str = "full",
+        partition_idle_time: str | None = None,
     ) -> Committed:
         """Compacts a table: of keys each bucket becomes one sorted run at the top level, one row a key.
 
         Of tables without a primary key small files become larger ones where they are enough,
         and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; with an order all their rows
         are written anew in it. What was deleted is gone from
-        the new files. Writers are not in the way: what they add meanwhile stays as it is.
+        the new files. Writers are not in the way: what they add meanwhile stays as it is. Files that need not change
+        come to another level as they are; with `changelog-producer` = `lookup` or `full-compaction` files are
+        written that tell how rows changed.
 
         Args:
             where: SQL text about partition keys: only these partitions.
@@ -146,24 +152,39 @@ class RowVerbs:
             order_strategy: Of tables without a primary key: `"order"` (by one column after the other), `"zorder"` or
                 `"hilbert"` (along a curve through all of them); None: rows stay as they are.
             order_by: The columns.
+            compact_strategy: `"full"`, or `"minor"`: of keys what a writer would do by itself, by the number and the
+                sizes of a bucket's sorted runs.
+            partition_idle_time: Only partitions that nothing was written to for so long (`"1 d"`).
 
         Returns:
             The snapshot; `attempts` is 0 where there was nothing to compact.
 
         Raises:
-            InvalidRequest: There is no session (`"no-session"`), or the condition does not resolve, or there is nothing
-                to order by (`"invalid-order-by"`).
+            InvalidRequest: There is no session (`"no-session"`), the condition does not resolve, there is nothing
+                to order by (`"invalid-order-by"`), or no such strategy (`"invalid-option"`).
             UnsupportedFeature: `"unsupported-compaction"`: what the table asks of a compaction is not done here.
             CommitConflict: Another compaction won every time.
         """
         self._ensure_main()
+        if compact_strategy.casefold() not in ("full", "minor"):
+            raise InvalidRequest(
+                f"there is no compact_strategy {compact_strategy!r}", code="invalid-option", hint="full or minor"
+            )
+        idle_since_ms = None
+        if partition_idle_time is not None:
+            # Manifests have times of the wall clock.
+            now = dt.datetime.now().replace(tzinfo=dt.timezone.utc).timestamp()
+            idle_since_ms = int(now * 1000) - ensure_duration("partition_idle_time", partition_idle_time)
         # Loaded by name, as for rows.
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
         ordering = None
         if order_strategy is not None and order_strategy.casefold() != "none":
             names = (order_by,) if isinstance(order_by, str) else tuple(order_by)
             ordering = rows.Ordering(order_strategy.casefold(), names)
-        done: Committed = rows.compact(self._store, self._storage_options, where, retry, spark, ordering)
+        is_full = compact_strategy.casefold() == "full"
+        done: Committed = rows.compact(
+            self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms
+        )
         return done
 
     def rescale(

@@ -55,7 +55,7 @@ def merge_into_paimon(
             done = merge.run(PaimonVersion(base), "", dry_run, None)
             if isinstance(done, Committed) and done.attempts:
                 assert isinstance(merge.target, PaimonTarget)
-                compact_written(spark, merge.target, open_store)
+                compact_written(spark, merge.target, done, open_store)
             return done
 
     with _kept(snapshot, request) as source:

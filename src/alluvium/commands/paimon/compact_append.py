@@ -16,7 +16,7 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.rows.candidates import Candidates
 from alluvium.paimon.rows.vectors import edit_files
 from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
-from alluvium.paimon.upkeep.compact import compacted_entries
+from alluvium.paimon.upkeep.keyed.compaction import compacted_entries
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.changes import TOUCHED_FILES, Committed

@@ -100,7 +100,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
         )
         done = write_rows(changed, target, request)
         if done.attempts:
-            compact_written(spark, target, verb.open_store)
+            compact_written(spark, target, done, verb.open_store)
     return replace(done, metrics={**done.metrics, verb.metric: done.metrics.get("numOutputRows", "0")})
 
 

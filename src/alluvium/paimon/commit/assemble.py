@@ -75,6 +75,9 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
     base_list = _formatted(merge(base.store, manifests, writer), codec)
     delta_list = _formatted(writer.add_entries(pa.concat_tables([_deletions(removed), added])), codec)
+    told_list = None
+    if draft.told is not None and draft.told.num_rows:
+        told_list = _formatted(writer.add_entries(draft.told), codec)
     delta = _rows(added) - _rows(removed)
     document = SnapshotDocument(
         version=_VERSION,
@@ -84,6 +87,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         base_manifest_list_size=len(base_list),
         delta_manifest_list=writer.add("manifest-list", delta_list),
         delta_manifest_list_size=len(delta_list),
+        changelog_manifest_list=None if told_list is None else writer.add("manifest-list", told_list),
+        changelog_manifest_list_size=None if told_list is None else len(told_list),
         index_manifest=_index_manifest(base, removed, draft, writer),
         commit_user=draft.user,
         commit_identifier=draft.identifier,
@@ -94,6 +99,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         log_offsets=None if before is None else before.log_offsets,
         total_record_count=_total(base) + delta,
         delta_record_count=delta,
+        changelog_record_count=None if told_list is None or draft.told is None else _rows(draft.told),
         watermark=None if before is None else before.watermark,
         statistics=_statistics(base, draft, writer),
         properties=dict(draft.properties) or None,
@@ -348,8 +354,6 @@ def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: Man
         remaining = _with_vectors(entries, draft.edits, base, writer)
         if not draft.edits.replaced and not draft.edits.added.num_rows:
             return before
-    elif draft.compacts:
-        remaining = _without_vectors(entries, removed, draft, base)
     elif replaces and draft.replaced is not None and draft.replaced.files is None:
         is_taken_out = pc.is_in(entries["partition"], value_set=removed["partition"].combine_chunks())
         remaining = entries.filter(pc.invert(is_taken_out))
@@ -360,19 +364,6 @@ def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: Man
     if not remaining.num_rows:
         return None
     return writer.add("index-manifest", format_index_manifest(remaining, codec_of(base.schema.options)))
-
-
-def _without_vectors(entries: pa.Table, removed: pa.Table, draft: Draft, base: Snapshot) -> pa.Table:
-    """Index files without the deletion vectors of buckets that are compacted; keys stay in their buckets.
-
-    Raises:
-        CommitConflict: Rows of the files were deleted since they were read (`"concurrent-delete-delete"`).
-    """
-    here = pc.is_in(_places(entries), value_set=_places(removed))
-    goes = pc.and_(here, pc.equal(entries["index_type"], VECTORS))
-    if frozenset(entries.filter(goes)["file_name"].to_pylist()) != draft.vectors:
-        raise _gone("rows of files that are to be compacted were deleted", base)
-    return entries.filter(pc.invert(goes))
 
 
 def _with_vectors(entries: pa.Table, edits: VectorChange, base: Snapshot, writer: ManifestWriter) -> pa.Table:
@@ -386,6 +377,10 @@ def _with_vectors(entries: pa.Table, edits: VectorChange, base: Snapshot, writer
     touched = _vectors_of(entries.filter(pc.and_(vectors, pc.invert(goes))))
     if entries.filter(goes).num_rows != len(edits.replaced) or touched.intersection(edits.files.to_pylist()):
         raise _gone("rows of files whose rows change were deleted", base)
+    if edits.places is not None:
+        here = entries.filter(pc.and_(vectors, pc.is_in(_places(entries), value_set=_places(edits.places))))
+        if frozenset(here["file_name"].to_pylist()) != edits.seen:
+            raise _gone("rows of files that are to be compacted were deleted", base)
     writer.parts += list(edits.contents.items())
     return pa.concat_tables([entries.filter(pc.invert(goes)), edits.added])
 

@@ -61,12 +61,16 @@ class VectorChange:
             they had.
         added: New index files (`INDEX_ENTRIES`).
         contents: Of the new files, by their paths.
+        places: Columns `partition` and `bucket` of buckets whose index files must be those
+        seen: still; None: those of others do not matter.
     """
 
     replaced: frozenset[str]
     files: pa.Array
     added: pa.Table
     contents: dict[str, bytes] = field(repr=False)
+    places: pa.Table | None = None
+    seen: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +88,8 @@ class Draft:
         reads: Whether the rows depend on what the table held when they were made.
         compacts: Whether its rows are those of the files that it replaces.
         index: Of dynamic buckets: what becomes of their hashes.
-        vectors: Names of the files of deletion vectors that were read with the files that are compacted: they go with
-            them, and there must be no others.
         edits: What becomes of the deletion vectors of files whose rows go one by one.
+        told: Entries (`ENTRIES`) of files that tell how rows changed.
         merges_manifests: Whether all manifests are written anew, with what is live alone.
         rescales: Whether what it replaces gets another number of buckets than the table's options say.
         statistics: Of the whole state, as a document; None: those that the base has stay.
@@ -102,8 +105,8 @@ class Draft:
     reads: bool = False
     compacts: bool = False
     index: IndexChange | None = None
-    vectors: frozenset[str] = frozenset()
     edits: VectorChange | None = None
+    told: pa.Table | None = None
     merges_manifests: bool = False
     rescales: bool = False
     statistics: bytes | None = field(default=None, repr=False)

@@ -12,11 +12,14 @@ from alluvium.paimon.schema.merge_checks import AGGREGATORS
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.compaction_options import needs_lookup
 from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 
 #: Hidden columns of merged parts; the constant by which files of one section are told from others; and the one that
 #: orders rows of equal sequence numbers.
 SEQUENCE, KIND, GROUP, FILE_ORDER = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION", "_FILE_ORDER"
+#: The constant by which rows that a compaction has merged with all older ones are told from others.
+LEVEL = "_LEVEL"
 ROW_ID = "_ROW_ID"
 
 DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
@@ -79,6 +82,7 @@ def key_merge(schema: TableSchema, has_retracts: bool = True, has_ties: bool = F
         removes_on_delete=removes_on_delete is not None and removes_on_delete.get(options),
         removing_groups=o.REMOVE_RECORD_ON_SEQUENCE_GROUP.get(options),
         has_retracts=has_retracts,
+        level=LEVEL if rules and needs_lookup(options) else None,
     )
 
 

@@ -18,7 +18,7 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.terms.options import tracks_rows
 from alluvium.paimon.view.file_contents import earliest_date, has_local_instants, held_columns, instant_bounds
-from alluvium.paimon.view.merge import FILE_ORDER, GROUP, KIND, ROW_ID, SEQUENCE, key_merge
+from alluvium.paimon.view.merge import FILE_ORDER, GROUP, KIND, LEVEL, ROW_ID, SEQUENCE, key_merge
 from alluvium.paimon.view.row_ranges import PATCHES, RangeMasks, anchors_of, patched_columns, row_ranges
 from alluvium.paimon.view.sections import Sections
 from alluvium.paimon.view.selection import Selection, is_data_evolution
@@ -148,7 +148,8 @@ def _hidden_columns(snapshot: Snapshot, merge: KeyMerge | None) -> list[OutputCo
 
 def _merge_columns(merge: KeyMerge) -> list[OutputColumn]:
     ordering = [FILE_ORDER] if any(c.name == FILE_ORDER for c in merge.order) else []
-    return [OutputColumn(name, t.LONG, False, FileConstant(name, t.LONG)) for name in (GROUP, *ordering)]
+    levels = [] if merge.level is None else [merge.level]
+    return [OutputColumn(name, t.LONG, False, FileConstant(name, t.LONG)) for name in (GROUP, *ordering, *levels)]
 
 
 def _tracked_columns(snapshot: Snapshot) -> list[OutputColumn]:
@@ -212,6 +213,7 @@ def _scan_files(snapshot: Snapshot, selection: Selection) -> pa.Table:
     constants[_FIRST_ROW_ID] = entries["first_row_id"].combine_chunks()
     constants[_MAX_SEQUENCE] = entries["max_sequence_number"].combine_chunks()
     constants[GROUP] = sections.numbers["section"].combine_chunks()
+    constants[LEVEL] = entries["level"].combine_chunks().cast(pa.int64())
     constants[FILE_ORDER] = sections.numbers["place"].combine_chunks()
     members = [pa.field(name, values.type) for name, values in constants.items()]
     created = entries["creation_time"].cast(pa.int64())

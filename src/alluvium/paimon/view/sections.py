@@ -121,7 +121,7 @@ def number_sections(entries: pa.Table, partitions: Partitions, schema: TableSche
     """
     if not entries.num_rows:
         return Sections.of(np.zeros(0, np.int64))
-    section = _sections(entries, partitions, schema)
+    section = key_sections(entries, partitions, schema)
     # "`_DELETE_ROW_COUNT`" counts rows of the kinds -U and -D; older writers do not tell.
     retracts = np.asarray(pc.fill_null(entries["delete_row_count"], 1).to_numpy() != 0)
     alone = (np.bincount(section)[section] == 1) & ~retracts
@@ -142,7 +142,12 @@ def _may_tie(entries: pa.Table, section: npt.NDArray[np.int64], merging: npt.NDA
     return bool((low[order][1:] <= highest[:-1]).any())
 
 
-def _sections(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> npt.NDArray[np.int64]:
+def key_sections(entries: pa.Table, partitions: Partitions, schema: TableSchema) -> npt.NDArray[np.int64]:
+    """The section of each file, numbered bucket by bucket in the order of keys.
+
+    Raises:
+        CorruptTable: As of `number_sections`.
+    """
     count = entries.num_rows
     low, high = _ranks(entries, schema)
     bucket = np.asarray(entries["bucket"].to_numpy(), np.int64)

@@ -82,12 +82,6 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
     if bucket == o.DYNAMIC_BUCKET and o.INDEX_FILE_IN_DATA_FILE_DIR.get(options):
         raise _not_written(o.INDEX_FILE_IN_DATA_FILE_DIR.key, "index files beside data", "leave the option out")
     ensure_levels_alike(schema)
-    if (asked := next(_asks_for_compaction(schema), None)) is not None:
-        raise _not_written(
-            asked,
-            f"{asked}, a changelog that is made as rows are written or compacted,",
-            'let a job of its own compact the table, and give the option "write-only" = "true"',
-        )
     for name in schema.trimmed_primary_keys:
         column = schema.find(name)
         if column is not None and to_logical(column.type) in (t.FLOAT, t.DOUBLE):
@@ -123,29 +117,6 @@ def _not_written(feature: str, what: str, hint: str) -> UnsupportedFeature:
     )
 
 
-def _asks_for_compaction(schema: TableSchema) -> Iterator[str]:
-    """Options by which a changelog is made while rows are written, or when they are compacted then."""
-    options = schema.options
-    producer = o.CHANGELOG_PRODUCER.get(options)
-    if producer == "input":
-        # It is made of the rows themselves, whoever compacts.
-        yield f"{o.CHANGELOG_PRODUCER.key} = input"
-    if o.WRITE_ONLY.get(options):
-        return
-    if producer != "none":
-        yield f"{o.CHANGELOG_PRODUCER.key} = {producer}"
-
-
-def compacts_on_write(schema: TableSchema) -> bool:
-    """Whether readers see new rows only after a compaction, which whoever writes them has to do.
-
-    "Deletion vectors and first-row tables: Java compacts within the write; level-0 files alone are not shown".
-    """
-    if not schema.primary_keys or o.WRITE_ONLY.get(schema.options):
-        return False
-    return merge_engine(schema) == FIRST_ROW or o.DELETION_VECTORS.get(schema.options)
-
-
 def keyed_rows(
     schema: TableSchema, stored: Struct, base: Snapshot | None, kind: int | RowKinds | None = None
 ) -> KeyedRows:
@@ -159,23 +130,24 @@ def keyed_rows(
             table's `rowkind.field`.
     """
     options, first = schema.options, None if base is None else first_numbers(base)
+    # "Overwrite mode currently does not commit any changelog".
+    logs = base is not None and o.CHANGELOG_PRODUCER.get(options) == "input"
+    known = KeyedRows(
+        _merged_in_writer(schema, False), stored, stored_key_names(schema), SEQUENCE, first_numbers=first, logs=logs
+    )
     if isinstance(kind, RowKinds):
-        merge = _merged_in_writer(schema, kind.takes_back)
-        return KeyedRows(
-            merge, stored, stored_key_names(schema), SEQUENCE, first_numbers=first, kind_column=KIND_COLUMN
-        )
+        return replace(known, merge=_merged_in_writer(schema, kind.takes_back), kind_column=KIND_COLUMN)
     if kind is not None:
-        merge = _merged_in_writer(schema, kind in (_UPDATE_BEFORE, _DELETE))
-        return KeyedRows(merge, stored, stored_key_names(schema), SEQUENCE, kind=kind, first_numbers=first)
+        takes_back = kind in (_UPDATE_BEFORE, _DELETE)
+        return replace(known, merge=_merged_in_writer(schema, takes_back), kind=kind)
     kinds = o.ROWKIND_FIELD.get(options) or None
     skipped: tuple[int, ...] = ()
     if o.IGNORE_DELETE.get(options):
         skipped = (_UPDATE_BEFORE, _DELETE)
     elif o.IGNORE_UPDATE_BEFORE.get(options):
         skipped = (_UPDATE_BEFORE,)
-    takes_back = kinds is not None and _DELETE not in skipped
-    merge = _merged_in_writer(schema, takes_back)
-    return KeyedRows(merge, stored, stored_key_names(schema), SEQUENCE, kinds, 0, skipped, first)
+    merge = _merged_in_writer(schema, kinds is not None and _DELETE not in skipped)
+    return replace(known, merge=merge, kind_text=kinds, skipped_kinds=skipped)
 
 
 def _merged_in_writer(schema: TableSchema, has_retracts: bool) -> KeyMerge:
@@ -187,7 +159,7 @@ def _merged_in_writer(schema: TableSchema, has_retracts: bool) -> KeyMerge:
     merge = key_merge(schema, has_retracts)
     order = tuple(replace(column, descending=False) for column in merge.order)
     # Rows that are ignored are never written.
-    return replace(merge, order=order, keeps_deletes=True, ignores_delete=False)
+    return replace(merge, order=order, keeps_deletes=True, ignores_delete=False, level=None)
 
 
 def hidden_fields(schema: TableSchema) -> tuple[DataField, ...]:

@@ -28,6 +28,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
+from alluvium.paimon.write.told import apart, told_entries
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.changes import (
     Append,
@@ -163,25 +164,29 @@ class PaimonTarget:
         return entries.take(pc.index_in(names, value_set=entries["file_name"].combine_chunks()))
 
     def _written(self, changes: WrittenRows) -> Committed:
+        rows, told = apart(changes.new)
         with locating(self.store, self.version or None):
-            added = added_entries(self.table, changes.new.table, changes.new.footers)
+            added = added_entries(self.table, rows.table, rows.footers)
             partitions = partitions_of(added, self.table)
             paths = data_paths(added, partitions, self.table).to_pylist()
             files = _told(added, partition_maps(self.table, partitions), paths)
-        draft = self._draft(added, changes)
+            changed = told_entries(self.table, told) if told.table.num_rows else None
+            if changed is not None:
+                paths += data_paths(changed, partitions_of(changed, self.table), self.table).to_pylist()
+        draft = replace(self._draft(added, changes), told=changed)
         base = self._created() if self.snapshot is None else self.snapshot
-        written = changes.new.table
         if self._is_idle(draft, changes):
-            return Committed(self.version, files, _metrics(draft, written, None), 0)
-        return self._published(draft, written, base, files, paths)
+            return Committed(self.version, files, _metrics(draft, rows.table, None), 0)
+        return self._published(draft, rows.table, base, files, paths, told.table)
 
     def compact(
         self,
         new: NewFiles,
         added: pa.Table,
         before: pa.Table,
-        vectors: frozenset[str] = frozenset(),
         edits: VectorChange | None = None,
+        moved: pa.Table | None = None,
+        told: tuple[NewFiles, pa.Table] | None = None,
     ) -> Committed:
         """Publishes files in the place of others that hold the same rows.
 
@@ -189,23 +194,35 @@ class PaimonTarget:
             new: What the job has left.
             added: Its entries (`ENTRIES`).
             before: The entries whose files go; all of them have to be there still.
-            vectors: Files of the deletion vectors that were applied, of whole buckets;
-            edits: what becomes of them otherwise.
+            edits: What becomes of deletion vectors.
+            moved: Entries of files that come to another level as they are; among `before` they are of the old one.
+            told: Files that tell how rows changed, and their entries.
         """
         assert self.snapshot is not None, "what is compacted is there"
+        changes, changed = (NewFiles.none(), None) if told is None else told
         with locating(self.store, self.version or None):
             partitions = partitions_of(added, self.table)
             paths = data_paths(added, partitions, self.table).to_pylist()
             files = _told(added, partition_maps(self.table, partitions), paths)
+            if changed is not None:
+                paths += data_paths(changed, partitions_of(changed, self.table), self.table).to_pylist()
         replaced = Replaced(files=before["file_name"].combine_chunks())
-        draft = Draft(self.table, added, replaced, properties=self.properties, compacts=True, vectors=vectors)
-        draft = replace(draft, edits=edits)
-        return self._published(draft, new.table, self.snapshot, files, paths)
+        live = added if moved is None else pa.concat_tables([added, moved])
+        draft = Draft(self.table, live, replaced, properties=self.properties, compacts=True, told=changed, edits=edits)
+        return self._published(draft, new.table, self.snapshot, files, paths, changes.table)
 
     def _published(
-        self, draft: Draft, written: pa.Table, base: Snapshot, files: pa.Table, paths: Sequence[str]
+        self,
+        draft: Draft,
+        written: pa.Table,
+        base: Snapshot,
+        files: pa.Table,
+        paths: Sequence[str],
+        beside: pa.Table | None = None,
     ) -> Committed:
-        self._move(written["path"].to_pylist(), paths)
+        """Moves files, those of rows and then others beside them, to their paths, and commits."""
+        told = [] if beside is None else beside["path"].to_pylist()
+        self._move([*written["path"].to_pylist(), *told], paths)
         try:
             published = publish(self.store, draft, base, self.retry, is_current=self.snapshot is None)
         except NOTHING_STANDS:

@@ -297,8 +297,11 @@ def _file_type(data_type: DataType, form: _Form) -> pa.DataType:
     return kind
 
 
-def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter]) -> pa.Table:
-    """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have.
+def added_entries(
+    schema: TableSchema, written: pa.Table, footers: Sequence[FileFooter], name_prefix: str | None = None
+) -> pa.Table:
+    """The entries (`ENTRIES`) of files that a job wrote (`WRITTEN_FILES`), under the names they will have, which begin
+    as those of data do where nobody says another beginning.
 
     Without keys their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
     """
@@ -308,7 +311,8 @@ def added_entries(schema: TableSchema, written: pa.Table, footers: Sequence[File
     empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
     bucket_count = max(BUCKET.get(schema.options), DYNAMIC_BUCKET)
     job = uuid.uuid4()
-    prefix, ending = DATA_FILE_PREFIX.get(schema.options), FILE_FORMAT.get(schema.options)
+    prefix = DATA_FILE_PREFIX.get(schema.options) if name_prefix is None else name_prefix
+    ending = FILE_FORMAT.get(schema.options)
     now = dt.datetime.now()
     columns: Mapping[str, pa.Array] = {
         "kind": pa.repeat(pa.scalar(0, pa.int8()), count),

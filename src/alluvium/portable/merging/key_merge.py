@@ -58,6 +58,9 @@ def merge_rows(
     if not table.num_rows:
         return table.select(names)
     keys = _keys(table, (merge.group, *merge.keys))
+    if merge.level is not None:
+        table = _of_newest_level(table, keys, merge.level)
+        keys = _keys(table, (merge.group, *merge.keys))
     if merge.engine == "patch":
         return _patched(table, keys, names, supplied)
     if merge.engine == "deduplicate":
@@ -72,6 +75,14 @@ def _sorted(table: pa.Table, merge: KeyMerge) -> pa.Table:
     order = [(name, "ascending") for name in (merge.group, *merge.keys)]
     ages = [(c.name, "descending" if c.descending else "ascending") for c in merge.order]
     return table.take(sort_nulls_first(table, order + ages)).combine_chunks()
+
+
+def _of_newest_level(table: pa.Table, keys: Keys, level: str) -> pa.Table:
+    """Of each key the rows of level 0, and that of the lowest level above: it was merged with those above it."""
+    levels = np.asarray(table[level].to_numpy(), np.int64)
+    above = np.where(levels > 0, levels, np.iinfo(np.int64).max)
+    lowest = np.repeat(np.minimum.reduceat(above, keys.starts), keys.lengths)
+    return table.filter(pa.array((levels <= 0) | (levels == lowest))).combine_chunks()
 
 
 def _keys(table: pa.Table, names: Sequence[str]) -> Keys:

@@ -80,8 +80,7 @@ def _merged(
 def _merged_by(merge: KeyMerge) -> set[str]:
     """The columns that decide about others."""
     columns = {merge.group, *merge.keys, *(c.name for c in merge.order), *merge.removing_groups}
-    if merge.kind is not None:
-        columns.add(merge.kind)
+    columns.update(name for name in (merge.kind, merge.level) if name is not None)
     for rule in merge.rules:
         columns.update(rule.sequence)
     return columns

@@ -18,7 +18,7 @@ from alluvium.plan.scan import KeyMerge, MergeRule, ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Decimal, Map, Struct
 from alluvium.schema.walk import holds
-from alluvium.spark.naming.names import quote, quote_text, sql_type
+from alluvium.spark.naming.names import quote, quote_text, sql_type, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 
 _RETRACTS = "(1, 3)"
@@ -229,8 +229,23 @@ def merge_frame(frame: DataFrame, part: ScanPart, merge: KeyMerge, schema: Struc
     # The key first: Spark sorts by the first eight bytes, and looks at the rest only where these are equal.
     within = [quote(name) for name in dict.fromkeys((*merge.keys, merge.group, *apart))]
     types = {c.name: c.type for c in part.output}
+    frame = frame if merge.level is None else newest_level(frame, merge.level, within)
     merged = _kept_one(frame, merge, within) if merge.engine in KEEP_ONE else aggregated(frame, types, merge, within)
     return merged.select(*(sql_column(quote(f.name)).alias(f.name, metadata=dict(f.metadata)) for f in schema.fields))
+
+
+def newest_level(frame: DataFrame, level: str, within: Sequence[str]) -> DataFrame:
+    """Of the rows of a key those of level 0, and that of the lowest level above: it was merged with those above it.
+
+    Args:
+        frame: The rows.
+        level: The column of their levels.
+        within: The columns by which rows are one, as SQL.
+    """
+    lowest = unused_name("__alluvium_lowest", frame.columns)
+    over = f"over (partition by {', '.join(within)})"
+    found = frame.select("*", sql_column(f"min(if({quote(level)} > 0, {quote(level)}, null)) {over}").alias(lowest))
+    return found.where(sql_column(f"{quote(level)} <= 0 or {quote(level)} = {quote(lowest)}")).drop(lowest)
 
 
 def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataFrame:
@@ -248,7 +263,13 @@ def _kept_one(frame: DataFrame, merge: KeyMerge, within: Sequence[str]) -> DataF
     return newest.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}")) if hides_retracts else newest
 
 
-def aggregated(frame: DataFrame, types: Mapping[str, DataType], merge: KeyMerge, within: Sequence[str]) -> DataFrame:
+def aggregated(
+    frame: DataFrame,
+    types: Mapping[str, DataType],
+    merge: KeyMerge,
+    within: Sequence[str],
+    beside: Mapping[str, str] | None = None,
+) -> DataFrame:
     """One row a key, each column of it made of those of all rows.
 
     Args:
@@ -256,6 +277,7 @@ def aggregated(frame: DataFrame, types: Mapping[str, DataType], merge: KeyMerge,
         types: Of their columns, by their names.
         merge: How they merge.
         within: The columns by which rows are one, as SQL.
+        beside: Further aggregates, as SQL, by their names.
     """
     age = quote(merge.order[0].name)
     if len(merge.order) > 1:
@@ -277,4 +299,5 @@ def aggregated(frame: DataFrame, types: Mapping[str, DataType], merge: KeyMerge,
             # Several rows are an insert together.
             text = f"if(count(*) = 1, {newest}, cast(0 as tinyint))"
         made.append(sql_column(text).alias(column))
+    made += [sql_column(text).alias(name) for name, text in (beside or {}).items()]
     return frame.groupBy(*(sql_column(name) for name in within)).agg(*made)

@@ -151,7 +151,7 @@ def _remove_orphan_files(given: Given) -> Sequence[Sequence[object]]:
 
 
 def _compact(given: Given) -> object:
-    for name in ("options", "partition_idle_time"):
+    for name in ("options",):
         if given.text(name) is not None:
             raise UnsupportedFeature(
                 f"compact with {name} is not done here",
@@ -167,6 +167,8 @@ def _compact(given: Given) -> object:
         where if partitions is None else _condition(partitions, given),
         order_strategy=given.text("order_strategy"),
         order_by=_names(given.text("order_by") or ""),
+        compact_strategy=given.text("compact_strategy") or "full",
+        partition_idle_time=given.text("partition_idle_time"),
     )
 
 

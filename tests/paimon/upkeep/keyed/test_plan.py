@@ -1,4 +1,4 @@
-"""Full compaction without Spark: which buckets, what is committed, and who may commit beside it."""
+"""Compaction without Spark: which buckets, what is committed, and who may commit beside it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore
-from paimon_rows import append, open_target, stage
+from paimon_rows import append, compacted, full, open_target
 
 import alluvium
 from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.upkeep.compact import plan_full_compaction, top_level
+from alluvium.paimon.terms.compaction_options import num_levels
+from alluvium.paimon.upkeep.keyed.compaction import Compaction
+from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
 from alluvium.plan.changes import Committed, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -47,18 +49,20 @@ def compact(store: Store, where: str | None = None) -> Committed:
     snapshot = load_snapshot(store)
     schema = open_target(store).schema
     condition = None if where is None else parse_predicate(where, schema, "UTC")
-    compaction = plan_full_compaction(snapshot, condition)
-    partitions = {f.split("=")[1].split("/")[0] for f in compaction.plan_scan().parts[0].files["path"].to_pylist()}
-    kept = [row for row in alluvium.open(store.url).to_arrow().to_pylist() if row["p"] in partitions]
-    target = open_target(store)
-    # Rows keep numbers that are less than those to come.
-    new = stage(target, kept, Replace()).new
-    return target.compact(new, compaction.added(new.table, new.footers), compaction.entries)
+    compaction = full(snapshot, condition)
+    return compacted(open_target(store), compaction, remaining(store, compaction))
+
+
+def remaining(store: Store, compaction: Compaction) -> list[dict[str, Any]]:
+    """The rows of the partitions of which files are written anew."""
+    paths = (path for part in compaction.rows.plan_scan().parts for path in part.files["path"].to_pylist())
+    partitions = {path.split("=")[1].split("/")[0] for path in paths}
+    return [row for row in alluvium.open(store.url).to_arrow().to_pylist() if row["p"] in partitions]
 
 
 def test_no_file_is_passed_over(store: Store) -> None:
     """Whatever a session makes of files that are gone: rows that were not read would be lost for good."""
-    assert all(part.is_exact for part in plan_full_compaction(load_snapshot(store)).plan_scan().parts)
+    assert all(part.is_exact for part in full(load_snapshot(store)).rows.plan_scan().parts)
 
 
 def test_buckets_become_one_run_at_the_top_level(store: Store) -> None:
@@ -71,12 +75,12 @@ def test_buckets_become_one_run_at_the_top_level(store: Store) -> None:
         4,
         -1,
     )
-    assert {f["file_source"] for f in alluvium.open(store.url).system("files").to_pylist()} == {"COMPACT"}
-    assert plan_full_compaction(load_snapshot(store)).entries.num_rows == 0
+    # The only file of a bucket is what it was, of another level.
+    assert {f["file_source"] for f in alluvium.open(store.url).system("files").to_pylist()} == {"COMPACT", "APPEND"}
+    assert full(load_snapshot(store)).before.num_rows == 0
     append(open_target(store), [{"k": 1, "s": "newer", "p": "b"}])
-    assert set(plan_full_compaction(load_snapshot(store)).entries["level"].to_pylist()) == {0, 5}
     # Those of one bucket alone, and all of them.
-    assert plan_full_compaction(load_snapshot(store)).entries.num_rows == 2
+    assert sorted(full(load_snapshot(store)).before["level"].to_pylist()) == [0, 5]
 
 
 def test_partitions_by_a_condition(store: Store) -> None:
@@ -113,14 +117,13 @@ def test_levels_are_counted_from_the_trigger(tmp_path: Path) -> None:
     for options, level in (({}, 5), ({"num-sorted-run.compaction-trigger": "3"}, 3), ({"num-levels": "4"}, 3)):
         url = str(tmp_path / f"t{level}{len(options)}{len(str(options))}")
         PaimonTable.create(url, SCHEMA, [], ["k"], {"bucket": "1", **options})
-        assert top_level(PaimonTable.forPath(url).schema) == level
+        assert num_levels(PaimonTable.forPath(url).schema.options) == level + 1
 
 
 @pytest.mark.parametrize(
     ("keys", "options", "feature"),
     [
         (["k"], {"bucket": "-2"}, "bucket = -2"),
-        (["k"], {"bucket": "1", "changelog-producer": "full-compaction"}, "changelog-producer = full-compaction"),
         (
             ["k"],
             {"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "k"},
@@ -134,5 +137,27 @@ def test_what_is_not_compacted_is_refused(
     url = str(tmp_path / "t")
     PaimonTable.create(url, SCHEMA, [], keys, options)
     with pytest.raises(UnsupportedFeature) as caught:
-        plan_full_compaction(load_snapshot(open_store(url)))
+        full(load_snapshot(open_store(url)))
     assert (caught.value.code, caught.value.features) == ("unsupported-compaction", (feature,))
+
+
+def test_only_partitions_that_are_idle(store: Store) -> None:
+    entries = load_snapshot(store).entries
+    newest = int(entries["creation_time"].cast(pa.int64()).to_numpy().max())
+    assert plan_compaction(load_snapshot(store), Asked(idle_since_ms=newest)).before.num_rows == 3
+    # Of "a" a file came later than that of "b".
+    oldest = int(entries["creation_time"].cast(pa.int64()).to_numpy().min())
+    idle = plan_compaction(load_snapshot(store), Asked(idle_since_ms=oldest)).before
+    assert idle.num_rows == (1 if oldest < newest else 3)
+
+
+def test_a_writer_compacts_what_it_wrote_to_by_the_number_of_runs(store: Store) -> None:
+    places = frozenset(
+        zip(*(load_snapshot(store).entries[n].to_pylist() for n in ("partition", "bucket")), strict=True)
+    )
+    assert plan_compaction(load_snapshot(store), Asked(is_full=False, places=places)).before.num_rows == 0
+    for number in range(3):
+        append(open_target(store), [{"k": 0, "s": str(number), "p": "a"}])
+    planned = plan_compaction(load_snapshot(store), Asked(is_full=False))
+    assert planned.before.num_rows == 5 and set(planned.fates.filter(planned.is_rewritten)["level"].to_pylist()) == {5}
+    assert plan_compaction(load_snapshot(store), Asked(is_full=False, places=frozenset())).before.num_rows == 0

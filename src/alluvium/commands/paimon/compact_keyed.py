@@ -1,0 +1,122 @@
+"""Compaction of tables with a primary key: rows merged by key into files of other levels, and what else comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.write import numbered_files, write_here
+from alluvium.commit.clear import clear
+from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.terms import options as o
+from alluvium.paimon.upkeep.keyed.compaction import FILE, PLACE, ROW, Compaction, FileRows
+from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
+from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
+from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.told import apart
+from alluvium.plan.changes import ChangeKind, Committed, NewFiles, RowColumns
+from alluvium.plan.retry import RetryPolicy
+from alluvium.spark.naming.names import quote
+from alluvium.spark.positions import KIND, MATCHED, locate
+from alluvium.spark.run_ends import with_ends
+from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.workers.worker_files import OpenStore
+
+
+def keyed_compacted(
+    spark: SparkSession, snapshot: Snapshot, asked: Asked, open_store: OpenStore, retry: RetryPolicy
+) -> Committed:
+    """Compacts once.
+
+    Raises:
+        UnsupportedFeature: As of `plan_compaction`, and where Spark has no operator for the merge.
+        CommitConflict: Somebody else changed or compacted the files.
+    """
+    compaction = plan_compaction(snapshot, asked)
+    if not compaction.before.num_rows:
+        return Committed.nothing(snapshot.version or 0)
+    target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
+    edits = changed_vectors(compaction, _replaced_rows(spark, compaction))
+    new = _rewritten(spark, compaction, open_store)
+    try:
+        added = compaction.added(new.rows.table, new.rows.footers)
+        told = None
+        if o.CHANGELOG_PRODUCER.get(snapshot.schema.options) in ("lookup", "full-compaction"):
+            # How the rows changed is said in files of their own.
+            told = (new.changes, compaction.told(new.changes.table, new.changes.footers))
+        return target.compact(new.rows, added, compaction.before, edits, compaction.moved, told)
+    finally:
+        if new.directory is not None:
+            # The commit has moved what it took.
+            clear(snapshot.store, new.directory)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """What a job has left.
+
+    Attributes:
+        rows: Files of rows.
+        changes: Files that tell how rows changed.
+        directory: Where; None: no job was run.
+    """
+
+    rows: NewFiles
+    changes: NewFiles
+    directory: str | None = None
+
+
+def _rewritten(spark: SparkSession, compaction: Compaction, open_store: OpenStore) -> _Written:
+    """Runs the job that merges the rows, if any are to be merged."""
+    if not compaction.reads_rows:
+        return _Written(NewFiles.none(), NewFiles.none())
+    store, plan = compaction.snapshot.store, compaction.plan_write()
+    assert plan.keyed is not None, "rows of keys are compacted"
+    try:
+        counted = write_here(_rows(spark, compaction), store, plan, open_store)
+        written, footers, _ = numbered_files(store, plan, (), counted)
+        footers = with_ends(spark, plan, plan.keyed, written["path"].to_pylist(), footers)
+    except BaseException:
+        clear(store, plan.directory)
+        raise
+    return _Written(*apart(NewFiles(written, footers)), plan.directory)
+
+
+def _rows(spark: SparkSession, compaction: Compaction) -> DataFrame:
+    """The rows of all groups, and those of levels above that have their keys."""
+    rows = read_native(spark, compaction.rows, is_even=True, reads_whole=True)
+    above = compaction.looked_up
+    if above is None:
+        return rows
+    old = read_native(spark, above, is_even=True, reads_whole=True)
+    new = compaction.new_keys
+    if new.size_bytes <= _small(spark):
+        # What is not of a new key is left where it is, and not moved between tasks.
+        old = old.join(_keys(spark, new), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
+    return rows.unionByName(old.select(*rows.columns))
+
+
+def _small(spark: SparkSession) -> int:
+    """Bytes that Spark itself sends to every task."""
+    return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
+
+
+def _keys(spark: SparkSession, files: FileRows) -> DataFrame:
+    names = [PLACE, *files.snapshot.schema.trimmed_primary_keys]
+    return read_native(spark, files, is_even=True).select(*(sf.col(quote(name)) for name in names))
+
+
+def _replaced_rows(spark: SparkSession, compaction: Compaction) -> Mapping[int, tuple[bytes, int]]:
+    """By the number of a file above, its rows whose keys have newer ones."""
+    asked = compaction.asked
+    if asked is None:
+        return {}
+    keys = [PLACE, *compaction.schema.trimmed_primary_keys]
+    rows = read_native(spark, asked, is_even=True, reads_whole=True)
+    rows = rows.select(*(sf.col(quote(name)) for name in (*keys, FILE, ROW)))
+    found = rows.join(_keys(spark, compaction.new_keys), keys, "left_semi")
+    placed = found.withColumn(KIND, sf.lit(int(ChangeKind.DELETE))).withColumn(MATCHED, sf.lit(False))
+    return locate(placed, RowColumns(file=FILE, row=ROW), with_matches=False).bitmaps()

@@ -1,0 +1,123 @@
+"""Tables of keys that are compacted by those who write them, and by a job: levels, changelogs, vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import alluvium
+from alluvium.errors import InvalidRequest
+from alluvium.paimon import PaimonTable
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("k", pa.int64()), ("s", pa.string()), ("n", pa.int64())])
+Row = tuple[Any, ...]
+
+
+def make(path: Path, **options: str) -> str:
+    PaimonTable.create(url := str(path / "t"), SCHEMA, [], ["k"], {"bucket": "1", **options})
+    return url
+
+
+def write(spark, url: str, *rows: Row, **options: str) -> None:
+    df = spark.createDataFrame(list(rows), "k long, s string, n long").coalesce(1)
+    alluvium.write(df, url, mode="append", format="paimon", **options)
+
+
+def rows(url: str) -> list[Row]:
+    return sorted(tuple(row.values()) for row in alluvium.open(url).to_arrow().to_pylist())
+
+
+def told(url: str) -> list[Row]:
+    """What the changelogs say, in order of snapshots and keys."""
+    table = alluvium.open(url)
+    found: list[Row] = []
+    for version in range(1, (table.version or 0) + 1):
+        changes = table.changes(version - 1, version, mode="changelog").to_pylist()
+        found += sorted((tuple(row.values()) for row in changes), key=lambda row: (row[1], "+-".index(row[0][0]) == 0))
+    return found
+
+
+def levels(url: str) -> list[tuple[int, int]]:
+    files = alluvium.open(url).system("files").to_pylist()
+    return sorted((f["level"], f["record_count"]) for f in files)
+
+
+def test_a_writer_joins_runs_once_they_are_enough(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"num-sorted-run.compaction-trigger": "3", "num-levels": "6"})
+    for turn in range(3):
+        assert levels(url) == [(0, 2)] * turn
+        write(spark, url, (turn, "a", 1), (9, f"{turn}", 1))
+    assert (levels(url), rows(url)[-1]) == ([(5, 4)], (9, "2", 1))
+    kinds = alluvium.open(url).system("snapshots")["commit_kind"].to_pylist()
+    assert kinds == ["APPEND"] * 3 + ["COMPACT"]
+    table = PaimonTable.forPath(url)
+    write(spark, url, (1, "b", 1), **{"write-only": "true"})
+    assert table.compact(compact_strategy="minor", spark=spark).attempts == 0
+    assert table.compact(partition_idle_time="1 h", spark=spark).attempts == 0
+    with pytest.raises(InvalidRequest) as refused:
+        table.compact(compact_strategy="most", spark=spark)
+    assert refused.value.code == "invalid-option"
+    assert table.compact(spark=spark).attempts == 1 and levels(url) == [(5, 4)]
+
+
+def test_changelogs_of_full_compactions(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"changelog-producer": "full-compaction", "changelog-producer.row-deduplicate": "true"})
+    table = PaimonTable.forPath(url)
+    write(spark, url, (1, "a", 1), (2, "b", 1), (3, "c", 1))
+    table.compact(spark=spark)
+    # The only file of the bucket is in another level now, and its rows are told.
+    assert (levels(url), alluvium.open(url).system("files")["file_source"].to_pylist()) == ([(5, 3)], ["APPEND"])
+    assert told(url) == [("+I", 1, "a", 1), ("+I", 2, "b", 1), ("+I", 3, "c", 1)]
+    write(spark, url, (1, "a", 1), (2, "B", 2))
+    table.delete("k = 3")
+    table.compact(spark=spark)
+    assert told(url)[3:] == [("-U", 2, "b", 1), ("+U", 2, "B", 2), ("-D", 3, "c", 1)]
+    assert alluvium.open(url).system("snapshots")["changelog_record_count"].to_pylist()[-1] == 3
+
+
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_changelogs_of_lookups(spark, tmp_path: Path, vectors: str) -> None:
+    options = {"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"}
+    url = make(tmp_path, **{"changelog-producer": "lookup", "deletion-vectors.enabled": vectors, **options})
+    write(spark, url, *((k, "old", k) for k in range(200)))
+    write(spark, url, (3, "new", 10), (500, "new", 1))
+    # What was looked up was merged with the new row, and the old one counts no more.
+    assert levels(url) == [(4, 2), (5, 200)]
+    assert told(url)[200:] == [("-U", 3, "old", 3), ("+U", 3, "new", 13), ("+I", 500, "new", 1)]
+    assert len(rows(url)) == 201 and (3, "new", 13) in rows(url)
+    found = alluvium.read(spark, url).where("k = 3").collect()
+    assert [tuple(row) for row in found] == [(3, "new", 13)]
+    marked = alluvium.open(url).system("table_indexes").num_rows
+    assert marked == (1 if vectors == "true" else 0)
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert levels(url) == [(5, 201)] and (3, "new", 13) in rows(url) and len(told(url)) == 203
+    assert alluvium.open(url).system("table_indexes").num_rows == 0
+
+
+def test_changelogs_of_what_came(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"changelog-producer": "input"})
+    write(spark, url, (1, "a", 1), (1, "b", 2), (2, "c", 1))
+    PaimonTable.forPath(url).delete("k = 2")
+    assert told(url) == [("+I", 1, "a", 1), ("+I", 1, "b", 2), ("+I", 2, "c", 1), ("-D", 2, "c", 1)]
+    assert rows(url) == [(1, "b", 2)]
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert len(told(url)) == 4
+
+
+def test_vectors_mark_what_was_written_again(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"deletion-vectors.enabled": "true"})
+    write(spark, url, *((k, "old", k) for k in range(200)))
+    assert levels(url) == [(5, 200)]
+    write(spark, url, (3, "new", 10), (500, "new", 1))
+    PaimonTable.forPath(url).delete("k = 7")
+    assert [level for level, _ in levels(url)] in ([4, 5], [3, 4, 5])
+    expected = [(k, "old", k) for k in range(200) if k not in (3, 7)] + [(3, "new", 10), (500, "new", 1)]
+    assert rows(url) == sorted(expected) == sorted(tuple(r) for r in alluvium.read(spark, url).collect())
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert (levels(url), rows(url)) == ([(5, 200)], sorted(expected))
+    assert alluvium.open(url).system("table_indexes").num_rows == 0
