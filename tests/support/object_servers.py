@@ -57,7 +57,7 @@ def serve(kind: str, folder: Path) -> Iterator[Served]:
 @contextmanager
 def _serve_moto(folder: Path) -> Iterator[Served]:
     port = _free_port()
-    command = [str(SERVERS / "bin/moto_server"), "-H", "127.0.0.1", "-p", str(port)]
+    command = [str(PYTHON), "-c", _ONE_AT_A_TIME, str(port)]
     with _process(command, folder / "moto.log", port):
         endpoint = f"http://127.0.0.1:{port}"
         key, secret = _ask(_MAKE_BUCKET, endpoint).split()
@@ -71,6 +71,19 @@ def _serve_moto(folder: Path) -> Iterator[Served]:
         }  # fmt: skip
         yield Served("s3://bucket", options, {**options, "fs.s3a.secret.key": "wrong-and-secret"})
 
+
+# moto looks whether an object is there and then puts it, so that of two conditional puts at once both may win, which
+# S3 rules out ("strong consistency", "conditional writes").
+_ONE_AT_A_TIME = """
+import sys, threading
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import run_simple
+application, turn = DomainDispatcherApplication(create_backend_app), threading.Lock()
+def one_at_a_time(environ, start_response):
+    with turn:
+        return list(application(environ, start_response))
+run_simple("127.0.0.1", int(sys.argv[1]), one_at_a_time, threaded=True)
+"""
 
 _MAKE_BUCKET = """
 import boto3, json, sys
