@@ -7,6 +7,7 @@ the number 1581511376 (big endian), one of 64 bits, which is Delta's too, with 1
 
 from __future__ import annotations
 
+import uuid
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,8 @@ from alluvium.errors import CorruptTable, NotFound, UnsupportedFeature
 from alluvium.paimon.files.manifest import scan_index_manifest
 from alluvium.paimon.files.partitions import bucket_directories, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms.options import INDEX_FILE_IN_DATA_FILE_DIR
+from alluvium.paimon.terms.options import DELETION_VECTORS_BITMAP64, INDEX_FILE_IN_DATA_FILE_DIR
+from alluvium.paimon.terms.spec import INDEX_ENTRIES
 from alluvium.storage.elsewhere import locate
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_absolute, resolve
@@ -227,3 +229,28 @@ def _index_paths(snapshot: Snapshot, entries: pa.Table) -> pa.Array:
     else:
         inside = pc.binary_join_element_wise("index", names, "/")
     return pc.coalesce(entries["external_path"].combine_chunks(), inside)
+
+
+def new_index_files(
+    snapshot: Snapshot, vectors: Mapping[tuple[bytes, int], Mapping[str, tuple[bytes, int]]]
+) -> tuple[pa.Table, dict[str, bytes]]:
+    """New index files (`INDEX_ENTRIES`), one a bucket, and their contents by their paths.
+
+    Args:
+        snapshot: Whose options say in which form, and where.
+        vectors: By partition and bucket, and the name of a data file, its bitmap (portable 64-bit format) and how many
+            rows it takes.
+    """
+    is_wide = DELETION_VECTORS_BITMAP64.get(snapshot.schema.options)
+    job, rows, contents = uuid.uuid4(), [], {}
+    for number, ((partition, bucket), listed) in enumerate(vectors.items()):
+        name = f"index-{job}-{number}"
+        content, ranges = format_vectors(listed, is_wide)
+        rows.append({
+            "kind": 0, "partition": partition, "bucket": bucket, "index_type": INDEX_TYPE, "file_name": name,
+            "file_size": len(content), "row_count": len(ranges), "ranges": ranges,
+        })  # fmt: skip
+        contents[name] = content
+    added = pa.Table.from_pylist(rows, schema=INDEX_ENTRIES)
+    folders = index_folder(snapshot, added)
+    return added, {f"{folder}/{name}": contents[name] for folder, name in zip(folders, contents, strict=True)}

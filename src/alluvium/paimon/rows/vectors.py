@@ -6,7 +6,6 @@ Specification: spec/paimon-format.md (d), "Deletion-vector index file";
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -19,13 +18,11 @@ from alluvium.paimon.commit.draft import VectorChange
 from alluvium.paimon.features.deletion_vectors import (
     INDEX_TYPE,
     VectorMasks,
-    format_vectors,
-    index_folder,
+    new_index_files,
     vector_masks,
 )
 from alluvium.paimon.files.manifest import read_index_manifest
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import INDEX_ENTRIES
 
 
@@ -98,19 +95,7 @@ def _change(
     for name, partition, bucket in others:
         bitmap = loaded[name]
         by_place.setdefault((partition, bucket), {})[name] = (bitmap, parse_bitmap(bitmap).cardinality)
-    is_wide = o.DELETION_VECTORS_BITMAP64.get(snapshot.schema.options)
-    job, rows, contents = uuid.uuid4(), [], {}
-    for number, ((partition, bucket), vectors) in enumerate(by_place.items()):
-        name = f"index-{job}-{number}"
-        content, ranges = format_vectors(vectors, is_wide)
-        rows.append({
-            "kind": 0, "partition": partition, "bucket": bucket, "index_type": INDEX_TYPE, "file_name": name,
-            "file_size": len(content), "row_count": len(ranges), "ranges": ranges,
-        })  # fmt: skip
-        contents[name] = content
-    added = pa.Table.from_pylist(rows, schema=INDEX_ENTRIES)
-    folders = index_folder(snapshot, added)
-    paths = {f"{folder}/{name}": contents[name] for folder, name in zip(folders, contents, strict=True)}
+    added, paths = new_index_files(snapshot, by_place)
     return VectorChange(frozenset(goes), entries["file_name"].combine_chunks(), added, paths)
 
 

@@ -6,7 +6,6 @@ Specification: `org.apache.paimon.deletionvectors.BucketedDvMaintainer`; "One in
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -16,11 +15,10 @@ import pyarrow.compute as pc
 from alluvium.codecs.bitmaps.bits import union
 from alluvium.codecs.bitmaps.roaring import parse_bitmap
 from alluvium.paimon.commit.draft import VectorChange
-from alluvium.paimon.features.deletion_vectors import INDEX_TYPE, format_vectors, index_folder, vector_masks
+from alluvium.paimon.features.deletion_vectors import INDEX_TYPE, new_index_files, vector_masks
 from alluvium.paimon.files.manifest import read_index_manifest
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms import options as o
-from alluvium.paimon.terms.spec import INDEX_ENTRIES
 from alluvium.paimon.upkeep.keyed.compaction import Compaction
 
 _Place = tuple[bytes, int]
@@ -56,7 +54,7 @@ def changed_vectors(compaction: Compaction, gone: Mapping[int, tuple[bytes, int]
         after.setdefault((partition, bucket), {})[name] = union(bitmap, had.get(name, bitmap))
         changed.add((partition, bucket))
     replaced = frozenset(name for place in changed for name, _ in before.get(place, ()))
-    added, contents = _written(snapshot, {place: after[place] for place in sorted(changed) if after[place]})
+    added, contents = new_index_files(snapshot, {place: after[place] for place in sorted(changed) if after[place]})
     # Files that are written anew are looked for with all that go.
     change = VectorChange(replaced, masked["file_name"].combine_chunks(), added, contents)
     places = pa.concat_tables([table.select(["partition", "bucket"]) for table in (compaction.before, masked)])
@@ -77,22 +75,3 @@ def _index_files(snapshot: Snapshot, touched: pa.Table) -> dict[_Place, list[tup
         if (partition, bucket) in places:
             found.setdefault((partition, bucket), []).append((name, [entry["f0"] for entry in ranges or ()]))
     return found
-
-
-def _written(
-    snapshot: Snapshot, vectors: Mapping[_Place, Mapping[str, tuple[bytes, int]]]
-) -> tuple[pa.Table, dict[str, bytes]]:
-    """Index files of some buckets, and their contents by their paths."""
-    is_wide = o.DELETION_VECTORS_BITMAP64.get(snapshot.schema.options)
-    job, rows, contents = uuid.uuid4(), [], {}
-    for number, ((partition, bucket), listed) in enumerate(vectors.items()):
-        name = f"index-{job}-{number}"
-        content, ranges = format_vectors(listed, is_wide)
-        rows.append({
-            "kind": 0, "partition": partition, "bucket": bucket, "index_type": INDEX_TYPE, "file_name": name,
-            "file_size": len(content), "row_count": len(ranges), "ranges": ranges,
-        })  # fmt: skip
-        contents[name] = content
-    added = pa.Table.from_pylist(rows, schema=INDEX_ENTRIES)
-    folders = index_folder(snapshot, added)
-    return added, {f"{folder}/{name}": contents[name] for folder, name in zip(folders, contents, strict=True)}

@@ -77,13 +77,14 @@ def _delete_quietly(store: Store, paths: Sequence[str]) -> None:
     advance = counting("deleted files", len(paths))
     for start in range(0, len(paths), _BATCH):
         some = paths[start : start + _BATCH]
-        advance(len(some))
         try:
             store.delete_all(some)
         except NotFound:
             continue
         except AlluviumError as error:
             log.warning("files that nothing needs could not be deleted: %s", error)
+        finally:
+            advance(len(some))
 
 
 def _order(path: str) -> tuple[int, str]:
