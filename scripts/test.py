@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 import xml.etree.ElementTree as ET
+from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -32,12 +33,16 @@ PLAYS_ALL = os.environ.get("ALLUVIUM_VARIANTS") == "all"
 #: Whose variants the newest and the oldest Spark share.
 BY_SPARK = ("tests/api", "tests/spark")
 
+#: pytest finds its settings, and names tests, as if it stood in the project's folder.
+AS_FROM_ROOT = ("-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT))
 #: pytest: "no tests were collected", which is no failure of a phase whose tests do not exist.
 NO_TESTS = 5
 
 #: Where compiled modules are kept from run to run. Half of a start of pytest is compiling where a machine says
 #: PYTHONDONTWRITEBYTECODE; nothing of it lies beside the sources.
 COMPILED = ROOT / ".venv" / "compiled"
+#: What the JVMs of each environment map instead of loading it class by class (`class_archive.py`).
+CLASSES = {NEWEST: COMPILED / "spark-newest.jsa", OLDEST: COMPILED / "spark-oldest.jsa"}
 #: A file system in memory, and how much must be free there: an fsync takes milliseconds on a disk, and the tests
 #: without a JVM make tens of thousands of small tables (400 MB of them in all).
 MEMORY, MEMORY_BYTES = Path("/dev/shm"), 4 << 30
@@ -118,6 +123,8 @@ PHASES = (
         turn="0/2",
         shared=("tests/faults",),
     ),
+    Phase("classes", (str(NEWEST / "python"), "scripts/class_archive.py", str(CLASSES[NEWEST]))),
+    Phase("classes40", (str(OLDEST / "python"), "scripts/class_archive.py", str(CLASSES[OLDEST]))),
     Phase("wheel", ("scripts/wheel_check.sh", str(NEWEST / "python"))),
     pytest_phase("spark", "spark and not cluster and not interop and not conformance", turn="0/2", shared=BY_SPARK),
     pytest_phase("cluster", "cluster and not interop and not conformance"),
@@ -146,42 +153,22 @@ PHASES = (
 #: Only by its name (`make test-fast`): what `unit` has, but for the few that take a third of its time.
 FAST = unit_phase("fast", f"{UNIT} and not long")
 
-#: The long ones first, and those that wait for each other (`IN_FOLDER`), so that the two lanes end together; what is
-#: not named here follows.
-LONG_FIRST = ("interop", "spark", "spark40", "cluster", "connect", "conformance", "slow", "unit")
-#: They write into the project's folder (a warehouse): never two of them side by side.
-IN_FOLDER = frozenset({"spark", "spark40", "cluster"})
+#: What others start with, then the long ones first, so that the two lanes end together; what is not named here follows.
+LONG_FIRST = (
+    "classes",
+    "classes40",
+    "spark",
+    "interop",
+    "spark40",
+    "connect",
+    "slow",
+    "conformance",
+    "unit",
+    "cluster",
+)
 LANES = 2
 
 _printing = threading.Lock()
-
-
-class Queue:
-    """Phases that wait for a lane."""
-
-    def __init__(self, phases: Sequence[Phase]) -> None:
-        order = {name: place for place, name in enumerate(LONG_FIRST)}
-        self._waiting = sorted(phases, key=lambda phase: order.get(phase.name, len(order)))
-        self._running: set[str] = set()
-        self._changed = threading.Condition()
-
-    def take(self) -> Phase | None:
-        """The next phase that may run beside those that do; waits where there is none; None at the end."""
-        with self._changed:
-            while self._waiting:
-                is_free = not self._running & IN_FOLDER
-                found = next((p for p in self._waiting if is_free or p.name not in IN_FOLDER), None)
-                if found is not None:
-                    self._waiting.remove(found)
-                    self._running.add(found.name)
-                    return found
-                self._changed.wait()
-            return None
-
-    def done(self, phase: Phase) -> None:
-        with self._changed:
-            self._running.discard(phase.name)
-            self._changed.notify_all()
 
 
 def count(report: Path) -> tuple[int, int, int]:
@@ -211,6 +198,10 @@ def environment(phase: Phase, tables: str) -> dict[str, str]:
     left_out = ("SPARK_HOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE")
     env = {name: value for name, value in os.environ.items() if name not in left_out}
     env.setdefault("PYTHONPYCACHEPREFIX", str(COMPILED))
+    archive = CLASSES.get(Path(phase.command[0]).parent)
+    if archive is not None and phase.is_pytest:
+        # Where it is missing, or another JVM's, nobody is told and nothing is different.
+        env.setdefault("SPARK_SUBMIT_OPTS", f"-XX:SharedArchiveFile={archive} -Xlog:cds=off -Xlog:cds+dynamic=off")
     return {**env, "TMPDIR": tables} if phase.spreads else env
 
 
@@ -222,12 +213,18 @@ def workers(phase: Phase) -> tuple[str, ...]:
 
 def run(phase: Phase, scratch: Path) -> Outcome:
     report, output = scratch / f"{phase.name}.xml", scratch / f"{phase.name}.txt"
-    extra = (*workers(phase), f"--junitxml={report}") if phase.is_pytest else ()
+    # What is written where a process stands (a warehouse) is its own: phases side by side never meet.
+    place, command = ROOT, phase.command
+    if phase.is_pytest:
+        place = scratch / phase.name
+        place.mkdir()
+        paths = [str(ROOT / path) for path in phase.paths or ("tests",)]
+        command = (*command, *paths, *workers(phase), *AS_FROM_ROOT, f"--junitxml={report}")
     started = time.monotonic()
     with output.open("wb") as sink, tempfile.TemporaryDirectory(prefix=scratch.name, dir=place_of(phase)) as tables:
         code = subprocess.run(
-            (*phase.command, *phase.paths, *extra),
-            cwd=ROOT,
+            command,
+            cwd=place,
             env=environment(phase, tables),
             stdin=subprocess.DEVNULL,
             stdout=sink,
@@ -241,20 +238,22 @@ def run(phase: Phase, scratch: Path) -> Outcome:
 def run_lanes(phases: Sequence[Phase], scratch: Path) -> list[Outcome]:
     """The outcomes, in the order of the phases."""
     outcomes = [run(phase, scratch) for phase in phases if phase.name == "lint"]
-    waiting = [phase for phase in phases if phase.name != "lint"]
-    queue, cores = Queue(waiting), sorted(os.sched_getaffinity(0))
-    lanes = min(LANES, len(waiting))
+    order = {name: place for place, name in enumerate(LONG_FIRST)}
+    waiting = deque(
+        sorted((phase for phase in phases if phase.name != "lint"), key=lambda phase: order.get(phase.name, len(order)))
+    )
+    cores, lanes = sorted(os.sched_getaffinity(0)), min(LANES, len(waiting))
 
     def lane(number: int) -> list[Outcome]:
         # Of this thread, and of what it starts.
         os.sched_setaffinity(0, cores[number::lanes] or cores)
         found = []
-        while (phase := queue.take()) is not None:
+        while True:
             try:
-                found.append(run(phase, scratch))
-            finally:
-                queue.done(phase)
-        return found
+                phase = waiting.popleft()
+            except IndexError:
+                return found
+            found.append(run(phase, scratch))
 
     with ThreadPoolExecutor(LANES) as pool:
         for future in [pool.submit(lane, number) for number in range(lanes)]:

@@ -114,8 +114,11 @@ def spark() -> Iterator[SparkSession]:
     """A small local session in UTC."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'alluvium[spark]'")
     _make_workers_like_this_process()
+    builder = sql.SparkSession.builder
+    for name, value in jvm.compiling(importlib.import_module("pyspark").__version__).items():
+        builder = builder.config(name, value)
     session = (
-        sql.SparkSession.builder.master("local[2]")
+        builder.master("local[2]")
         .appName("alluvium-tests")
         .config("spark.ui.enabled", "false")
         # Of more stages than this those go first that were skipped, however new: a test counts rows by stage.
