@@ -1,9 +1,9 @@
 """Archives the classes that Spark loads, for the JVMs of the tests: class_archive.py FILE.
 
-Runs in the environment whose Spark it is, and does nothing where the file is there. A third of what a new JVM does in its
-first minute is to read, verify and link the same 20,000 classes; one that is given this file (`-XX:SharedArchiveFile`)
-maps them. A JVM that is another one, or has other JARs, passes over the file without a word; half a file would kill it,
-so it takes its name when it is whole.
+Runs in the environment whose Spark it is, and does nothing where the file is there. A third of what a new JVM does in
+its first minute is to read, verify and link the same 20,000 classes; one that is given this file maps them
+(`-XX:SharedArchiveFile`). A JVM that is another one, or has other JARs, passes over the file without a word; half a
+file would kill it, so it takes its name when it is whole.
 """
 
 from __future__ import annotations
