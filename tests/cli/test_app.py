@@ -268,6 +268,7 @@ def test_help_and_version(run):
         assert "URL" in run(command, "--help").out
 
 
+@pytest.mark.long
 def test_a_reader_that_has_seen_enough_gets_no_traceback(table: Path):
     code = f"from alluvium.cli.app import main; main(['files', {str(table)!r}, '--version', '11', '-f', 'json'])"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -277,6 +278,7 @@ def test_a_reader_that_has_seen_enough_gets_no_traceback(table: Path):
     assert err == b""
 
 
+@pytest.mark.long
 def test_no_spark_is_loaded(table: Path):
     code = (
         f"import sys; from alluvium.cli.start import main; sys.argv = ['alluvium', 'show', {str(table)!r}]\ntry: main()\n"
@@ -294,6 +296,7 @@ def loaded(code: str) -> set[str]:
     return {name for name in out.splitlines()[-1].split() if name not in sys.stdlib_module_names}
 
 
+@pytest.mark.long
 def test_starting_loads_few_libraries():
     ours = loaded("from alluvium.cli.app import main\ntry: main(['--version'])\nexcept SystemExit: pass")
     libraries = loaded("import msgspec, obstore, pyarrow.compute, pyarrow.parquet, rich.table, sqlglot, click")

@@ -82,6 +82,7 @@ def test_csv_in_a_pipe_is_left_alone_and_formulas_are_told(run: Run, table: str)
     assert "1 cell may be taken for formulas" in err
 
 
+@pytest.mark.long
 def test_csv_in_a_terminal(table: str) -> None:
     reader, writer = pty.openpty()
     with subprocess.Popen(
@@ -101,6 +102,7 @@ def test_errors(run: Run, tmp_path: Path) -> None:
     assert not acts(err)
 
 
+@pytest.mark.long
 def test_every_character() -> None:
     all_text = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
     assert acts(printable(all_text)) == {"\u200c", "\u200d"}

@@ -156,6 +156,7 @@ def test_a_block_of_as_many_bytes_as_allowed_is_read() -> None:
         assert read_avro(format_avro(record("bytes"), rows, codec), "m")[1] == rows
 
 
+@pytest.mark.long
 def test_rows_that_are_alike_are_no_bomb() -> None:
     """A file may grow a thousandfold: Java writes such."""
     rows = [{"f0": n, "f1": "x" * 1200} for n in range(100_000)]

@@ -20,6 +20,7 @@ REALS = st.lists(st.none() | st.floats(allow_nan=False), max_size=20)
 BOOLEANS = st.lists(st.none() | st.booleans(), max_size=20)
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(TEXTS, NUMBERS, REALS, BOOLEANS)
 def test_columns_are_as_arrow_makes_them(texts, numbers, reals, booleans) -> None:
@@ -72,6 +73,7 @@ def test_one_value_many_times() -> None:
     assert repeated(False, 0).type == pa.bool_()
 
 
+@pytest.mark.long
 def test_a_plan_does_without_pandas(tmp_path: Path) -> None:
     """It takes a fifth of a second and 40 MB to import, and `pa.array` of a list, or `pa.scalar`, imports it."""
     program = """

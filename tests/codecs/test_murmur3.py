@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -33,6 +34,7 @@ def test_figures_of_spark() -> None:
     assert hash_texts(pa.array(["Spark", "", None])).to_pylist() == [228093765, 142593372, SPARK_SEED]
 
 
+@pytest.mark.long
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=40), st.integers(-(2**31), 2**31 - 1)), max_size=30))
 def test_it_is_the_hash_of_each_value(rows: list[tuple[bytes | None, int]]) -> None:
     values = pa.array([value for value, _ in rows], pa.binary())

@@ -132,6 +132,7 @@ def write_tables() -> None:
     write_visits("visits")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.stem)
 def test_what_needs_no_spark(document: Path):
     blocks = [b for b in blocks_of(document.read_text(encoding="utf-8")) if not b.spark]
@@ -193,6 +194,7 @@ def codes_in_source() -> set[str]:
     return {v.value for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str)}
 
 
+@pytest.mark.long
 def test_the_guide_to_errors_has_every_code():
     text = (ROOT / "docs" / "guides" / "errors.md").read_text(encoding="utf-8")
     assert not sorted(code for code in codes_in_source() if f"`{code}`" not in text)

@@ -42,6 +42,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", BOMBS)
 def test_predicates_that_would_exhaust_a_parser(build, name: str) -> None:
     t = alluvium.open(build().write())
@@ -110,6 +111,7 @@ def test_schemas_that_would_exhaust_a_parser(text: str) -> None:
         assert len(str(error)) < 1000
 
 
+@pytest.mark.long
 def test_ten_thousand_columns(build) -> None:
     table = build([column(f"c{i}", "long") for i in range(10_000)])
     bounds = {f"c{i}": i for i in range(10_000)}
@@ -296,6 +298,7 @@ def test_lines_that_are_no_actions(build, change) -> None:
 # -- Parquet ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_checkpoint_that_is_small_on_disk_and_large_in_memory(build) -> None:
     """300 MB of one repeated value in some kilobytes: columns that nobody asks for are never decoded."""
     bomb = pa.array(["x" * 1_000_000], pa.string()).take(pa.array([0] * 300, pa.int32()))

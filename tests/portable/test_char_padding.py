@@ -44,6 +44,7 @@ def test_the_change_data_feed_is_padded(url: str) -> None:
     assert by_id(changes.select(SCHEMA.names)) == PADDED
 
 
+@pytest.mark.long
 def test_predicates_find_what_the_reference_finds(url: str) -> None:
     table = alluvium.open(url)
     found = {text: sorted(table.to_arrow(columns=["id"], where=text)["id"].to_pylist()) for text in EXPECTED}

@@ -71,6 +71,7 @@ except TypeError as error:
 """
 
 
+@pytest.mark.long
 def test_every_module_stands_before_an_installed_one(another_delta):
     assert run(PROGRAM, another_delta).splitlines() == [
         "True alluvium.api.delta.delta_table",
@@ -88,6 +89,7 @@ def test_every_module_stands_before_an_installed_one(another_delta):
     ]
 
 
+@pytest.mark.long
 def test_another_delta_that_was_imported_before_is_named(another_delta):
     printed = run(
         """

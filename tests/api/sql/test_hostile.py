@@ -52,6 +52,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_text_hangs(name):
     begun = time.process_time()
@@ -77,6 +78,7 @@ _FIRST = st.sampled_from(["VACUUM", "OPTIMIZE", "RESTORE", "CONVERT TO DELTA", "
                           "CREATE TABLE t SHALLOW CLONE", "ALTER TABLE t", "ALTER TABLE t ADD CONSTRAINT c CHECK"])  # fmt: skip
 
 
+@pytest.mark.long
 @settings(max_examples=200)
 @given(_FIRST, st.lists(_ANY, max_size=12), st.sampled_from(["", " "]))
 def test_any_words_are_answered_or_refused(first, words, between):

@@ -322,6 +322,7 @@ def spelled(draw, pieces: list[str]) -> str:
     return text + draw(st.sampled_from(["", ";", " ; ;", "-- end"]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("family", STATEMENTS)
 @settings(max_examples=60)
 @given(data=st.data())

@@ -78,6 +78,7 @@ def comparable(value: Any) -> Any:
     return [comparable(one) for one in value] if isinstance(value, list) else value
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.lists(RECORDS, max_size=30), st.integers(1, 300))
 def test_columns_are_the_records(records: list[dict[str, Any]], block_bytes: int) -> None:
@@ -87,6 +88,7 @@ def test_columns_are_the_records(records: list[dict[str, Any]], block_bytes: int
         assert (values.to_pylist() if values is not None else [None] * len(records)) == expected
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.lists(RECORDS, min_size=1, max_size=6), st.data())
 def test_damage_is_noticed_or_harmless(records: list[dict[str, Any]], data: st.DataObject) -> None:

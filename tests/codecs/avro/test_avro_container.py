@@ -22,6 +22,7 @@ SCHEMA = {
 RECORDS = [{"n": n - 5000, "t": None if n % 3 else f"text {n}", "at": n} for n in range(10_000)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", ["zstandard", "deflate", "snappy", "null"])
 def test_what_is_written_is_read(codec: str) -> None:
     data = format_avro(SCHEMA, RECORDS, codec)

@@ -57,6 +57,7 @@ def test_the_smallest() -> None:
     assert unite_64(EMPTY, ZERO) == unite_64(ZERO, EMPTY) == unite_64(ZERO, ZERO) == ZERO
 
 
+@pytest.mark.long
 def test_unions_are_those_of_java() -> None:
     """`RoaringBitmap64` of Paimon Java 1.4.2: the same numbers, be containers in another order or form."""
     java = json.loads((Path(__file__).parents[1] / "java_unions.json").read_text())["rbm64"]
@@ -65,6 +66,7 @@ def test_unions_are_those_of_java() -> None:
         assert numbers_of(unite_64(bytes.fromhex(older), bytes.fromhex(newer))) == numbers_of(bytes.fromhex(united))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("span", [1 << 17, 1 << 21, 1 << 23, 1 << 40, 1 << 64])
 @pytest.mark.parametrize("count", [1, 5, 40, 3000])
 def test_unions(count: int, span: int) -> None:
@@ -119,6 +121,7 @@ def test_damaged_containers_say_so_when_they_are_united() -> None:
         unite_64(bits.replace(bytes.fromhex("49922449922449"), bytes(7), 1), ZERO)
 
 
+@pytest.mark.long
 def test_no_damage_gets_through_as_another_error() -> None:
     pick = random.Random(5)
     sound = bitmap({pick.randrange(1 << 22) for _ in range(300)} | set(range(70_000, 90_000)))

@@ -51,6 +51,7 @@ def test_what_others_write_is_read(values: set[int], runs: bool) -> None:
     assert list(positions_of(bitmap.data)) == sorted(values)
 
 
+@pytest.mark.long
 @given(st.lists(st.sets(st.integers(0, 100_000), max_size=30), max_size=4), st.sampled_from(["<", ">"]))
 def test_a_list_of_bitmaps_is_the_same_in_the_portable_format(buckets: list[set[int]], order: str) -> None:
     byte_order = "little" if order == "<" else "big"
@@ -139,6 +140,7 @@ def test_what_makes_no_sense_is_refused(data: bytes, reason: str) -> None:
         parse_bitmap(data)
 
 
+@pytest.mark.long
 @given(_SETS, _SETS)
 def test_subtraction(left: set[int], right: set[int]) -> None:
     found = subtract(serialized(left), serialized(right))

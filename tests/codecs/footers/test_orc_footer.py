@@ -99,6 +99,7 @@ def wide() -> dict[str, list[str]]:
     return {f"column {n} ä": [texts.randbytes(300).hex() for _ in range(2)] for n in range(300)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compression", ["uncompressed", "zlib", "snappy", "lz4", "zstd"])
 def test_codecs_and_long_footers(wide: dict[str, list[str]], compression: str) -> None:
     """Many columns: the footer is of several chunks, and longer than what is read at first."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from change_table import VECTORS, ChangeTable, changed, metadata, vector
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -65,6 +66,7 @@ class History:
         return actions
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(_VERSIONS, min_size=1, max_size=5), st.data())
 def test_a_feed_is_the_sum_of_its_versions(versions: list[tuple[dict[int, set[int] | None], bool]], data: Any) -> None:

@@ -174,6 +174,7 @@ def reconciled(commits: list[list[Action]]) -> list[Action]:
     return list(newest.values())
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(histories())
 def test_a_version_is_the_same_with_and_without(history: tuple[list[list[Action]], list[tuple[int, int]]]) -> None:

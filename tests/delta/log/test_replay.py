@@ -46,6 +46,7 @@ def keys(table: pa.Table) -> list[Key]:
     return found
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(commits=COMMITS, data=st.data())
 def test_replay_equals_the_model_however_the_log_is_split(log, commits: list, data) -> None:

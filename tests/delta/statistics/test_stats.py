@@ -373,6 +373,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.long
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.lists(ROWS, min_size=1, max_size=5), min_size=1, max_size=3))
 def test_what_is_written_bounds_every_value(files: list[list[dict[str, object]]]) -> None:

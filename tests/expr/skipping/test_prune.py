@@ -378,6 +378,7 @@ def _order(value: object) -> object:
     return value.encode() if isinstance(value, str) else value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(COLUMNS), ids=str)
 @pytest.mark.parametrize("zone", ["UTC", "America/Sao_Paulo"])
 def test_every_pair_of_values(kind: DataType, zone: str) -> None:

@@ -215,6 +215,7 @@ def test_a_field_of_an_arrays_elements_is_no_column_of_its_name(text: str) -> No
     assert format_sql(parse_engine_filter("(list.`a b` = 1)", Struct(inner.fields))) == "(`a b` = 1)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "text",
     [" AND ".join(["i = 1"] * 100_000), "(" * 10_000 + "b" + ")" * 10_000, "(" * 10_000 + "i" + ")" * 10_000 + " = 1",
@@ -233,6 +234,7 @@ def test_huge_text_is_bounded(text: str) -> None:
     assert time.process_time() - start < 10
 
 
+@pytest.mark.long
 def test_long_chains_and_lists() -> None:
     parsed = parse_predicate(" OR ".join(f"i = {n}" for n in range(5000)), SCHEMA)
     assert sum(isinstance(n, Column) for n in walk(parsed)) == 5000

@@ -141,6 +141,7 @@ def test_two_users(tmp_path: Path, user: str, identifier: int, clashes: bool) ->
         assert ks(store) == [1, 2]
 
 
+@pytest.mark.long
 def test_manifests_are_merged_up_to_their_target(tmp_path: Path) -> None:
     """As many as reach the target become one; half of it is enough to be left alone."""
     store = make(tmp_path, "day", **{"manifest.compression": "null"})

@@ -243,6 +243,7 @@ def test_orc_manifests_with_more_are_not_written_anew(store: Store) -> None:
         read_manifest(store, "m")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("version", [1, 3])
 @pytest.mark.parametrize("count", [1, 40])
 def test_manifests_of_another_version_are_not_read(store: Store, version: int, count: int) -> None:

@@ -55,6 +55,7 @@ def test_other_changes_keep_buckets(tmp_path: Path) -> None:
     assert opened.to_arrow(columns=["k"], where="k = '31'")["k"].to_pylist() == ["31"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stats", ["none", "full"])
 @pytest.mark.parametrize(
     ("before", "after"), [("VARCHAR(10)", "VARCHAR(4)"), ("STRING", "VARCHAR(4)"), ("STRING", "CHAR(4)")]

@@ -44,6 +44,7 @@ def rows(url: str, zone: str, where: str | None = None, **asked: str) -> list[An
     return [row["z"] for row in sorted(found.to_pylist(), key=lambda row: row["k"])]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", [NEW_YORK, "Asia/Shanghai", "UTC"])
 def test_rows_and_filters(tmp_path: Path, zone: str) -> None:
     url = str(tmp_path / "t")
@@ -94,6 +95,7 @@ def test_the_option(tmp_path: Path) -> None:
     assert rows(new, NEW_YORK) == YEAR == rows(new, "UTC")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"metadata.stats-mode": "none"}, {"fields.z.stats-mode": "counts"}])
 def test_what_we_write_is_what_it_is(tmp_path: Path, options: dict[str, str]) -> None:
     """Java reads a wall clock the same in every zone; instants it shifts, but for tables that say otherwise."""

@@ -64,6 +64,7 @@ def opened(source: pa.NativeFile) -> tuple[PageRows, pq.ParquetFile]:
     return PageRows(source, reader.metadata, "us"), reader
 
 
+@pytest.mark.long
 def test_the_rows_of_every_column(path: Path) -> None:
     pages, _ = opened(pa.OSFile(str(path)))
     for name in ("id", "few", "x", "a.b"):

@@ -81,6 +81,7 @@ def test_addresses(root: str, path: str, expected: str) -> None:
 _CONSTANTS = st.tuples(st.sampled_from(["a", "b", None, ""]), st.sampled_from([1, None]), st.booleans())
 
 
+@pytest.mark.long
 @given(st.lists(_CONSTANTS, max_size=20))
 def test_groups_are_runs_of_equal_constants(values: list[tuple[str | None, int | None, bool]]) -> None:
     schema = Struct((Field("s", t.STRING), Field("n", t.INTEGER), Field("b", t.BOOLEAN)))

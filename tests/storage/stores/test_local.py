@@ -33,6 +33,7 @@ def names(directory: Path) -> list[str]:
     return sorted(os.listdir(directory))
 
 
+@pytest.mark.long
 def test_of_racing_processes_one_wins_each_name(tmp_path: Path) -> None:
     start = str(time.time() + 1.0)
     racers = [
@@ -59,6 +60,7 @@ getattr(LocalStore(sys.argv[1]), sys.argv[3])("0.json", b"x" * 100_000)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("call", "verb"), [("write", "put_if_absent"), ("link", "put_if_absent"), ("replace", "put")])
 def test_a_crash_leaves_nothing_that_looks_like_a_file_of_the_table(tmp_path: Path, call: str, verb: str) -> None:
     done = subprocess.run([sys.executable, "-c", CRASHER, str(tmp_path), call, verb], check=False)

@@ -202,6 +202,7 @@ for ask in (lambda: store.get("x"), lambda: map_parallel(store.get, ["x", "y", "
 """
 
 
+@pytest.mark.long
 def test_an_interruption_gets_through_while_a_store_hangs(s3_options: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -36,6 +36,7 @@ _EVENTS = st.lists(
 )
 
 
+@pytest.mark.long
 @settings(max_examples=300, deadline=None)
 @given(_EVENTS, st.sets(st.sampled_from(["a", "b", "c", "d"])), st.sets(st.integers(1, 7)))
 def test_versions_need_the_files_that_are_live_in_them(
