@@ -9,6 +9,9 @@ from pyspark.sql import SparkSession
 
 from protocol import Verb
 
+#: A cube of this size is left as it is: far less than the 100 GB of real tables.
+CUBE_BYTES = str(8 << 20)
+
 
 def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str, Verb]:
     """The verbs, from the way to open a table by its path (`delta.tables.DeltaTable`, or what takes its place)."""
@@ -46,6 +49,23 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
         open_table(request["path"]).vacuum(0)
         return None
 
+    def clone(request: Mapping[str, Any]) -> object:
+        spark.sql(f"CREATE TABLE delta.`{request['to']}` SHALLOW CLONE delta.`{request['path']}`")
+        return None
+
+    def cluster(request: Mapping[str, Any]) -> object:
+        """A clustered table of the rows of another, then as many more as are to come after it was clustered."""
+        for name in ("threshold", "targetCubeSize"):
+            spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", CUBE_BYTES)
+        rows = spark.read.format("delta").load(request["source"])
+        columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
+        spark.sql(f"CREATE TABLE delta.`{request['path']}` ({columns}) USING delta CLUSTER BY (amount, customer)")
+        rows.write.format("delta").mode("append").save(request["path"])
+        if request["more"]:
+            open_table(request["path"]).optimize().executeCompaction()
+            rows.sample(request["more"], seed=1).write.format("delta").mode("append").save(request["path"])
+        return None
+
     def digest(request: Mapping[str, Any]) -> object:
         """What the rows come to."""
         sums = "count(*)", "sum(id)", "sum(quantity)", "sum(length(name))", "count(discount)"
@@ -59,5 +79,7 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
         "digest": digest,
         "optimize": optimize,
         "zorder": zorder,
+        "clone": clone,
+        "cluster": cluster,
         "vacuum": vacuum,
     }

@@ -57,6 +57,10 @@ class Bench:
     def log_table(self) -> Path:
         return self.table("log", lambda root: data.make_log(root, self.scaled(300_000)))
 
+    def long_table(self) -> Path:
+        """A log of as many files as clones are measured by."""
+        return self.table("long", lambda root: data.make_log(root, self.scaled(100_000)))
+
     def masked_table(self, fraction: float) -> Path:
         source = self.scan_table()
         return self.table(f"masked-{fraction:g}", lambda root: data.make_masked(root, source, fraction))

@@ -1,4 +1,4 @@
-"""OPTIMIZE, Z-order and VACUUM of tables of many small files.
+"""OPTIMIZE, Z-order, clustering, clones and VACUUM of tables of many files.
 
 Each round has a fresh copy of the table, whose data files are hard links: no engine changes a file in place.
 """
@@ -9,7 +9,7 @@ import shutil
 from collections.abc import Callable
 
 import data
-from workloads.bench import SPARK_ENGINES, Bench, Request, Workload
+from workloads.bench import PAIRED_ENGINES, SPARK_ENGINES, Bench, Request, Workload
 
 _FILES = 400
 
@@ -26,6 +26,21 @@ def _request(verb: str) -> Callable[[Bench, str, int], Request]:
         return {**asked, "before": {"do": "count", "path": str(copy)}, "after": {"do": "digest", "path": str(copy)}}
 
     return request
+
+
+def _clone(bench: Bench, engine: str, turn: int) -> Request:
+    copy = bench.output(engine, f"clone-{turn}")
+    shutil.rmtree(copy, ignore_errors=True)
+    return {"do": "clone", "path": str(bench.long_table()), "to": str(copy)}
+
+
+def _recluster(bench: Bench, engine: str, turn: int) -> Request:
+    """Of all rows, or of the hundredth that came since."""
+    table = bench.output(engine, f"recluster-{turn}")
+    shutil.rmtree(table, ignore_errors=True)
+    more = 0 if engine.endswith("-plain") else 0.01
+    before = {"do": "cluster", "path": str(table), "source": str(bench.many_table(_FILES)), "more": more}
+    return {"do": "optimize", "path": str(table), "before": before}
 
 
 WORKLOADS = (
@@ -59,5 +74,27 @@ WORKLOADS = (
         _request("vacuum"),
         rounds=3,
         quick_rounds=1,
+    ),
+    Workload(
+        "clone",
+        "shallow clone of 100,000 files",
+        ("delta-spark", "alluvium"),
+        "alluvium",
+        1.0,
+        _clone,
+        rounds=3,
+        quick_rounds=1,
+        checks=False,
+    ),
+    Workload(
+        "recluster",
+        "clustering of 1 % of new rows / of all 2 M",
+        PAIRED_ENGINES,
+        "alluvium",
+        0.1,
+        _recluster,
+        rounds=3,
+        quick_rounds=1,
+        checks=False,
     ),
 )
