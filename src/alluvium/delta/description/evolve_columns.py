@@ -47,6 +47,7 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
     """
     if not columns:
         raise InvalidRequest("no columns to add", code="no-columns")
+    _ensure_different(columns)
     schema = config.schema
     shown: list[JsonValue] = []
     for column in columns:
@@ -57,6 +58,16 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
         entry: dict[str, JsonValue] = {"column": shown_field(new, (*parent, new.name))}
         shown.append(entry if column.position is None else {**entry, "position": str(column.position)})
     return Change(with_schema(config, schema), Operation("ADD COLUMNS", {"columns": to_json(shown)}))
+
+
+def _ensure_different(columns: Sequence[NewColumn]) -> None:
+    seen = set[Path]()
+    for column in columns:
+        folded = tuple(part.casefold() for part in column.path)
+        if folded in seen:
+            name = ".".join(column.path)
+            raise InvalidRequest(f"{name!r} is added twice (case is ignored)", code="duplicate-column", column=name)
+        seen.add(folded)
 
 
 def _insert(struct: Struct, new: Field, position: Position | None) -> Struct:
@@ -119,12 +130,24 @@ def drop_columns(config: TableConfig, paths: Sequence[Path], if_exists: bool = F
     schema = config.schema
     for path in spelled:
         ensure_droppable(config, path)
+        _ensure_in_struct(schema, path)
         schema = edit_struct(schema, path[:-1], partial(_without, path=path))
     metadata = msgspec.structs.replace(
         config.metadata, configuration=without_columns(config.metadata.configuration, spelled)
     )
     shown = to_json([shown_path(path) for path in spelled])
     return Change(with_schema(config, schema, metadata), Operation("DROP COLUMNS", {"columns": shown}))
+
+
+def _ensure_in_struct(schema: Struct, path: Path) -> None:
+    _, parent, _ = find_path(schema, path[:-1])
+    if not isinstance(parent, Struct):
+        raise InvalidRequest(
+            f"only columns of a struct are dropped, and {'.'.join(path[:-1])!r} is {parent}",
+            code="not-a-struct",
+            column=".".join(path),
+            hint="drop the whole column, or columns of a struct in it",
+        )
 
 
 def ensure_droppable(config: TableConfig, path: Path) -> None:
