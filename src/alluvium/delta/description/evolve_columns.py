@@ -16,7 +16,7 @@ from alluvium.delta.description.evolve import Change, to_json, with_schema
 from alluvium.delta.description.referenced import ensure_unreferenced, renamed_properties, without_columns
 from alluvium.delta.description.shown_columns import shown_field, shown_path
 from alluvium.delta.terms.config import TableConfig
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Operation
 from alluvium.schema.edit import Path, Position, edit_struct, find_path, insert_field, replace_field
 from alluvium.schema.types import Field, JsonValue, Struct
@@ -72,6 +72,14 @@ def _ensure_different(columns: Sequence[NewColumn]) -> None:
 
 def _insert(struct: Struct, new: Field, position: Position | None) -> Struct:
     _ensure_absent(struct, new.name)
+    after = None if position is None else position.after
+    if after is not None and struct.find(after) is None:
+        raise InvalidRequest(
+            f"there is no column {after!r} for the new {new.name!r} to stand behind",
+            code="unknown-column",
+            column=after,
+            hint=suggest(after, struct.names),
+        )
     return insert_field(struct, new, position)
 
 
