@@ -134,6 +134,7 @@ ROWS: tuple[Row, ...] = (
     _row("unsupported-partitioning", "DELTA_OPERATION_NOT_ALLOWED", "0AKDC", at="sql"),
     _row("unsupported-constraint", "UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", at="sql", says="keys"),
     _row("unknown-column", "_LEGACY_ERROR_TEMP_3060", None, at="sql", says="is not in the data", column="column"),
+    _row("invalid-partition-column", "_LEGACY_ERROR_TEMP_3058", None, at="sql", says="is named twice"),
     _row("invalid-partition-column", "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", at="sql", says="by all of its columns"),
     _row("invalid-identity", "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", OPERATION, at="sql", says="must be bigint"),
     _row("invalid-expression", "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH", "42K09", at="sql", says="what it is generated as", columnName="column"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+from py4j.clientserver import PythonParameters
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
@@ -46,17 +47,26 @@ def _condition(error: Exception) -> tuple[str, str] | None:
     return None
 
 
+class _Once(PythonParameters):  # type: ignore[misc]  # py4j has no types
+    """A connection's parameters, by which the next exception is thrown as it is, and those after it as before."""
+
+    @property
+    def propagate_java_exceptions(self) -> bool:
+        """Read where an exception has come out of a callback, and nowhere else."""
+        return bool(self.__dict__.pop("once", False) or self.__dict__["propagate_java_exceptions"])
+
+
 def _throws_as_is(java: Java) -> bool:
     """Tells this thread's connection; False: it cannot be told, as where py4j shares connections."""
     client = java.gateway._gateway_client
     connection = client.get_thread_connection() if hasattr(client, "get_thread_connection") else None
     if connection is None:
         return False
-    parameters = connection.python_parameters
-    if not parameters.propagate_java_exceptions:
-        # They are all connections', and others of the process may count on the other way.
-        connection.python_parameters = own = copy.copy(parameters)
-        own.propagate_java_exceptions = True
+    if not isinstance(connection.python_parameters, _Once):
+        # They are all connections', and callbacks of others count on the other way.
+        connection.python_parameters = copy.copy(connection.python_parameters)
+        connection.python_parameters.__class__ = _Once
+    connection.python_parameters.once = True
     return True
 
 
