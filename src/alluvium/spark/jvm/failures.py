@@ -108,9 +108,9 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
         except CapturedException as error:
             # So does an error that was thrown as one of Spark's, and that nobody caught.
             carried = _remembered_in(error._desc or "") if _remembered else None
-            if carried is None:
+            if carried is None or error._origin is None:
                 raise
-            raise carried from None
+            raise _of_query(carried, error._origin) from None
 
     get_return_value.carries_errors = True  # type: ignore[attr-defined]
     return get_return_value
