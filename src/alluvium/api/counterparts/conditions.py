@@ -52,9 +52,8 @@ class Row:
         counterpart: Theirs.
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
             `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs),
-            `sql`, and of its statements `query`: those that
-            read or change rows, `changes` (`table_changes`);
-            none: anywhere.
+            `sql`, and of its statements `query`: those that read or change rows, `changes` (`table_changes`),
+            `clusterBy`, `restore` (what is restored), `path` (VACUUM of a path in quotes); none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
 
@@ -120,6 +119,7 @@ ROWS: tuple[Row, ...] = (
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="clone", says="to clone"),
     _row("unsupported-clone-source", "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC"),
     # --- statements of SQL
+    _row("expects-table", "DELTA_ONLY_OPERATION", "0AKDD", at="restore"),
     _row("expects-table", "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809"),
     _row("invalid-partition-column", "NON_PARTITION_COLUMN", "42000", at="query", says="PARTITION names", columnName="column"),
     _row("unsupported-statement", "UNSUPPORTED_FEATURE.INSERT_PARTITION_SPEC_IF_NOT_EXISTS", "0A000", says="INSERT OVERWRITE ... IF NOT EXISTS"),
@@ -152,6 +152,7 @@ ROWS: tuple[Row, ...] = (
     _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at="query", says="Cannot resolve"),
     _row("invalid-condition", "UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY", "0A000", at="query", says="has a subquery"),
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="query update delete merge", says="there is no Delta table here"),
+    _row("not-a-table", "DELTA_TABLE_ONLY_OPERATION", "0AKDD", at="path", tableName="url"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="sql", says="to replace cannot be found"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", says="there is no table called"),
     _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="query sql", says="does not exist", userVersion="version"),
@@ -227,7 +228,7 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-partition-column", "DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", says="its type is", name="column"),
     _row("invalid-partition-column", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="is named twice"),
     _row("unknown-column", "DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", says="partition column", columnName="column"),
-    _row("unknown-column", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", at="create", columnName="column"),
+    _row("unknown-column", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", at="create clusterBy", columnName="column"),
     _row("invalid-clustering-column", "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", says="at most"),
     _row("invalid-clustering-column", "DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", says="no statistics of it"),
     _row("invalid-clustering-column", "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY", "42711", says="stands twice"),
