@@ -36,7 +36,8 @@ def thrown(java: Java, error: Exception, condition: tuple[str, str] | None = Non
     told = condition or _condition(error)
     if told is None or not _throws_as_is(java):
         return carried
-    return Py4JJavaError(str(carried), _exception(java, str(carried), *told))  # type: ignore[no-untyped-call]
+    found: Exception = Py4JJavaError(str(carried), _exception(java, str(carried), *told))
+    return found
 
 
 def _condition(error: Exception) -> tuple[str, str] | None:
