@@ -61,8 +61,6 @@ def differing(theirs: list[dict], ours: list[dict], name: str) -> list[str]:
         if (name, their["sql"]) in KNOWN:
             continue
         one, other = plain(their), plain(our)
-        if their.get("condition"):  # the reference loses it where an error comes out of its own Java
-            one["condition"], other["condition"] = their["condition"], our.get("condition")
         keys = sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
         if keys:
             lines = [f"  {key}\n    theirs {one.get(key)}\n    ours   {other.get(key)}" for key in keys]

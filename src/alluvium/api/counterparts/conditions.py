@@ -163,6 +163,8 @@ ROWS: tuple[Row, ...] = (
     _row("unknown-column", "FIELD_NOT_FOUND", "42704", at="query", says="no such field in", fieldName="column"),
     _row("unknown-database", "SCHEMA_NOT_FOUND", "42704", at="sql"),
     _row("invalid-table-name", "INVALID_SCHEMA_OR_RELATION_NAME", "42602", at="sql", says="the catalog takes no table"),
+    _row("no-columns", "DELTA_SCHEMA_NOT_PROVIDED", "42908", at="sql", says="takes the place of another"),
+    _row("location-mismatch", "DELTA_TABLE_LOCATION_MISMATCH", "42613", at="sql", tableName="url"),
     _row("table-exists", "DELTA_CREATE_TABLE_SCHEME_MISMATCH", "42KD7", at="sql create", says="has other columns", path="url"),
     _row("table-exists", "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING", "42KD7", at="sql create", says="has other partition columns", path="url"),
     _row("table-exists", "DELTA_CREATE_TABLE_WITH_DIFFERENT_CLUSTERING", "42KD7", at="sql create", says="has other clustering columns", path="url"),
