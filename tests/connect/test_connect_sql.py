@@ -56,6 +56,19 @@ def test_views_are_temporary(sql, path, connect):
         sql(f"create view lasting as select * from {named(path)}")
     assert refused.value.code == "no-jvm-for-sql"
     connect.catalog.dropTempView("shown")
+    sql(f"create temp view `we ird.ü` as select id from {named(path)}")
+    assert values(sql("select count(*) from `we ird.ü`")) == [(3,)]
+    connect.catalog.dropTempView("`we ird.ü`")
+
+
+def test_a_table_that_stands_twice_is_read_once(sql, path):
+    t = named(path)
+    both = sql(f"select a.id from {t} a join {t} b using (id) join {t} version as of 0 c using (id)")
+    assert values(both) == [(1,)]
+    # Beside it something else that is called like the format.
+    assert values(
+        sql(f"with delta as (select 1 as `/x`) select delta.`/x`, max(id) from delta join {t} group by 1")
+    ) == [(1, 3)]
 
 
 def test_tables_of_others_are_made_of_ours(sql, path):
@@ -76,6 +89,8 @@ def test_insert(sql, tmp_path, connect):
     assert values(sql(f"select * from {t}")) == [(7, "f")]
     with pytest.raises(InvalidRequest, match="not enough columns"):
         sql(f"insert into {t} values (1)")
+    with pytest.raises(UnsupportedFeature, match="number 1 stands in REPLACE WHERE"):
+        sql(f"insert into {t} replace where id = ? select ?, 'g'", [7, 7])
 
 
 def test_upkeep(sql, tmp_path, connect):

@@ -62,6 +62,7 @@ def create_table_of_rows(
     txn: tuple[str, int] | None = None,
     rebalance: bool | None = None,
     retry: RetryPolicy = DEFAULT_RETRY,
+    or_replaces: bool = False,
 ) -> Committed:
     """Commits a table and its first rows at once; rows of the table in whose place it is put are removed.
 
@@ -75,6 +76,7 @@ def create_table_of_rows(
         txn: An application's id and version to be recorded.
         rebalance: Whether to move rows between tasks; None: as the table wants it.
         retry: How often to try.
+        or_replaces: Whether it was to replace a table, had there been one: to the reference that is no blind append.
 
     Raises:
         InvalidRequest: Columns, properties or rows that no table may have; nothing is left of them.
@@ -83,7 +85,7 @@ def create_table_of_rows(
     """
     target = replace(_target(store, wanted, existing, retry), layout=session_layout(df.sparkSession))
     replaces = None if existing is None else Replace()
-    read = read_scope(df, existing, replaces)
+    read = ReadScope.table() if or_replaces and existing is None else read_scope(df, existing, replaces)
     request = WriteRequest(replaces, operation_of(target.config), read, txn, options, rebalance=rebalance)
     return write_rows(df, target, request)
 

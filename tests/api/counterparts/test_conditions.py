@@ -30,6 +30,9 @@ SPARKS = {
 }
 #: Doors beside the methods of DeltaTable.
 DOORS = {
+    "clusterBy",
+    "path",
+    "restore",
     "merge",
     "create",
     "load",

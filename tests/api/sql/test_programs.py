@@ -127,6 +127,33 @@ class TestScripts:
         )
         assert rows(enabled, "t") == [(9, "handled")]
 
+    @pytest.mark.parametrize(
+        ("what", "statement"),
+        [
+            ("sqlexception", "insert into t values (1)"),
+            ("sqlexception", "describe history plain"),
+            ("sqlstate '42802'", "insert into t values (1)"),
+            ("unresolved_column", "update t set nope = 1"),
+            ("sqlstate '22003'", "select * from t version as of 999"),
+        ],
+    )
+    def test_handlers_see_what_our_statements_raise(self, enabled, what, statement):
+        enabled.sql(
+            f"begin declare exit handler for {what} begin insert into u values (1, 'handled'); end; "
+            f"{statement}; insert into u values (2, 'after'); end"
+        )
+        assert rows(enabled, "u") == [(1, "handled")]
+
+    def test_an_error_that_no_handler_is_for_is_raised_as_it_was(self, enabled):
+        with pytest.raises(InvalidRequest) as caught:
+            enabled.sql(
+                "begin declare exit handler for divide_by_zero begin insert into u values (1, 'no'); end; "
+                "insert into t values (1); end"
+            )
+        assert caught.value.code == "schema-mismatch" and "alluvium-error" not in str(caught.value)
+        assert caught.value.getCondition() == "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
+        assert rows(enabled, "u") == []
+
     def test_scripts_of_others_are_sparks(self, enabled):
         enabled.sql(
             "begin insert into plain values (1, 'a'); truncate table plain; insert into plain values (2, 'b'); end"

@@ -72,6 +72,12 @@ def _of_spark(error: AlluviumError) -> Counterpart | None:
     return None if condition is None else Counterpart(condition, told.getSqlState(), kinds[0])
 
 
+def condition_of(error: Exception, door: str) -> tuple[str, str] | None:
+    """The condition and the SQL state of what delta-spark raises in the place of an error; None: there are not both."""
+    found = find_counterpart(error, door) or _of_spark(error) if isinstance(error, AlluviumError) else None
+    return None if found is None or found.condition is None or found.state is None else (found.condition, found.state)
+
+
 def as_counterpart(error: AlluviumError, counterpart: Counterpart) -> AlluviumError:
     """The same error, which is an instance of delta-spark's class, too."""
     return _restored(type(error), counterpart, error.args, dict(error.__dict__))

@@ -10,6 +10,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from alluvium.api.calls import told_partitions
+from alluvium.api.counterparts.raising import condition_of
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
@@ -33,7 +34,7 @@ def answer_names(spark: SparkSession) -> None:
     if is_connect(spark) or _ANSWERED in spark.__dict__:
         return
     if not stands_in_front(spark):
-        put_in_front(spark, partial(table_named, spark), PROVIDERS)
+        put_in_front(spark, partial(table_named, spark), PROVIDERS, partial(condition_of, door="query"))
         answer_changes(spark)
     answer_warehouses(spark)
     spark.__dict__[_ANSWERED] = True

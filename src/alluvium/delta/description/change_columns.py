@@ -10,7 +10,9 @@ from dataclasses import dataclass, replace
 
 from alluvium.delta.description.evolve import Change, to_json, with_schema
 from alluvium.delta.description.referenced import ensure_unreferenced
+from alluvium.delta.description.scala_order import as_a_map_has_paths
 from alluvium.delta.description.shown_columns import shown_change, type_name
+from alluvium.delta.description.upgrade import ensure_defaults_supported
 from alluvium.delta.features.columns import column_defaults
 from alluvium.delta.features.types import type_widening
 from alluvium.delta.terms.config import TableConfig
@@ -73,15 +75,39 @@ def alter_columns(config: TableConfig, changes: Sequence[ColumnChange]) -> Chang
     _ensure_once([find_path(schema, change.path)[0] for change in changes])
     for change in changes:
         spelled, _, found = find_path(schema, change.path)
+        _ensure_own(config, change)
         schema = _changed(config, schema, spelled, change)
         _, now, now_field = find_path(schema, spelled)
         field = replace(now_field or Field(spelled[-1], now), name=spelled[-1], type=now)
         shown.append(shown_change(field, spelled, found))
         places.append({} if change.position is None else {"position": str(change.position)})
     if len(changes) > 1:
-        entries = to_json([{**one, **place} for one, place in zip(shown, places, strict=True)])
+        entries = to_json(_in_order([find_path(config.schema, c.path)[0] for c in changes], shown, places))
         return Change(with_schema(config, schema), Operation("CHANGE COLUMNS", {"columns": entries}))
     return Change(with_schema(config, schema), Operation("CHANGE COLUMN", {"column": to_json(shown[0]), **places[0]}))
+
+
+def _ensure_own(config: TableConfig, change: ColumnChange) -> None:
+    """Refuses a default of a field within a column, which nobody would compute."""
+    if change.default is None or len(change.path) < 2:
+        return
+    name = ".".join(change.path)
+    if change.default:
+        ensure_defaults_supported(config, name)
+    raise InvalidRequest(
+        f"{name!r} stands within a column, and only columns have defaults",
+        code="nested-default",
+        column=name,
+        hint="a default of the whole column may be a named_struct(...)",
+    )
+
+
+def _in_order(
+    paths: Sequence[Path], shown: Sequence[dict[str, JsonValue]], places: Sequence[dict[str, JsonValue]]
+) -> list[JsonValue]:
+    """What several columns have become, as the reference's map of them has it."""
+    told = {path: {**one, **place} for path, one, place in zip(paths, shown, places, strict=True)}
+    return [told[tuple(path)] for path in as_a_map_has_paths(told)]
 
 
 def _ensure_once(paths: Sequence[Path]) -> None:
@@ -166,14 +192,12 @@ def _alter_field(schema: Struct, path: Path, change: ColumnChange) -> Struct:
                 hint=f"addConstraint with the condition {'.'.join(path)} is not null checks the rows that are there",
             )
         nullable = found.nullable or change.nullable is True
-        return replace_field(
-            struct, found.name, replace(found, metadata=_metadata(found, path, change), nullable=nullable)
-        )
+        return replace_field(struct, found.name, replace(found, metadata=_metadata(found, change), nullable=nullable))
 
     return edit_struct(schema, path[:-1], alter)
 
 
-def _metadata(found: Field, path: Path, change: ColumnChange) -> dict[str, JsonValue]:
+def _metadata(found: Field, change: ColumnChange) -> dict[str, JsonValue]:
     """What is said of the column, with its new comment and default."""
     metadata = dict(found.metadata)
     if change.drops_comment:
@@ -182,13 +206,6 @@ def _metadata(found: Field, path: Path, change: ColumnChange) -> dict[str, JsonV
         metadata["comment"] = change.comment
     if change.default is None:
         return metadata
-    if len(path) > 1:
-        raise InvalidRequest(
-            f"{'.'.join(path)!r} stands within a column, and only columns have defaults",
-            code="nested-default",
-            column=".".join(path),
-            hint="a default of the whole column may be a named_struct(...)",
-        )
     metadata.pop(column_defaults.KEY, None)
     return metadata if change.default == "" else {**metadata, column_defaults.KEY: change.default}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from alluvium.delta.description.upgrade import configure, split_protocol_request
@@ -89,7 +89,7 @@ def table_config(wanted: NewTable, replaces: TableConfig | None = None) -> Table
     attributes = {name: properties.pop(name) for name in list(properties) if name in TABLE_ATTRIBUTES}
     configuration = {**_kept(replaces), **settable_properties(properties)}
     ensure_consistent(configuration)
-    ensure_columns(wanted.schema, configuration)
+    ensure_columns(wanted.schema, configuration, wanted.partition_by)
     if wanted.cluster_by:
         if wanted.partition_by:
             raise InvalidRequest("a table is partitioned or clustered, not both", code="contradicting-options")
@@ -115,15 +115,20 @@ def _kept(replaces: TableConfig | None) -> dict[str, str]:
     return {k: v for k, v in replaces.metadata.configuration.items() if k.startswith(_KEPT_WHEN_REPLACED)}
 
 
-def ensure_columns(schema: Struct, configuration: Mapping[str, str]) -> None:
+def ensure_columns(schema: Struct, configuration: Mapping[str, str], partition_by: Iterable[str] = ()) -> None:
     """Refuses columns that no table may have, with these properties.
+
+    Args:
+        schema: The columns.
+        configuration: The properties.
+        partition_by: By which columns the table is to be partitioned, where that is said anew.
 
     Raises:
         InvalidRequest: Names, required values inside arrays or maps, statistics of columns that there are not.
         UnsupportedFeature: Types that we do not write.
     """
     mapped = configuration.get(MODE, "none").strip().casefold() != "none"
-    _ensure_names(schema, mapped)
+    _ensure_names(schema, mapped, {name.casefold() for name in partition_by})
     _ensure_types(schema)
     _ensure_no_inner_not_null(schema)
     for text in parse_properties(configuration).stats_columns or ():
@@ -243,16 +248,12 @@ def resolve_partition_columns(schema: Struct, partition_by: Iterable[str]) -> tu
     return tuple(resolved)
 
 
-def _ensure_names(schema: Struct, mapped: bool) -> None:
+def _ensure_names(schema: Struct, mapped: bool, partitions: Collection[str] = ()) -> None:
     seen: set[str] = set()
-    for f in schema.fields:
+    # As the reference: columns of the data files first.
+    for f in sorted(schema.fields, key=lambda f: f.name.casefold() in partitions):
         if not mapped and _FORBIDDEN_IN_NAMES.search(f.name):
-            raise InvalidRequest(
-                f"column {f.name!r} has a character that only column mapping allows: one of ' ,;{{}}()\\n\\t='",
-                code="invalid-column-name",
-                column=f.name,
-                hint=f"rename it, e.g. df.withColumnRenamed({f.name!r}, {_FORBIDDEN_IN_NAMES.sub('_', f.name)!r})",
-            )
+            raise _invalid_name(f.name, "partition column" if f.name.casefold() in partitions else "column")
         if f.name.casefold() in seen:
             raise InvalidRequest(
                 f"column {f.name!r} stands twice (case is ignored)", code="duplicate-column", column=f.name
@@ -260,6 +261,15 @@ def _ensure_names(schema: Struct, mapped: bool) -> None:
         seen.add(f.name.casefold())
         for inner in _structs_in(f.type):
             _ensure_names(inner, mapped)
+
+
+def _invalid_name(name: str, what: str) -> InvalidRequest:
+    return InvalidRequest(
+        f"{what} {name!r} has a character that only column mapping allows: one of ' ,;{{}}()\\n\\t='",
+        code="invalid-column-name",
+        column=name,
+        hint=f"rename it, e.g. df.withColumnRenamed({name!r}, {_FORBIDDEN_IN_NAMES.sub('_', name)!r})",
+    )
 
 
 def _ensure_no_inner_not_null(data_type: DataType, path: tuple[str, ...] = (), inside: bool = False) -> None:

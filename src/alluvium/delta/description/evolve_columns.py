@@ -16,7 +16,7 @@ from alluvium.delta.description.evolve import Change, to_json, with_schema
 from alluvium.delta.description.referenced import ensure_unreferenced, renamed_properties, without_columns
 from alluvium.delta.description.shown_columns import shown_field, shown_path
 from alluvium.delta.terms.config import TableConfig
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Operation
 from alluvium.schema.edit import Path, Position, edit_struct, find_path, insert_field, replace_field
 from alluvium.schema.types import Field, JsonValue, Struct
@@ -47,6 +47,7 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
     """
     if not columns:
         raise InvalidRequest("no columns to add", code="no-columns")
+    _ensure_different(columns)
     schema = config.schema
     shown: list[JsonValue] = []
     for column in columns:
@@ -59,8 +60,26 @@ def add_columns(config: TableConfig, columns: Sequence[NewColumn]) -> Change:
     return Change(with_schema(config, schema), Operation("ADD COLUMNS", {"columns": to_json(shown)}))
 
 
+def _ensure_different(columns: Sequence[NewColumn]) -> None:
+    seen = set[Path]()
+    for column in columns:
+        folded = tuple(part.casefold() for part in column.path)
+        if folded in seen:
+            name = ".".join(column.path)
+            raise InvalidRequest(f"{name!r} is added twice (case is ignored)", code="duplicate-column", column=name)
+        seen.add(folded)
+
+
 def _insert(struct: Struct, new: Field, position: Position | None) -> Struct:
     _ensure_absent(struct, new.name)
+    after = None if position is None else position.after
+    if after is not None and struct.find(after) is None:
+        raise InvalidRequest(
+            f"there is no column {after!r} for the new {new.name!r} to stand behind",
+            code="unknown-column",
+            column=after,
+            hint=suggest(after, struct.names),
+        )
     return insert_field(struct, new, position)
 
 
@@ -119,12 +138,24 @@ def drop_columns(config: TableConfig, paths: Sequence[Path], if_exists: bool = F
     schema = config.schema
     for path in spelled:
         ensure_droppable(config, path)
+        _ensure_in_struct(schema, path)
         schema = edit_struct(schema, path[:-1], partial(_without, path=path))
     metadata = msgspec.structs.replace(
         config.metadata, configuration=without_columns(config.metadata.configuration, spelled)
     )
     shown = to_json([shown_path(path) for path in spelled])
     return Change(with_schema(config, schema, metadata), Operation("DROP COLUMNS", {"columns": shown}))
+
+
+def _ensure_in_struct(schema: Struct, path: Path) -> None:
+    _, parent, _ = find_path(schema, path[:-1])
+    if not isinstance(parent, Struct):
+        raise InvalidRequest(
+            f"only columns of a struct are dropped, and {'.'.join(path[:-1])!r} is {parent}",
+            code="not-a-struct",
+            column=".".join(path),
+            hint="drop the whole column, or columns of a struct in it",
+        )
 
 
 def ensure_droppable(config: TableConfig, path: Path) -> None:

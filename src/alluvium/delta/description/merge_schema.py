@@ -57,7 +57,7 @@ def overwritten_config(config: TableConfig, data: Struct, partition_by: Sequence
     taken = as_nullable(data)
     assert isinstance(taken, Struct)
     schema = Struct(tuple(_as_before(config, f) for f in taken.fields))
-    ensure_columns(schema, config.metadata.configuration)
+    ensure_columns(schema, config.metadata.configuration, partition_by)
     partition_columns = resolve_partition_columns(schema, partition_by)
     if schema == config.schema and partition_columns == config.partition_columns:
         return config

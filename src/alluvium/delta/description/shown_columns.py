@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from alluvium.delta.description.scala_order import as_a_map_has
 from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Path
@@ -30,7 +31,12 @@ def shown_change(f: Field, path: Path, before: Field | None) -> dict[str, JsonVa
     goes = (DEFAULT, "comment")
     known = {} if before is None else {k: v for k, v in before.metadata.items() if k not in goes or k in f.metadata}
     new = {key: f.metadata[key] for key in ("comment", CHAR_VARCHAR, DEFAULT) if key in f.metadata}
-    return {**shown_field(f, path), "metadata": {**known, **new}, "type": type_name(f.type)}
+    said = {**known, **new}
+    return {
+        **shown_field(f, path),
+        "metadata": {key: said[key] for key in as_a_map_has(said)},
+        "type": type_name(f.type),
+    }
 
 
 def shown_field(f: Field, path: Path) -> dict[str, JsonValue]:

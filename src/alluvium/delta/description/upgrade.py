@@ -226,13 +226,13 @@ def configure(
         if feature.on_support is not None and feature.name in supported_features(protocol):
             metadata = feature.on_support(metadata, current)
     config = parse_config(protocol, metadata)
-    _ensure_defaults_supported(config, copied or current)
+    _ensure_new_defaults_supported(config, copied or current)
     ensure_writable(config)
     ensure_computable(config, copied or current)
     return config
 
 
-def _ensure_defaults_supported(config: TableConfig, current: TableConfig | None) -> None:
+def _ensure_new_defaults_supported(config: TableConfig, current: TableConfig | None) -> None:
     """As the reference: a default never brings its feature along, it must be asked for by name.
 
     "The table must be on Writer Version 7, and a feature name `allowColumnDefaults` must exist in the table
@@ -241,11 +241,17 @@ def _ensure_defaults_supported(config: TableConfig, current: TableConfig | None)
     known = {} if current is None else {f.name: f.metadata.get(column_defaults.KEY) for f in current.schema.fields}
     defaults = [f for f in config.schema.fields if column_defaults.KEY in f.metadata]
     new = [f for f in defaults if f.metadata[column_defaults.KEY] != known.get(f.name)]
-    if new and column_defaults.FEATURE.name not in supported_features(config.protocol):
+    if new:
+        ensure_defaults_supported(config, new[0].name)
+
+
+def ensure_defaults_supported(config: TableConfig, column: str) -> None:
+    """Refuses a column's default in a table whose protocol has none."""
+    if column_defaults.FEATURE.name not in supported_features(config.protocol):
         raise InvalidRequest(
-            f"column {new[0].name!r} has a default, which the table does not support",
+            f"column {column!r} has a default, which the table does not support",
             code="feature-not-enabled",
-            column=new[0].name,
+            column=column,
             hint="set the property delta.feature.allowColumnDefaults to supported first",
         )
 

@@ -105,6 +105,12 @@ def _carrying(wrapped: Callable[..., Any]) -> Callable[..., Any]:
             if carried is None:
                 raise
             raise carried from None
+        except CapturedException as error:
+            # So does an error that was thrown as one of Spark's, and that nobody caught.
+            carried = _remembered_in(error._desc or "") if _remembered else None
+            if carried is None or error._origin is None:
+                raise
+            raise _of_query(carried, error._origin) from None
 
     get_return_value.carries_errors = True  # type: ignore[attr-defined]
     return get_return_value
@@ -259,10 +265,12 @@ def error_of_file(condition: str, texts: list[str], url: str, path: str) -> Allu
 
 
 def _find(java_exception: JavaObject) -> Exception | None:
-    for text in messages(java_exception):
-        if match := _TOKEN.search(text):
-            return _remembered.get(int(match[1]))
-    return None
+    return next(filter(None, map(_remembered_in, messages(java_exception))), None)
+
+
+def _remembered_in(text: str) -> Exception | None:
+    match = _TOKEN.search(text)
+    return None if match is None else _remembered.get(int(match[1]))
 
 
 def messages(java_exception: JavaObject) -> Iterator[str]:

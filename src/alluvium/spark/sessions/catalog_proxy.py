@@ -23,6 +23,7 @@ from alluvium.spark.jvm import failures
 from alluvium.spark.jvm.callbacks import know_caller
 from alluvium.spark.jvm.gateway import Java, JavaObject, java_of
 from alluvium.spark.jvm.method_handles import Composer, Handle, classes
+from alluvium.spark.jvm.thrown import thrown
 
 _SESSION_CATALOG = "spark_catalog"
 #: The setting that names a class to stand where ours is to stand.
@@ -53,14 +54,17 @@ class AskedTable:
 
 #: From what is asked for to a `Table` of the JVM; None: it is no table of ours.
 Answer = Callable[[AskedTable], JavaObject | None]
+#: From an error of an answer to the condition and the SQL state that scripts know it by; None: it has none of its own.
+Told = Callable[[Exception], tuple[str, str] | None]
 
 
 class _Loader:
     """Called where the wrapped catalog has no table, or one of ours."""
 
-    def __init__(self, java: Java, answer: Answer) -> None:
+    def __init__(self, java: Java, answer: Answer, told: Told) -> None:
         self._java = java
         self._answer = answer
+        self._told = told
 
     def apply(self, found: JavaObject, arguments: JavaObject) -> JavaObject:
         """A table; what was found, where it is not ours: if that is an error, it will be thrown."""
@@ -70,7 +74,7 @@ class _Loader:
         except failures.CarriedError:
             raise
         except Exception as error:  # noqa: BLE001 - all of them must cross the JVM
-            raise failures.remember(error) from None
+            raise thrown(self._java, error, self._told(error)) from None
         return found if answer is None else answer
 
     def toString(self) -> str:
@@ -156,13 +160,14 @@ def _unquoted(part: str) -> str:
     return part[1:-1].replace("``", "`") if part.startswith("`") else part
 
 
-def put_in_front(spark: SparkSession, answer: Answer, providers: tuple[str, ...]) -> None:
+def put_in_front(spark: SparkSession, answer: Answer, providers: tuple[str, ...], told: Told) -> None:
     """Puts a proxy in front of a classic session's catalog; where there is one of ours, it stays.
 
     Args:
         spark: The session.
         answer: Asked for each table of these providers, and for each that the catalog does not know.
         providers: Names of formats.
+        told: What scripts know errors of an answer by.
     """
     manager = spark._jsparkSession.sessionState().catalogManager()
     java = java_of(spark)
@@ -171,7 +176,7 @@ def put_in_front(spark: SparkSession, answer: Answer, providers: tuple[str, ...]
     if _is_ours(java, inner):
         return
     failures.install()
-    proxy = _proxy(java, inner, _Loader(java, answer), providers)
+    proxy = _proxy(java, inner, _Loader(java, answer, told), providers)
     if names_class:
         session_field(manager, "catalogs").get(manager).put(_SESSION_CATALOG, proxy)
     else:

@@ -139,8 +139,9 @@ def _find(name: str, schema: Struct, table: Qualifier, *, is_exact: bool = False
         fields = here.fields if isinstance(here, Struct) else ()
         found = next((f for f in fields if f.name.casefold() == part.casefold()), None)
         if found is None or (is_exact and found.name != part):
+            where = f"no such field in {'.'.join(exact)!r}:" if exact else "the table has no column"
             raise Unresolvable(
-                f"the table has no column {name!r}",
+                f"{where} {name!r}",
                 code="unknown-column",
                 column=name,
                 hint=suggest(part, (f.name for f in fields)),

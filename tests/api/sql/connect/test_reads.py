@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from alluvium.api.sql.connect.insert import parse_insert
-from alluvium.api.sql.connect.reads import ChangesRead, TableRead, reads_in, replaced
+from alluvium.api.sql.connect.reads import ChangesRead, TableRead, frame_names, reads_in, replaced
 from alluvium.api.sql.connect.views import parse_view
 from alluvium.api.sql.text.syntax_error import SqlSyntaxError
 from alluvium.api.sql.text.terms import AsOf, Parameter, Settings
@@ -27,6 +27,9 @@ def tables(text):
         "select x.delta.`/a`.b from x",
         "select delta.`/a`.b from t delta",
         "select /* from delta.`/a` */ table_changes from t",
+        "select delta.`a:b`, delta.`/c` from t delta",
+        "with delta as (select 1 as `/a`) select delta.`/a` + 1 from delta where delta.`/a` = 1",
+        "select * from t as delta where x is distinct from delta.`a`",
     ],
 )
 def test_nothing_of_ours(text):
@@ -50,6 +53,25 @@ def test_nothing_of_ours(text):
 )
 def test_a_table_and_its_point_in_time(text, path, as_of):
     assert tables(text) == [("delta", path, as_of, False)]
+
+
+def test_a_table_beside_something_that_is_called_like_its_format():
+    text = "with delta as (select 1 a) select * from delta.`/a` join delta on delta.`/b` = 1 join delta.`/c` using (a)"
+    assert [path for _, path, *_ in tables(text)] == ["/a", "/c"]
+
+
+def test_one_version_of_a_table_in_one_statement():
+    found = reads_in(
+        "select * from delta.`/a` x join delta.`/a` y join delta.`/b` join delta.`/a` version as of 1 "
+        "join delta.`/a` version as of 1 join table_changes_by_path('/a', 1) join table_changes_by_path('/a', 2)",
+        PLAIN,
+    )
+    assert [int(name.rpartition("_")[2]) for name in frame_names(found)] == [0, 0, 1, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("text", ["cache lazy table delta.`/a`", "uncache table delta.`/a`"])
+def test_what_is_said_of_a_table_itself(text):
+    assert tables(text) == [("delta", "/a", None, True)]
 
 
 def test_another_text_stands_in_its_place():
@@ -113,7 +135,7 @@ def test_an_insert(text, overwrites, listed, by_name, where, query):
     found = insert(text)
     assert found is not None
     assert (found.overwrites, found.columns.listed, found.columns.by_name) == (overwrites, listed, by_name)
-    assert (found.where, found.query) == (where, query)
+    assert (found.where and found.where.text, found.query) == (where, query)
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,26 @@ def test_what_cannot_be_done_yet_is_refused_by_us(session, table, statement):
     assert table.history().count() == before
 
 
+def test_refusals_have_the_conditions_of_delta_spark(session, table):
+    expected = {
+        "add columns (a.n int)": "INVALID_FIELD_NAME",
+        "add columns (c int, C int)": "COLUMN_ALREADY_EXISTS",
+        "add columns (c int not null)": "DELTA_OPERATION_NOT_ALLOWED",
+        "add columns (c int after nope)": "FIELD_NOT_FOUND",
+        "alter column s.x set default 1": "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
+        "alter column a set not null": "_LEGACY_ERROR_TEMP_2330",
+        "cluster by (nope)": "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
+    }
+    before = table.history(1).first().version
+    found = {}
+    for statement in expected:
+        with pytest.raises(AnalysisException) as caught:
+            session.sql(f"alter table t {statement}")
+        found[statement] = caught.value.getCondition()
+    assert found == expected
+    assert table.history(1).first().version == before
+
+
 def test_tables_of_others_go_on_to_spark(session):
     session.sql("create table p (a int) using parquet")
     try:

@@ -212,7 +212,15 @@ def _write(access: TableAccess, existing: Snapshot | None, wanted: Wanted) -> Co
     try:
         if wanted.rows is not None:
             done = create_table_of_rows(
-                wanted.rows, store, table, existing, operation_of, wanted.options, wanted.txn, wanted.rebalance
+                wanted.rows,
+                store,
+                table,
+                existing,
+                operation_of,
+                wanted.options,
+                wanted.txn,
+                wanted.rebalance,
+                or_replaces=wanted.mode.replaces,
             )
             return after_rows(spark, properties, done, access.snapshot)
         _ensure_generated(spark, schema)

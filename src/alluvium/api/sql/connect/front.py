@@ -19,7 +19,15 @@ from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.reader import changes, read
 from alluvium.api.sql.call import Arguments
 from alluvium.api.sql.connect.insert import Insert, insert, parse_insert
-from alluvium.api.sql.connect.reads import FORMATS, Read, TableRead, may_name_ours, reads_in, replaced
+from alluvium.api.sql.connect.reads import (
+    FORMATS,
+    Read,
+    TableRead,
+    frame_names,
+    may_name_ours,
+    reads_in,
+    replaced,
+)
 from alluvium.api.sql.connect.views import create_view, parse_view
 from alluvium.api.sql.front import carry_out
 from alluvium.api.sql.grammar.parameters import bind_parameters
@@ -56,6 +64,8 @@ _WITHOUT_JVM = frozenset(
 )
 #: What may stand behind the queries of a WITH, too.
 _ROW_CHANGES = frozenset(("INSERT", "MERGE", "UPDATE", "DELETE"))
+#: What of a table of ours is always so, for each query reads its log anew.
+_ASK_NOTHING = frozenset(("REFRESH",))
 #: Enough to tell `CREATE TABLE name (columns) USING delta` in most cases; what is not seen, the server refuses.
 _HEAD_WORDS = 400
 
@@ -117,7 +127,7 @@ def sql(
     if not found:
         return asked.by_server(text)
     target = next((r for r in found if isinstance(r, TableRead) and r.is_target), None)
-    if head.kind is Kind.QUERY or target is None or _asks_for_columns(words):
+    if target is None or _asks_for_columns(words) or words[0] in _ASK_NOTHING:
         return _query(asked, text, found)
     given = parse_insert(text, target, asked.settings)
     if given is None:
@@ -155,8 +165,10 @@ def _query(asked: _Statement, text: str, found: tuple[Read, ...]) -> DataFrame:
     view = parse_view(text, asked.settings)
     if view is not None:
         return create_view(spark, view, sql(asked.original, spark, view.query, args, asked.frames))
-    pieces = [(one, f"{{_alluvium_{n}}}") for n, one in enumerate(found)]
-    frames = {f"_alluvium_{n}": _rows(asked, one) for n, one in enumerate(found)}
+    names = frame_names(found)
+    pieces = [(one, f"{{{name}}}") for one, name in zip(found, names, strict=True)]
+    # A table that stands in several places is read once: a statement sees one version of it.
+    frames = {name: _rows(asked, one) for name, one in dict(zip(names, found, strict=True)).items()}
     # PySpark formats a text only where frames come with it: the braces of one without stood for themselves.
     template = replaced(text, pieces, str if asked.frames else _escaped)
     left = replace(asked, args=_left(args, found), frames={**asked.frames, **frames})

@@ -13,7 +13,8 @@ from alluvium.api.sql.connect.reads import TableRead
 from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows
 from alluvium.api.sql.text.cursor import Cursor
 from alluvium.api.sql.text.names import read_column_list
-from alluvium.api.sql.text.terms import Settings
+from alluvium.api.sql.text.terms import Settings, SqlText
+from alluvium.errors import UnsupportedFeature
 
 #: What a query begins with.
 _QUERY = ("SELECT", "VALUES", "TABLE", "FROM", "WITH", "(")
@@ -32,7 +33,7 @@ class Insert:
 
     overwrites: bool
     columns: InsertColumns
-    where: str | None
+    where: SqlText | None
     query: str
 
 
@@ -71,11 +72,11 @@ def parse_insert(text: str, target: TableRead, settings: Settings) -> Insert | N
     return Insert(overwrites or where is not None, InsertColumns(listed, by_name, {}, evolves), where, query)
 
 
-def _condition(cursor: Cursor) -> str | None:
+def _condition(cursor: Cursor) -> SqlText | None:
     """What stands before the query: a bracket after a comparison is still the condition's."""
     outer = cursor.outer_tokens()
     stop = next((n for n in outer if any(cursor.is_at(n, word) for word in _QUERY[:-1])), None)
-    return None if stop is None else cursor.sql_until(stop, "a condition").text
+    return None if stop is None else cursor.sql_until(stop, "a condition")
 
 
 def insert(spark: SparkSession, access: TableAccess, given: Insert, rows: DataFrame) -> DataFrame:
@@ -83,10 +84,18 @@ def insert(spark: SparkSession, access: TableAccess, given: Insert, rows: DataFr
 
     Raises:
         InvalidRequest: The rows do not fit the table.
+        UnsupportedFeature: A parameter stands in the condition (`no-jvm-for-sql`).
     """
+    if given.where is not None and given.where.parameters:
+        raise UnsupportedFeature(
+            f"{given.where.parameters[0]} stands in REPLACE WHERE: to bind it needs the driver's JVM, which a session "
+            "of Spark Connect has not",
+            code="no-jvm-for-sql",
+            hint='write the value there, or alluvium.write(df, url, mode="overwrite", replaceWhere=...)',
+        )
     config = access.snapshot().config
     columns = given.columns.checked(config.schema, config.partition_columns, access.url)
-    options: dict[str, object] = {} if given.where is None else {"replaceWhere": given.where}
+    options: dict[str, object] = {} if given.where is None else {"replaceWhere": given.where.text}
     if columns.evolves:
         options["mergeSchema"] = "true"
     insert_named(named_rows(rows, columns, config.schema, access.url), access, given.overwrites, options)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from alluvium.api.sql.text.cursor import Cursor
 from alluvium.api.sql.text.lexer import Token, TokenKind
@@ -28,7 +29,8 @@ _BEFORE_TARGETS = frozenset(
 _BEFORE_TARGETS_2 = frozenset(
     (
         *((word, "TABLE") for word in ("INTO", "OVERWRITE", "CREATE", "REPLACE", "ALTER", "DROP", "TRUNCATE", "ON")),
-        *((word, "TABLE") for word in ("DESCRIBE", "DESC", "ANALYZE", "REPAIR", "REFRESH", "CACHE", "EXTERNAL")),
+        *((word, "TABLE") for word in ("DESCRIBE", "DESC", "ANALYZE", "REPAIR", "REFRESH", "EXTERNAL")),
+        *((word, "TABLE") for word in ("CACHE", "LAZY", "UNCACHE")),
         *((word, "EXISTS") for word in ("IF", "NOT", "!")),
         *((word, place) for word in ("COLUMNS", "PARTITIONS") for place in ("FROM", "IN")),
         ("DELETE", "FROM"),
@@ -85,6 +87,7 @@ class ChangesRead:
 
 
 Read = TableRead | ChangesRead
+_NOWHERE: dict[str, Any] = {"start": 0, "end": 0}
 
 
 def may_name_ours(text: str) -> bool:
@@ -104,10 +107,11 @@ def reads_in(text: str, settings: Settings) -> tuple[Read, ...]:
     """
     if not may_name_ours(text):
         return ()
+    called = _called_like_formats(text, settings)
     cursor, found = Cursor(text, settings), list[Read]()
     before = ("", "")
     while (token := cursor.peek()).kind is not TokenKind.END:
-        read = None if before[1] == "." else _table(cursor, before) or _changes(cursor)
+        read = None if before[1] == "." else _table(cursor, before, called) or _changes(cursor)
         if read is None:
             cursor.advance()
         else:
@@ -116,14 +120,29 @@ def reads_in(text: str, settings: Settings) -> tuple[Read, ...]:
     return tuple(found)
 
 
-def _table(cursor: Cursor, before: tuple[str, str]) -> TableRead | None:
+def _called_like_formats(text: str, settings: Settings) -> frozenset[str]:
+    """Formats whose names stand in a text for something else: `FROM t AS delta`, `WITH delta AS (...)`."""
+    cursor, found = Cursor(text, settings), set[str]()
+    before = ""
+    while (token := cursor.peek()).kind is not TokenKind.END:
+        name = _name(token).casefold()
+        if name in FORMATS and before not in (".", "USING") and cursor.peek(1).text != ".":
+            found.add(name)
+        before = token.word or token.text
+        cursor.advance()
+    return frozenset(found)
+
+
+def _table(cursor: Cursor, before: tuple[str, str], called: Collection[str]) -> TableRead | None:
     named, path = cursor.peek(), cursor.peek(2)
     table_format = _name(named).casefold()
     if table_format not in FORMATS or cursor.peek(1).text != "." or path.kind is not TokenKind.BACKQUOTED:
         return None
     shown = name_value(path.text)
     # Else it is a column of something that is called like the format.
-    if cursor.peek(3).text == "." or not (_PATH.match(shown) or before[1] in _BEFORE_TABLES):
+    stands_for_table = before[1] in _BEFORE_TABLES and before != ("DISTINCT", "FROM")
+    may_be_path = _PATH.match(shown) is not None and table_format not in called
+    if cursor.peek(3).text == "." or not (may_be_path or stands_for_table):
         return None
     for _ in range(3):
         cursor.advance()
@@ -161,6 +180,15 @@ def _argument(cursor: Cursor) -> int | str | Parameter:
     if text is None:
         cursor.fail("a value", hint="over Spark Connect a string, a number or a parameter")
     return text
+
+
+def frame_names(reads: Sequence[Read]) -> list[str]:
+    """A name for the rows of each; the same for what is the same table at the same point in time, or the same feed.
+
+    Parameters without names are each of their own.
+    """
+    known = dict[Read, str]()
+    return [known.setdefault(replace(read, **_NOWHERE), f"_alluvium_{len(known)}") for read in reads]
 
 
 def replaced(text: str, pieces: Sequence[tuple[Read, str]], kept: Callable[[str], str] = str) -> str:

@@ -11,6 +11,7 @@ from alluvium.api.sql.text.cursor import Cursor
 from alluvium.api.sql.text.names import read_column_list, read_name
 from alluvium.api.sql.text.terms import Settings
 from alluvium.errors import UnsupportedFeature
+from alluvium.spark.sessions.catalog import quoted_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +61,10 @@ def parse_view(text: str, settings: Settings) -> View | None:
 def create_view(spark: SparkSession, view: View, rows: DataFrame) -> DataFrame:
     """Makes the view; the answer has no columns."""
     shown = rows.toDF(*view.columns) if view.columns else rows
+    # The server parses it: a name that is more than a word stands in backquotes.
+    name = quoted_name((view.name,))
     if view.is_global:
-        (shown.createOrReplaceGlobalTempView if view.replaces else shown.createGlobalTempView)(view.name)
+        (shown.createOrReplaceGlobalTempView if view.replaces else shown.createGlobalTempView)(name)
     else:
-        (shown.createOrReplaceTempView if view.replaces else shown.createTempView)(view.name)
+        (shown.createOrReplaceTempView if view.replaces else shown.createTempView)(name)
     return spark.createDataFrame([], StructType())

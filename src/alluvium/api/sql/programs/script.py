@@ -4,7 +4,7 @@ ours, it is carried out by us.
 Spark resolves a statement when it is its turn, with the script's variables as they are then. In the place of each such
 statement a node is put for which Spark, while it resolves it, asks for the plan that stands for a name: it asks Python.
 That answers with Spark's own statement where it is about somebody else's table, and with a command that does nothing
-where we have carried it out.
+where we have carried it out. What fails is thrown as an error of Spark's, so that the script's handlers see it.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from typing import Any, ClassVar
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.sql.binding import bound
 from alluvium.api.sql.call import Call
 from alluvium.errors import UnsupportedFeature
 from alluvium.spark.jvm import failures
 from alluvium.spark.jvm.callbacks import know_caller
 from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.jvm.thrown import thrown
 
 _OURS = "alluvium"
 
@@ -122,11 +124,12 @@ class _Step:
         know_caller(java)
         assert self._call.front is not None, "the front makes the call"
         try:
-            done = self._call.front.part(self._plan, self._call.text)
+            with counterparts("sql"):
+                done = self._call.front.part(self._plan, self._call.text)
         except failures.CarriedError:
             raise
         except Exception as error:  # noqa: BLE001 - all of them must cross the JVM
-            raise failures.remember(error) from None
+            raise thrown(java, error) from None
         if done is None:
             return self._plan
         return java.jvm.org.apache.spark.sql.catalyst.plans.logical.NoopCommand(_OURS, java.seq([_OURS]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_table import DeltaTable
@@ -39,7 +40,8 @@ def _carry_out(table: DeltaTable, access: TableAccess, statement: _Alter) -> Non
     elif isinstance(statement, AddFeature):
         table.addFeatureSupport(statement.feature)
     elif isinstance(statement, ClusterBy):
-        Alteration(access.snapshot, access.engine).cluster_by_paths(statement.columns)
+        with counterparts("clusterBy"):
+            Alteration(access.snapshot, access.engine).cluster_by_paths(statement.columns)
     elif isinstance(statement, SyncIdentity):
         sync_identity_column(access.spark, access.snapshot(), statement.column, access.engine)
     else:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.delta.delta_views import DETAIL
 from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
@@ -14,7 +17,8 @@ from alluvium.spark.sessions.catalog import find_table, quoted_name
 
 def run(spark: SparkSession, statement: DescribeDetail | DescribeHistory | Restore) -> DataFrame | None:
     """Carries out one of the statements."""
-    table = delta_table(spark, statement.target)
+    with counterparts("restore") if isinstance(statement, Restore) else nullcontext():
+        table = delta_table(spark, statement.target)
     if table is None:
         return _of_another(spark, statement.target) if isinstance(statement, DescribeDetail) else None
     if isinstance(statement, DescribeDetail):

@@ -9,7 +9,7 @@ from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.upkeep.vacuum import vacuum_in_session
 from alluvium.api.sql.grammar.vacuum import Vacuum
-from alluvium.api.sql.text.terms import SqlText, TableName
+from alluvium.api.sql.text.terms import PathLiteral, SqlText, TableName
 from alluvium.api.sql.upkeep.targets import table_access
 from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 from alluvium.spark.sessions.catalog import quoted_name
@@ -17,7 +17,7 @@ from alluvium.spark.sessions.catalog import quoted_name
 
 def run(spark: SparkSession, statement: Vacuum) -> DataFrame | None:
     """Carries it out: the answer is the table's path, or with DRY RUN what would go, in a column `path`."""
-    with counterparts("vacuum"):
+    with counterparts("path" if isinstance(statement.target, PathLiteral) else "vacuum"):
         access = table_access(spark, statement.target)
         if access is None:
             return None

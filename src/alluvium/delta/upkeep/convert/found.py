@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import time
 
+from alluvium.delta.description.upgrade import ProtocolRequest, required_protocol
 from alluvium.delta.log.segment import LogSegment
 from alluvium.delta.log.state import LogState
+from alluvium.delta.terms.config import parse_config
 from alluvium.delta.terms.spec import TOMBSTONES
 from alluvium.delta.upkeep.convert.conversion import ConvertRequest
 from alluvium.delta.upkeep.convert.convert import plan_conversion
@@ -33,6 +35,9 @@ def found_table(store: Store, request: ConvertRequest, plan: ScanPlan | None = N
     with locating(store, None):
         made = plan_conversion(store, request) if plan is None else plan_from(store, plan, request)
     segment = LogSegment(NO_VERSION, None, (), (), int(time.time() * 1000))
-    config, gone = made.config, TOMBSTONES.empty_table()
+    # As in the reference it has what its columns and properties need, and not what new tables begin with.
+    metadata = made.config.metadata
+    config = parse_config(required_protocol(metadata, None, ProtocolRequest(bare=True)), metadata)
+    gone = TOMBSTONES.empty_table()
     state = LogState(segment, config.protocol, config.metadata, made.files, gone, {}, {}, None)
     return Snapshot(store, state, config, request.zone)
