@@ -15,6 +15,7 @@ import argparse
 import json
 import random
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -50,6 +51,8 @@ def main() -> int:
     if asked.counts:
         print(_told(state))
         return 0
+    # Whoever ends the player ends its writers.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     until, failed = time.monotonic() + asked.minutes * 60, 0
     while time.monotonic() < until and failed < asked.failures:
         contest = draw(state["next_seed"], kinds, asked.commits, until - time.monotonic())
@@ -74,10 +77,7 @@ def draw(seed: int, kinds: Sequence[str], commits: int, seconds: float) -> Conte
     """A contest of its own for each seed."""
     chance = random.Random(seed)
     properties = {"delta.isolationLevel": chance.choice(["Serializable", "WriteSerializable"])}
-    if "deltalake" in kinds:
-        # It writes no table whose isolation is not the strictest.
-        properties = {"delta.isolationLevel": "Serializable"}
-    elif chance.random() < 0.5:
+    if "deltalake" not in kinds and chance.random() < 0.5:
         properties |= RICH
     kill_s = chance.choice([0.5, 1, 3])
     return Contest(seed, kinds, commits, min(seconds, commits * SECONDS_A_COMMIT), properties, kill_s=kill_s)

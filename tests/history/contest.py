@@ -28,7 +28,7 @@ WITH_JVM = frozenset({"spark", "delta-spark"})
 #: How long writers have to end what they do, once the contest is over; and to come to its beginning.
 END_S = BEGIN_S = 60
 #: delta-rs is ten times as quick as others on such a table: it pauses, so that they get to work, too.
-PAUSES_S = {"deltalake": 0.05}
+PAUSES_S = {"deltalake": 0.25}
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ class _Field:
             self._kill_one()
 
     def _kill_one(self) -> None:
-        """One of those who have come to work; of who takes long to come, one time of ten."""
+        """One of those who have got to work; of who takes long to come, one time of ten."""
         chance = self._chance
         writer = chance.randint(1, len(self._contest.kinds))
         spared = self._contest.kinds[writer - 1] in WITH_JVM and chance.random() > 0.1
         self._look_for_ended()
-        if spared or not self._ready(writer).exists():
+        if spared or not self._seasoned(writer).exists():
             return
         process = self._running[writer]
         os.killpg(process.pid, signal.SIGKILL)
@@ -145,7 +145,7 @@ class _Field:
 
     def _start(self, writer: int) -> None:
         kind = self._contest.kinds[writer - 1]
-        self._ready(writer).unlink(missing_ok=True)
+        self._seasoned(writer).unlink(missing_ok=True)
         run = [str(python_of(kind)), "-m", "history.writers.run", kind, str(self._folder / "table")]
         pause_s = self._contest.pause_s + PAUSES_S.get(kind, 0)
         run += [str(self._folder / "notes"), str(self._contest.seed), str(writer), str(pause_s)]
@@ -186,6 +186,9 @@ class _Field:
 
     def _ready(self, writer: int) -> Path:
         return self._folder / "notes" / f"ready-{writer}"
+
+    def _seasoned(self, writer: int) -> Path:
+        return self._folder / "notes" / f"seasoned-{writer}"
 
 
 def python_of(kind: str) -> Path:

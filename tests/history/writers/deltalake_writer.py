@@ -9,7 +9,9 @@ from deltalake.exceptions import CommitFailedError
 from history.acts import Act
 from history.writers.loop import Idle, Lost
 
-VERBS = frozenset({"append", "add", "move", "stamp", "drop", "compact"})
+#: Not `compact`: of two compactions of one version both are committed (1.6.6), and each row stands twice
+#: (`test_two_compactions_of_delta_rs`).
+VERBS = frozenset({"append", "add", "move", "stamp", "drop"})
 
 
 class DeltalakeWriter:
@@ -57,9 +59,4 @@ class DeltalakeWriter:
 
     def _drop(self, act: Act, said: CommitProperties) -> None:
         if not DeltaTable(self._url).delete(act.condition, commit_properties=said)["num_deleted_rows"]:
-            raise Idle
-
-    def _compact(self, act: Act, said: CommitProperties) -> None:
-        done = DeltaTable(self._url).optimize.compact(partition_filters=[("p", "=", "e")], commit_properties=said)
-        if not done["numFilesRemoved"]:
             raise Idle

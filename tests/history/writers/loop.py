@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from history.acts import Act, draw
 from history.judge import read_notes
+
+#: Who has tried so many acts may be killed: on a busy machine nobody else would ever come to one.
+SEASONED = 2
 
 
 class Lost(Exception):
@@ -22,10 +26,12 @@ def work(
     act_on: Callable[[Act], None], notes: Path, seed: int, writer: int, verbs: frozenset[str], pause_s: float
 ) -> None:
     """Begins when `go` stands beside the notes, goes on after the last act that was begun, and ends when `stop` does."""
-    while not (notes / "go").exists():
+    starter = os.getppid()
+    while not (notes / "go").exists() and os.getppid() == starter:
         time.sleep(0.01)
-    n = max(read_notes(notes / str(writer)), default=0) + 1
-    while not (notes / "stop").exists():
+    acts, n = 0, max(read_notes(notes / str(writer)), default=0) + 1
+    # Whose starter has died has nobody to stop it.
+    while not (notes / "stop").exists() and os.getppid() == starter:
         act = draw(seed, writer, n, verbs)
         with open(notes / str(writer), "a") as file:
             # On a line of its own, whatever the one before had come to when it died.
@@ -34,6 +40,9 @@ def work(
             word = done(act_on, act)
             file.write(f"= {n} {word}\n")
         n += 1
+        acts += 1
+        if acts == SEASONED:
+            (notes / f"seasoned-{writer}").touch()
         time.sleep(pause_s)
 
 
