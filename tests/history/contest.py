@@ -161,6 +161,9 @@ class _Field:
         source = ENGINES if theirs else Path(alluvium.__file__).parents[1]
         found["PYTHONPATH"] = os.pathsep.join(map(str, (source, TESTS, TESTS / "support")))
         found["REFERENCE_DIR"] = str(REFERENCE)
+        # Who is killed starts again: modules are compiled once, whatever the machine says.
+        found.pop("PYTHONDONTWRITEBYTECODE", None)
+        found.setdefault("PYTHONPYCACHEPREFIX", str(self._folder / "compiled"))
         if self._preload is not None:
             found |= {"LD_PRELOAD": self._preload, "WRONG_BY_S": str(wrong_s)}
         return found

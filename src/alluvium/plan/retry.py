@@ -6,7 +6,6 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-
 #: After so many losses the pauses become shorter again.
 _RISES = 5
 
