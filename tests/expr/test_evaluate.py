@@ -88,6 +88,7 @@ def test_values(text: str, expected: list[bool | None] | None) -> None:
         ("i % 0 = 1", "division-by-zero"),
         ("i + 2147483647 > 1", "arithmetic-overflow"),
         ("CAST(s AS INT) = 1", "invalid-predicate"),
+        ("CAST(CAST(i AS BIGINT) * 3000000000 AS INT) = 1", "invalid-cast"),
         ("hash(i) = 1", "unsupported-expression"),
         ("arr[0] = 1", "unsupported-expression"),
         ("b AND hash(i) = 1", "unsupported-expression"),
