@@ -76,19 +76,19 @@ def hold(contest: Contest, folder: Path) -> Outcome:
     # No log entry is to go, whatever clocks say: the judge reads all of them.
     fixed = {"delta.enableExpiredLogCleanup": "false", "delta.checkpointInterval": "20"}
     make_table(str(table), {**fixed, **contest.properties})
-    field = _Field(contest, folder, _preload(folder))
+    writers = _Writers(contest, folder, _preload(folder))
     try:
-        field.begin()
+        writers.begin()
         began = time.monotonic()
-        field.play(began + contest.seconds)
+        writers.play(began + contest.seconds)
     finally:
-        field.end()
+        writers.end()
     kinds = dict(enumerate(contest.kinds, 1))
     verdict = Judge(table, notes, kinds).judge()
-    return Outcome(field.newest, field.kills, time.monotonic() - began, verdict, field.alone)
+    return Outcome(writers.newest, writers.kills, time.monotonic() - began, verdict, writers.alone)
 
 
-class _Field:
+class _Writers:
     """The writers, while they run."""
 
     def __init__(self, contest: Contest, folder: Path, preload: str | None) -> None:
@@ -207,17 +207,7 @@ def _preload(folder: Path) -> str | None:
     if compiler is None:
         return None
     library = folder / "wrong_clock.so"
-    subprocess.run(
-        [
-            compiler,
-            "-shared",
-            "-fPIC",
-            "-O1",
-            "-o",
-            str(library),
-            str(Path(__file__).with_name("wrong_clock.c")),
-            "-ldl",
-        ],
-        check=True,
-    )
+    source = Path(__file__).with_name("wrong_clock.c")
+    run = [compiler, "-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    subprocess.run(run, check=True)
     return str(library)

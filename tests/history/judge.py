@@ -9,6 +9,8 @@ from pathlib import Path
 from history.acts import Act, Change, Key, Value, act_of, effect, first_rows
 from history.replay import Broken, Log, Version
 
+#: Kinds of writers that are ours: what they fail with, beside a lost race, is a finding.
+OURS = frozenset({"python", "spark"})
 #: How many versions back a commit may have been begun; the rows of older ones are not kept.
 KEPT = 1_000
 
@@ -135,6 +137,8 @@ class Judge:
             for n, word in read_notes(self._notes / str(writer)).items():
                 self.verdict.told[f"{kind}: {word.split(':')[0]}"] += 1
                 stands = (writer, n) in self._found
+                if word.startswith("error") and kind in OURS:
+                    self.verdict.problems.append(f"act {n} of writer {writer} ({kind}): {word}")
                 if word == "done" and not stands:
                     self.verdict.problems.append(f"act {n} of writer {writer} ({kind}) was done, and is lost")
                 if word in ("conflict", "nothing") and stands:

@@ -130,9 +130,10 @@ def test_what_writers_say_is_compared(history: Path, tmp_path: Path) -> None:
     root = tmp_path / "noted"
     shutil.copytree(history, root)
     with open(root / "notes/1", "a") as file:
-        file.write("+ 6\n= 6 done\n+ 3\n= 3 conflict\n+ 7")
+        file.write("+ 6\n= 6 done\n+ 3\n= 3 conflict\n+ 8\n= 8 error: Oops: it\n+ 7")
     problems = judged(root).problems
-    assert len(problems) == 2
+    assert len(problems) == 3
+    assert "act 8 of writer 1 (python): error: Oops: it" in problems
     assert "act 6 of writer 1 (python) was done, and is lost" in problems
     assert "act 3 of writer 1 (python): conflict, but version 5" in problems
 
