@@ -10,7 +10,7 @@ VENV := .venv
 VENV40 := .venv-spark40
 RUN := $(VENV)/bin
 
-.PHONY: demo test test-fast test-spark40 matrix interop torture lint format bench mutants wheel clean install install-spark40 readers stores system
+.PHONY: demo test test-fast test-spark40 matrix interop torture histories lint format bench mutants wheel clean install install-spark40 readers stores system
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -72,6 +72,11 @@ ENGINES ?= python
 FORMAT ?= delta
 torture: install
 	@$(RUN)/python scripts/torture.py --minutes $(MINUTES) --engines $(ENGINES) --format $(FORMAT) $(ARGS)
+
+# Writers of several engines on one table, killed at random, for MINUTES: is it a serial order? (docs/trust.md)
+WRITERS ?= python:6,deltalake:2
+histories: install readers
+	@$(RUN)/python scripts/histories.py --minutes $(MINUTES) --writers $(WRITERS) $(ARGS)
 
 wheel: install
 	@scripts/wheel_check.sh $(RUN)/python

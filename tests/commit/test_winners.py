@@ -113,21 +113,23 @@ def test_who_won_says_more_than_that_all_attempts_are_lost() -> None:
     assert caught.value.code == "same-word"
 
 
-def test_pauses_double_up_to_their_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pauses_double_up_to_their_limit_and_halve_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """Full jitter: anything from none to the upper end, which is what is looked at here."""
     monkeypatch.setattr("random.uniform", lambda low, high: (low, high)[1] if low == 0 else None)
-    policy = RetryPolicy(max_attempts=6, first_delay_ms=10, max_delay_ms=45)
-    assert list(policy.delays_s()) == [0.01, 0.02, 0.04, 0.045, 0.045]
+    policy = RetryPolicy(max_attempts=14, first_delay_ms=10, max_delay_ms=150)
+    rise, fall = [0.01, 0.02, 0.04, 0.08], [0.08, 0.04, 0.02, 0.01]
+    assert list(policy.delays_s()) == [*rise, 0.15, 0.15, 0.15, *fall, 0.01, 0.01]
     assert list(RetryPolicy(max_attempts=1).delays_s()) == []
 
 
 def test_the_usual_patience() -> None:
-    """About two minutes of contention, and never a busy loop."""
+    """A thousand attempts, and never a busy loop."""
     pauses = list(RetryPolicy().delays_s())
-    assert len(pauses) == 99
+    assert len(pauses) == 999
     assert all(0 <= pause <= 2 for pause in pauses)
     assert max(pauses[:1]) <= 0.01
-    assert sum(pauses) > 30
+    assert max(pauses[10:]) <= 0.01
+    assert sum(pauses) > 3
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])

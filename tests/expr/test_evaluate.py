@@ -68,6 +68,8 @@ def run(text: str, rows: pa.Table | pa.RecordBatch = ROWS) -> list[bool | None]:
         ("CASE WHEN i = 0 THEN false ELSE 10 % i = 0 END", [False, True, None]),
         ("coalesce(i, 1 / 0) IS NULL", None),
         ("if(i IS NULL, 1, i) = 1", [False, False, True]),
+        ("round(CAST(i AS DOUBLE) + 0.26D, 1) = 2.3D", [False, True, None]),
+        ("round(CAST(i AS DOUBLE) + 0.26D) = 2D", [False, True, None]),
     ],
 )
 def test_values(text: str, expected: list[bool | None] | None) -> None:
@@ -88,6 +90,7 @@ def test_values(text: str, expected: list[bool | None] | None) -> None:
         ("i % 0 = 1", "division-by-zero"),
         ("i + 2147483647 > 1", "arithmetic-overflow"),
         ("CAST(s AS INT) = 1", "invalid-predicate"),
+        ("CAST(CAST(i AS BIGINT) * 3000000000 AS INT) = 1", "invalid-cast"),
         ("hash(i) = 1", "unsupported-expression"),
         ("arr[0] = 1", "unsupported-expression"),
         ("b AND hash(i) = 1", "unsupported-expression"),

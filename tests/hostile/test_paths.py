@@ -205,6 +205,12 @@ def test_the_tables_own_store_is_asked_whatever_it_is() -> None:
     ensure_same_side("/data/t", "s3://bucket/x.parquet")
 
 
+def test_a_path_without_a_scheme_is_of_this_disk() -> None:
+    ensure_same_side("file:/data/t", "/other/x.parquet")
+    with pytest.raises(CorruptTable):
+        ensure_same_side("s3://bucket/t", "/other/x.parquet")
+
+
 def test_a_plan_does_not_leave_for_the_web(build) -> None:
     """An engine gets plans only, and would go wherever they say."""
     root = build().commit(2, add("http://127.0.0.1:1/x.parquet", 10)).write()

@@ -37,6 +37,7 @@ def test_what_a_type_says_of_itself_is_read_back(data_type: DataType):
         ("NUMERIC(5)", Decimal(5, 0)),
         ("struct<a: int NOT NULL COMMENT 'x y', `b c` string>",
          Struct((Field("a", t.INTEGER, False, {"comment": "x y"}), Field("b c", t.STRING)))),
+        ("struct<`a``b`: int>", Struct((Field("a`b", t.INTEGER),))),
         ("struct<>", Struct(())),
         ("map < string , array<int> >", Map(t.STRING, Array(t.INTEGER))),
     ],

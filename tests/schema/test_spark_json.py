@@ -8,6 +8,7 @@ import pytest
 
 from alluvium.errors import CorruptTable
 from alluvium.schema.spark_json import parse_schema
+from alluvium.schema.types import STRING
 
 
 def test_names_are_compared_as_spark_compares_them() -> None:
@@ -24,3 +25,9 @@ def test_names_are_compared_as_spark_compares_them() -> None:
     }
     with pytest.raises(CorruptTable):
         parse_schema(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", ["char(3)", "varchar( 10 )", "string collate UTF8_LCASE"])
+def test_texts_of_other_names_are_texts(name: str) -> None:
+    document = {"type": "struct", "fields": [{"name": "c", "type": name, "nullable": True, "metadata": {}}]}
+    assert parse_schema(json.dumps(document)).fields[0].type == STRING

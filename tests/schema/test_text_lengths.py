@@ -115,6 +115,12 @@ def test_metadata_for_other_names() -> None:
         CHAR_VARCHAR: "struct<`col-``1`:char(2),`p`:array<map<char(2),char(1)>>,`q`:bigint>"
     }
     assert metadata_for(declared("struct<c:varchar(2)>", DEEP), physical) == {}
+    # A map's key is another type than the members that it has: those of the files count.
+    keyed = Struct((Field("m", Map(Struct((Field("k", t.STRING),)), t.LONG)),))
+    stored = Struct((Field("col-1", Map(Struct((Field("col-2", t.STRING),)), t.LONG)),))
+    assert metadata_for(declared("struct<m:map<struct<k:char(2)>,bigint>>", keyed), stored) == {
+        CHAR_VARCHAR: "struct<`col-1`:map<struct<`col-2`:char(2)>,bigint>>"
+    }
     plain = Field("x", t.STRING, True, {CHAR_VARCHAR: "char(2)", "comment": "so"})
     assert metadata_for(plain, t.STRING) == plain.metadata
     limited = Field("x", t.STRING, True, {CHAR_VARCHAR: "varchar(2)"})

@@ -69,17 +69,20 @@ def until_committed(
                 spent += error.attempts
                 if error.code in _FINAL:
                     raise
-                newest = refresh(snapshot)
                 reason = obstacle
                 if not statement.is_repeatable:
                     reason = "its values are not deterministic"
                 elif unpinned(statement.reads.values()):
                     # Perhaps by a view or a frame that shows an older version for ever.
                     reason = "one of its subqueries has read the table itself"
-                elif not _is_same_table(snapshot.config, newest.config):
-                    reason = "the table's columns are no longer what they were"
                 elif repeated >= retry.max_repeats or spent >= retry.max_attempts:
                     reason = f"it was carried out {repeated + 1} times, as often as retry allows"
+                if reason is None:
+                    # Before the look: what is read before a pause is old after it.
+                    sleep(next(delays, 0.0))
+                    newest = refresh(snapshot)
+                    if not _is_same_table(snapshot.config, newest.config):
+                        reason = "the table's columns are no longer what they were"
                 if reason is not None:
                     error.hint = f"not repeated by itself, because {reason}: look at the table, then repeat it"
                     raise
@@ -88,7 +91,6 @@ def until_committed(
             else:
                 return done if isinstance(done, Preview) else replace(done, attempts=done.attempts + spent)
             repeated += 1
-            sleep(next(delays, 0.0))
 
 
 def is_recorded(snapshot: Snapshot, txn: Txn | None) -> bool:

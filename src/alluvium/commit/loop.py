@@ -1,5 +1,8 @@
 """Optimistic concurrency: look who committed since the base and rebase, assemble, publish if nobody did, else again.
 
+Between the look and the put nobody waits: whoever pauses there is overtaken as often as others commit in a pause, and
+beside tight writers never comes to an end.
+
 The loop knows no format. A `CommitPort` supplies the five verbs; the loop owns their order, the retries
 and the one hard question: whose entry is it, when the store's answer is lost or says "exists"?
 """
@@ -132,9 +135,11 @@ def commit(
             raise
         if is_published:
             return Published(entry, base, attempts)
+        delay = next(delays, None)
+        if delay is not None:
+            sleep(delay)
         # Before giving up, too: who won, and with what, says more than that all attempts were lost.
         base = _rebase(port, draft, base, attempts)
-        delay = next(delays, None)
         if delay is None:
             raise CommitConflict(
                 f"gave up after {attempts} attempts: other writers were faster each time",
@@ -145,7 +150,6 @@ def commit(
                 version=entry.version,
                 hint="retry later, or allow more attempts with retry=RetryPolicy(max_attempts=...)",
             )
-        sleep(delay)
         attempts += 1
 
 

@@ -51,6 +51,13 @@ def test_what_others_write_is_read(values: set[int], runs: bool) -> None:
     assert list(positions_of(bitmap.data)) == sorted(values)
 
 
+@pytest.mark.parametrize("count", [4095, 4096, 4097])
+def test_the_greatest_array_and_the_least_bitset(count: int) -> None:
+    values = set(range(0, 3 * count, 3))
+    bitmap = parse_bitmap(serialized(values, runs=False))
+    assert list(positions_of(bitmap.data)) == sorted(values)
+
+
 @pytest.mark.long
 @given(st.lists(st.sets(st.integers(0, 100_000), max_size=30), max_size=4), st.sampled_from(["<", ">"]))
 def test_a_list_of_bitmaps_is_the_same_in_the_portable_format(buckets: list[set[int]], order: str) -> None:

@@ -113,6 +113,14 @@ def test_codecs_and_long_footers(wide: dict[str, list[str]], compression: str) -
     assert {name: found.columns[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize("size", [19, 20, 300, 5000])
+def test_a_block_of_lz4_says_by_its_sequences_how_long_it_was(size: int) -> None:
+    """Writers at hand leave footers as they are under LZ4."""
+    text = b"0123456789abcdef" * 2 + random.Random(size).randbytes(size) + b"ab" * size
+    block = bytes(pa.compress(text, "lz4_raw", asbytes=True))
+    assert orc_tail.plain_bytes((len(block) << 1).to_bytes(3, "little") + block, 4) == text
+
+
 def test_chunks_that_grow_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each of them may be within the limit, and there may be many."""
     monkeypatch.setattr(orc_tail, "_MAX_FOOTER_BYTES", 1000)

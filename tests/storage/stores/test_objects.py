@@ -153,6 +153,7 @@ def test_azure_keys_belong_to_their_account() -> None:
         ({"nonsense": "a"}, "invalid-option", "nonsense"),
         ({"allow_unsafe_put": "maybe"}, "invalid-option", "true"),
         ({"max_retries": "many"}, "invalid-option", "number"),
+        ({"retry_timeout_s": "long"}, "invalid-option", "retry_timeout_s is"),
         ({"timeout": "soon"}, "invalid-option", "soon"),
     ],
 )

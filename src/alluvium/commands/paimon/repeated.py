@@ -53,16 +53,19 @@ def repeated(
             except OvertakenRead:
                 raise
             except CommitConflict as error:
-                newest = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
                 if unpinned(statement.reads.values()):
                     # Perhaps by a view or a frame that shows an older state for ever.
                     obstacle = "one of its subqueries has read the table itself"
+                if obstacle is not None:
+                    error.hint = f"not repeated by itself, because {obstacle}: look at the table, then repeat it"
                 last = count == retry.max_repeats or error.code in _FINAL or obstacle is not None
-                if last or not statement.is_repeatable or newest.schema.fields != snapshot.schema.fields:
-                    if obstacle is not None:
-                        error.hint = f"not repeated by itself, because {obstacle}: look at the table, then repeat it"
+                if last or not statement.is_repeatable:
+                    raise
+                # Before the look: what is read before a pause is old after it.
+                sleep(next(delays, 0.0))
+                newest = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
+                if newest.schema.fields != snapshot.schema.fields:
                     raise
                 log.warning("carried out anew on snapshot %s: %s", newest.version, error.message)
                 snapshot = newest
-            sleep(next(delays, 0.0))
     raise AssertionError("the last repetition returns or raises")

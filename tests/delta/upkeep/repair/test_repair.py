@@ -289,6 +289,17 @@ def test_what_cannot_be_mended_is_said(table: Path) -> None:
     assert isinstance(done.left[0], Finding)
 
 
+def test_hadoops_checksum_of_a_damaged_commit_stays(table: Path) -> None:
+    """It may be the commit that is wrong."""
+    _stale_crc(table)
+    (table / commit_path(1)).write_text("{")
+    grow_old(table)
+    done = repaired(table)
+    assert not done.mended
+    assert any("00000000000000000001" in (finding.path or "") for finding in done.left)
+    assert (table / "_delta_log/.00000000000000000001.json.crc").exists()
+
+
 def files_of_commit(table: Path, version: int) -> str:
     return next(str(line["add"]["path"]) for line in commit_of(table, version) if "add" in line)
 

@@ -65,3 +65,15 @@ def test_a_full_compaction_takes_all_but_what_is_done() -> None:
     done = [Run(TOP, 9, (0, 1, 2))]
     assert pick_full(strategy, done) is None
     assert pick_full(strategy, done, {1}) == Unit(TOP, (1,))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"compaction.optimization-interval": "1 h"}, {"compaction.total-size-threshold": "1 b"},
+        {"compaction.incremental-size-threshold": "1 b"}, {"compaction.force-up-level-0": "true"},
+    ],
+)  # fmt: skip
+def test_who_may_merge_fewer_runs_than_the_trigger(options: dict[str, str]) -> None:
+    assert Strategy.of({"num-levels": "6", **options}).picks_early
+    assert not Strategy.of({"num-levels": "6"}).picks_early

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -160,3 +161,14 @@ def test_lists_of_the_states_of_changelogs_may_be_gone(table: PaimonTable, tmp_p
     table.delete_tag("a")
     assert table.remove_orphan_files("2020-01-01").count == 0
     assert ks(table._store) == [0, 1, 2, 3, 7]
+
+
+def test_a_snapshot_with_a_changelog_needs_its_rows_all_the_same(table: PaimonTable) -> None:
+    """Only what is left of an expired one has nothing but its changelog."""
+    root = Path(table.url.removeprefix("file:"))
+    newest = json.loads((root / "snapshot/snapshot-4").read_text())
+    changelog = "manifest-list-of-a-changelog"
+    (root / "manifest" / changelog).write_bytes((root / "manifest" / newest["deltaManifestList"]).read_bytes())
+    (root / "snapshot/snapshot-4").write_text(json.dumps({**newest, "changelogManifestList": changelog}))
+    table.expire_snapshots(**ONLY_THE_NEWEST)
+    assert (list_snapshots(table._store), ks(table._store)) == ([4], [0, 1, 2, 3])

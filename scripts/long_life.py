@@ -1,0 +1,56 @@
+"""Plays statements in one session and tells what it holds on to, now and then: does anything grow?
+
+    python scripts/long_life.py --statements 10000 --every 1000
+
+The exit code is 1 if something was more at the end than after the first look, beyond what moves by itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+import alluvium
+
+TESTS = Path(__file__).resolve().parents[1] / "tests"
+sys.path[:0] = [str(TESTS / "support")]
+
+from holdings import grown, held, play  # noqa: E402  # found by the path above
+
+SETTINGS = {
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.driver.memory": "1g",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+
+
+def main() -> int:
+    """Plays, looks, and plays on."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--statements", type=int, default=10_000)
+    parser.add_argument("--every", type=int, default=1_000, help="statements between two looks")
+    given = parser.parse_args()
+    spark = SparkSession.builder.master("local[2]").config(map=SETTINGS).getOrCreate()
+    spark.sparkContext.setLogLevel("OFF")
+    alluvium.enable(spark)
+    looks = []
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        for done in range(given.every, given.statements + 1, given.every):
+            play(spark, Path(folder) / "tables", given.every)
+            looks.append(held(spark))
+            print(f"{done} statements, {time.monotonic() - began:.0f} s: {looks[-1]}", flush=True)
+    more = grown(looks[0], looks[-1])
+    print(f"grown since {given.every} statements: {more or 'nothing'}")
+    return 1 if more else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,16 @@
+"""What a plan of rewritten rows says in numbers."""
+
+from __future__ import annotations
+
+import itertools
+
+from alluvium.plan.write import DROPS, LOGS, REWRITES, Regrouped
+
+
+def test_a_groups_code_tells_its_number_and_what_becomes_of_it() -> None:
+    codes = set()
+    for number, rewrites, logs, drops in itertools.product(range(4), (False, True), (False, True), (False, True)):
+        code = Regrouped.code(number, rewrites=rewrites, logs=logs, drops=drops)
+        assert [bool(code & bit) for bit in (REWRITES, LOGS, DROPS)] == [rewrites, logs, drops]
+        codes.add(code)
+    assert len(codes) == 4 * 8
