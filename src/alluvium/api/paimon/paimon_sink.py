@@ -58,7 +58,11 @@ def start_into_paimon(writer: DataStreamWriter, url: str, open_any: Callable[[st
         UnsupportedFeature: The table has a primary key, or is clustered (`unsupported-stream`).
         PySparkException: Spark refuses the query.
     """
-    said = said_of_writer(writer)
+    return start_query(writer, paimon_sink(writer._spark, said_of_writer(writer), url, open_any))
+
+
+def paimon_sink(spark: SparkSession, said: SaidOfWriter, url: str, open_any: Callable[[str], Store]) -> PaimonSink:
+    """What writes the batches of a query into the table at a URL; errors as of `start_into_paimon`, but for Spark's."""
     if said.mode not in _SAVE_MODES:
         raise InvalidRequest(
             f"a Paimon table cannot take the output mode {said.mode}",
@@ -80,8 +84,8 @@ def start_into_paimon(writer: DataStreamWriter, url: str, open_any: Callable[[st
             hint="leave clusterBy out",
         )
     table = parse_paimon_options(options).table
-    _ensure_without_key(writer._spark, open_any(url), "primary-key" in table)
-    return start_query(writer, PaimonSink(open_any, url, said, options))
+    _ensure_without_key(spark, open_any(url), "primary-key" in table)
+    return PaimonSink(open_any, url, said, options)
 
 
 def _ensure_without_key(spark: SparkSession, store: Store, makes_key: bool) -> None:
