@@ -41,13 +41,17 @@ def load_stream(
     if said.format.casefold() not in FORMATS:
         return original(self, path)
     with counterparts("readStream", said.format):
-        if said.has_schema:
-            raise InvalidRequest(
-                "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
-            )
         spark = self._spark
         read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
-        return read(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        rows = read(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
+            raise InvalidRequest(
+                f"the table has other columns than the schema that is given: {rows.schema.simpleString()}, not "
+                f"{said.schema.simpleString()}",
+                code="schema-given",
+                hint="leave .schema(...) out: it comes from the table",
+            )
+        return rows
 
 
 def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tableName: str) -> DataFrame:

@@ -66,7 +66,9 @@ class StreamedScan(LogicalPlan):
 
     def plan(self, session: SparkConnectClient) -> proto.Relation:
         """The node for the server."""
-        relation = (self._now or self._outside)._plan.plan(session)  # type: ignore[operator]
+        shown = self._outside if self._now is None else self._now
+        assert isinstance(shown, ConnectFrame)
+        relation = shown._plan.plan(session)
         # Columns that the user took from a frame name its node by this number.
         relation.common.plan_id = self._root_plan_id
         return relation
