@@ -15,6 +15,7 @@ from alluvium.api.delta.delta_access import PROVIDER, known_access
 from alluvium.api.delta.streams.reader import read_delta_stream
 from alluvium.api.delta.streams.writer import start_into, start_into_named
 from alluvium.api.engine import session_opener
+from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.paimon.paimon_sink import start_into_paimon
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -58,10 +59,14 @@ def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tab
     """`DataStreamReader.table`."""
     spark = self._spark
     access = known_access(spark, tableName)
-    if access is None:
+    if access is not None:
+        with counterparts("readStream"):
+            return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+    paimon = known_paimon(spark, tableName)
+    if paimon is None:
         return original(self, tableName)
-    with counterparts("readStream"):
-        return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+    options = {**said_of_reader(self).options, **_branch(paimon)}
+    return read_paimon_stream(spark, paimon.url, options, session_opener(spark, None))
 
 
 def start_stream(
@@ -97,6 +102,10 @@ def stream_to_table(
     """`DataStreamWriter.toTable`."""
     _tell(self, format, outputMode, partitionBy, queryName, options)
     spark, said = self._spark, said_of_writer(self)
+    paimon = known_paimon(spark, tableName)
+    if paimon is not None:
+        self.options(**_branch(paimon))
+        return start_into_paimon(self, paimon.url, session_opener(spark, None))
     is_ours = known_access(spark, tableName) is not None
     if not is_ours and not (said.format.casefold() in FORMATS and not spark.catalog.tableExists(tableName)):
         return original(self, tableName)
@@ -104,6 +113,10 @@ def stream_to_table(
         if not is_ours:
             _ensure_delta(said.format)
         return start_into_named(self, tableName, session_opener(spark, None), self._df.schema)
+
+
+def _branch(access: PaimonAccess) -> dict[str, str]:
+    return {} if access.branch is None else {"branch": access.branch}
 
 
 def _tell(
@@ -129,10 +142,10 @@ def _tell(
 def _ensure_delta(name: str) -> None:
     if name.casefold() != PROVIDER:
         raise UnsupportedFeature(
-            f"streams into {name} tables by name are not implemented yet",
+            f"a stream makes no {name} table by its name",
             code="unsupported-stream",
             features=("streams",),
-            hint='name the path: .start("/data/table")',
+            hint='make it first, by CREATE TABLE; or name the path: .start("/data/table")',
         )
 
 
