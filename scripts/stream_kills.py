@@ -2,12 +2,12 @@
 
     python scripts/stream_kills.py /tmp/kills --kills 200 --seed 7
 
-A driver runs all queries of `stream_driver.py` at once (rows as they are, without duplicates, counted, changes, of two
-tables, joined, merged by `foreachBatch`, into a Paimon table that forgets its snapshots at once), while their sources
-grow; at a random instant it and its JVM get SIGKILL, so that each query that has begun a batch in this life is killed.
-Every fifth driver is delta-spark's, where that is installed: checkpoints change hands. What was counted so far stays in
-the folder: called again, it goes on until there are as many killed queries as asked for. At the end the queries run to
-their end, and what they wrote is compared with the sources by rows, transactions and offsets.
+A driver runs five of the queries of `stream_driver.py` at once (rows as they are, without duplicates, counted, changes,
+of two tables, joined, merged by `foreachBatch`, into a Paimon table that forgets its snapshots at once), while their
+sources grow; at a random instant it and its JVM get SIGKILL, so that each query that has begun a batch in this life is
+killed. Every fifth driver is delta-spark's, where that is installed: checkpoints change hands. What was counted so far
+stays in the folder: called again, it goes on until there are as many killed queries as asked for. At the end the
+queries run to their end, and what they wrote is compared with the sources by rows, transactions and offsets.
 """
 
 from __future__ import annotations
@@ -33,8 +33,10 @@ DRIVER = Path(__file__).resolve().with_name("stream_driver.py")
 REFERENCE = Path(os.environ.get("REFERENCE_DIR", Path.home() / ".cache" / "alluvium-reference")) / "venv/bin/python"
 #: Every which driver is the reference's.
 EVERY = 5
+#: How many queries a driver runs.
+AT_ONCE = 5
 #: How long a driver may take to its first batches.
-PATIENCE_S = 180
+PATIENCE_S = 400
 
 
 def offsets_of(folder: Path, name: str, log: str = "offsets") -> set[int]:
@@ -69,7 +71,7 @@ def kill_once(folder: Path, names: Sequence[str], chance: random.Random, python:
     def begun() -> list[str]:
         return [name for name in names if max(offsets_of(folder, name), default=-1) > before[name]]
 
-    wanted = chance.randint(1, len(names))
+    wanted = chance.randint((len(names) + 1) // 2, len(names))
     with driver(folder, names, python=python) as process:
         until = time.monotonic() + PATIENCE_S
         while len(begun()) < wanted and time.monotonic() < until:
@@ -181,8 +183,10 @@ def play(
         number = done["drivers"]
         handed = [name for name in names if QUERIES[name].changes_hands]
         is_reference = number % EVERY == EVERY - 1 and REFERENCE.exists() and handed
-        python, run = (str(REFERENCE), handed) if is_reference else (sys.executable, list(names))
-        found = kill_once(folder, run, random.Random(f"{seed} {number}"), python)
+        python, among = (str(REFERENCE), handed) if is_reference else (sys.executable, list(names))
+        # Not all at once: what starts them all is seldom killed amid a batch.
+        chance = random.Random(f"{seed} {number}")
+        found = kill_once(folder, chance.sample(among, min(AT_ONCE, len(among))), chance, python)
         done += found + Counter({"by delta-spark": found["killed"] if is_reference else 0})
         kept.write_text(json.dumps(done))
         print(f"{done['killed']} queries killed with {done['drivers']} drivers", flush=True)

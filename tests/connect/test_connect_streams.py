@@ -114,7 +114,7 @@ STATEFUL: dict[str, Callable[[Any], Any]] = {
     "Aggregate of all": lambda rows: rows.select(sf.sum("id").alias("id")),
     "Deduplicate": lambda rows: rows.dropDuplicates(["id"]),
     "Sort": lambda rows: rows.orderBy("id"),
-    "GlobalLimit": lambda rows: rows.limit(1),
+    "Limit": lambda rows: rows.limit(1),
     "Window": lambda rows: rows.selectExpr("id", "row_number() over (order by id) as n"),
     "Join RightOuter": lambda rows: rows.join(rows.sparkSession.range(3), "id", "right"),
 }
@@ -146,6 +146,7 @@ def test_the_rest_is_refused_with_what_works(connect, source: str, tmp_path: Pat
         (started(rows, "parquet", **told), "no-jvm-for-streams"),
         (started(rows.union(connect.readStream.format("delta").load(source)), **told), "no-jvm-for-streams"),
         (lambda: rows.writeStream.outputMode("complete").format("delta").start(target, **told), "no-jvm-for-streams"),
+        (lambda: connect.readStream.table(f"delta.`{source}`"), "no-jvm-for-streams"),
         (started(rows), "no-checkpoint"),
         (lambda: rows.writeStream.trigger(continuous="1 second").format("delta").start(target), "unsupported-trigger"),
         (started(rows, bogus="1", **told), "unknown-option"),

@@ -29,7 +29,7 @@ def test_killed_drivers_lose_and_double_nothing(spark, tmp_path: Path, monkeypat
     try:
         # The session that is there plays the end: another JVM would start for as long as all of it takes.
         folder = tmp_path / "kills"
-        wrong = kills.play(folder, KILLS, 7, names=names, finish=lambda at, which: driver.finish(spark, at, which))
+        wrong = kills.play(folder, KILLS, 4, names=names, finish=lambda at, which: driver.finish(spark, at, which))
     finally:
         alluvium.disable(spark)
     assert wrong == []

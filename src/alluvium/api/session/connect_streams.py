@@ -54,6 +54,13 @@ def load_stream(
         return read(spark, _path(path, self._options), self._options, session_opener(spark, None))
 
 
+def stream_table(original: Callable[..., DataFrame], self: Any, tableName: str) -> DataFrame:
+    """`DataStreamReader.table` of a Connect session."""
+    if tableName.strip().casefold().startswith(tuple(f"{name}.`" for name in FORMATS)):
+        _refuse("a stream of a table by its name", 'name its path: .format(...).load("s3://bucket/table")')
+    return original(self, tableName)
+
+
 def foreach_batch(original: Callable[..., Any], self: Any, func: Callable[[DataFrame, int], None]) -> Any:
     """`DataStreamWriter.foreachBatch` of a Connect session: of a stream of ours, the client calls the function."""
     if not _scans(self):
