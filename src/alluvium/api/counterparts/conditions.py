@@ -113,6 +113,7 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-option", "DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, at="readStream", says="excludeRegex"),
     _row("not-a-table", "DELTA_SCHEMA_NOT_SET", "KD008", at="readStream"),
     _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="the start version", userVersion="version"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="is no longer in the log", userVersion="version"),
     _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", at="stream"),
     # --- clones
     _row("table-exists", "DELTA_TABLE_ALREADY_EXISTS", "42P07", at="clone", says="already exists"),
