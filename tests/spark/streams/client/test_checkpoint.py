@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest
 from alluvium.spark.streams.client.checkpoint import Checkpoint, open_checkpoint
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
-from alluvium.storage.stores.memory import MemoryStore
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> Store:
-    return MemoryStore(request.node.name, "/c")
+def store(tmp_path: Path) -> Store:
+    return open_store(str(tmp_path))
 
 
 def test_batches_are_begun_and_done(store: Store) -> None:
@@ -52,7 +54,7 @@ def test_two_queries_of_one_checkpoint(store: Store) -> None:
         ("offsets/0", b"v1\n{}\na\nb", "damaged-checkpoint"),
         ("offsets/0", b"v7\n{}\na", "damaged-checkpoint"),
         ("offsets/0", b"v1\n{}", "damaged-checkpoint"),
-        ("state/0", b"", "stateful-stream"),
+        ("state/0/0/1.delta", b"", "stateful-stream"),
     ],
 )
 def test_what_cannot_be_gone_on_with(store: Store, path: str, data: bytes, code: str) -> None:

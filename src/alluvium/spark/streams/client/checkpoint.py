@@ -128,7 +128,7 @@ def open_checkpoint(store: Store) -> Checkpoint:
                 f"{store.url} is no checkpoint of a query: {error}", code="damaged-checkpoint", path="metadata"
             ) from None
         else:
-            if store.list_names("state", ""):
+            if next(iter(store.list_tree("state")), None) is not None:
                 raise InvalidRequest(
                     f"the checkpoint {store.url} is of a query that keeps state",
                     code="stateful-stream",
