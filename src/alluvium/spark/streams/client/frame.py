@@ -44,8 +44,8 @@ class StreamedScan(LogicalPlan):
         self.spark = spark
         self.stream = stream
         self._shape = shape
-        self._lock = threading.Lock()
-        self._now: DataFrame | None = None
+        #: Of the thread that builds a batch, its rows: whoever else asks for rows is refused meanwhile.
+        self._building = threading.local()
         self._outside = _outside(spark, stream, self.mark)
 
     @property
@@ -57,16 +57,16 @@ class StreamedScan(LogicalPlan):
     def showing(self, sources: Sequence[ScanSource]) -> Iterator[None]:
         """Within, plans are built with the rows of these."""
         frames = [self._shape(read_connect(self.spark, source, "a batch of a stream")) for source in sources]
-        with self._lock:
-            self._now = reduce(DataFrame.union, frames) if frames else _nothing(self.spark, self.stream)
-            try:
-                yield
-            finally:
-                self._now = None
+        self._building.rows = reduce(DataFrame.union, frames) if frames else _nothing(self.spark, self.stream)
+        try:
+            yield
+        finally:
+            self._building.rows = None
 
     def plan(self, session: SparkConnectClient) -> proto.Relation:
         """The node for the server."""
-        shown = self._outside if self._now is None else self._now
+        now: DataFrame | None = getattr(self._building, "rows", None)
+        shown = self._outside if now is None else now
         assert isinstance(shown, ConnectFrame)
         relation = shown._plan.plan(session)
         # Columns that the user took from a frame name its node by this number.
