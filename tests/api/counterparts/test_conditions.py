@@ -107,6 +107,8 @@ def test_every_row_can_be_met():
         (NotFound("2001 lies before the first version", code="missing-version"), "load", "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION"),
         (NotFound("2001 lies before the first version", code="missing-version"), "restoreToTimestamp", "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER"),
         (NotFound("no such version", code="missing-version", version=7), "restoreToVersion", "DELTA_CANNOT_RESTORE_TABLE_VERSION"),
+        (NotFound("the commit of version 1 is no longer in the log", code="missing-version", version=1), "stream", "DELTA_VERSION_NOT_FOUND"),
+        (NotFound("2999 lies after the newest version", code="missing-version"), "stream", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT"),
         (InvalidRequest("UPDATE sets 'v' twice", code="assigned-twice"), "update", "DELTA_CONFLICT_SET_COLUMN"),
         (InvalidRequest("WHEN NOT MATCHED THEN INSERT sets 'v' twice", code="assigned-twice"), "merge", "DELTA_DUPLICATE_COLUMNS_ON_INSERT"),
         (CommitConflict("lost", code="metadata-changed", conflicts=[Conflict("metadata-changed", 1, None, "")]), "delete", "DELTA_METADATA_CHANGED"),

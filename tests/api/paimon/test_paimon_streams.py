@@ -10,6 +10,7 @@ from paimon_tables import HandWritten
 
 import alluvium
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon import PaimonTable
 
 pytestmark = pytest.mark.spark
 KEYED = pa.schema([pa.field("k", pa.int64(), False), pa.field("v", pa.string())])
@@ -64,6 +65,30 @@ def test_into_tables_without_a_key(spark, tmp_path: Path) -> None:
     assert view.system("snapshots")["commit_identifier"].to_pylist() == [0, 1, 2]
 
 
+@pytest.mark.parametrize("bucket", ["-1", "2"], ids=["dynamic", "fixed"])
+def test_into_tables_with_a_key(spark, tmp_path: Path, bucket: str) -> None:
+    """Rows of a query that keeps state are computed once, though keys are assigned to buckets before."""
+    alluvium.enable(spark)
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    PaimonTable.create(target, KEYED, primary_keys=["k"], options={"bucket": bucket})
+
+    def copy() -> None:
+        rows = spark.readStream.format("delta").load(source).dropDuplicates().selectExpr("id % 5 as k", "v")
+        writer = rows.writeStream.trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{target}-checkpoint").toTable(f"paimon.`{target}`").awaitTermination()
+
+    for number in range(2):
+        alluvium.write(spark.range(number, 5).selectExpr("id", f"'{number}' as v"), source, mode="append")
+        copy()
+    rows = spark.readStream.table(f"paimon.`{target}`").writeStream.format("delta").trigger(availableNow=True)
+    back = str(tmp_path / "back")
+    rows.option("checkpointLocation", f"{back}-checkpoint").start(back).awaitTermination()
+    found = sorted(tuple(row.values()) for row in alluvium.open(back).to_arrow().to_pylist())
+    assert found == [(0, "0"), (1, "1"), (2, "1"), (3, "1"), (4, "1")]
+    appended = [s for s in alluvium.open(target).system("snapshots").to_pylist() if s["commit_kind"] == "APPEND"]
+    assert [s["commit_identifier"] for s in appended] == [0, 1]
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "code"),
     [
@@ -81,7 +106,7 @@ def test_what_means_nothing_is_refused_at_load(spark, tmp_path: Path, options, k
     assert caught.value.code == code
     rows = spark.readStream.format("paimon").load(str(table.path))
     with pytest.raises(UnsupportedFeature) as refused:
-        rows.writeStream.format("paimon").option("checkpointLocation", str(tmp_path / "c")).start(str(table.path))
+        rows.writeStream.option("checkpointLocation", str(tmp_path / "c")).toTable("nowhere", format="paimon")
     assert refused.value.code == "unsupported-stream"
 
 

@@ -53,6 +53,27 @@ def test_limits_by_files() -> None:
     assert batches(by_version) == [["00", "01"], ["02", "10"], ["11", "12"]]
 
 
+def test_what_is_still_to_be_read() -> None:
+    log = Log("stream-backlog", *(add(f"s{n}", size=n) for n in range(3)))
+    stream = log.stream(max_files=2)
+    begin = Offset("t", 0, in_snapshot=True)
+    assert stream.backlog(begin) is None
+    end = stream.latest(None)
+    assert end is not None
+    assert (end.index, stream.backlog(end)) == (1, (1, 2))
+    log.commit(add("a", size=7), add("b", size=8), add("c", size=9))
+    log.commit(add("moved", data_change=False), remove("a", data_change=False))
+    stream.end_of_run(end)
+    assert stream.backlog(end) == (4, 26)
+    assert stream.backlog(Offset("t", 1, 0)) == (2, 17)
+    assert stream.backlog(Offset("t", 3)) == (0, 0)
+    for version in range(40):
+        log.commit(add(f"more{version}"))
+    stream.end_of_run(end)
+    assert stream.backlog(end) is None
+    assert stream.backlog(Offset("t", 20)) == (23, 230)
+
+
 def test_the_first_batch_ends_with_the_snapshot() -> None:
     log = Log("stream-end", add("a"))
     stream = log.stream()

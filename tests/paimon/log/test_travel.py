@@ -10,10 +10,9 @@ from paimon_tables import HandWritten
 
 from alluvium.errors import NotFound
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.log.travel import At, find_snapshot, kept_by, last_commit_of, list_snapshots
+from alluvium.paimon.log.travel import At, find_snapshot, kept_by, list_snapshots
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
-from alluvium.storage.stores.memory import MemoryStore
 
 #: Of the five snapshots; two of the same instant, and one without a watermark.
 TIMES = [1000, 2000, 2000, 3000, 9000]
@@ -109,27 +108,3 @@ def test_a_table_without_snapshots(tmp_path: Path) -> None:
     for at in (At(timestamp_ms=5), At(watermark=5), At(snapshot_id=1), At(tag="a"), At(version="1")):
         with pytest.raises(NotFound):
             found(made, at)
-
-
-class Expiring(MemoryStore):
-    """While it is read the snapshots below a number expire."""
-
-    def __init__(self, table: HandWritten, first: int) -> None:
-        super().__init__(f"expiring-{first}", "/t")
-        self._gone = {f"snapshot/snapshot-{n}" for n in range(1, first)}
-        for path in (table.path / "snapshot").iterdir():
-            self.put(f"snapshot/{path.name}", path.read_bytes())
-
-    def get(self, path: str) -> bytes:
-        if path in self._gone:
-            self.delete(path)
-        return super().get(path)
-
-
-def test_the_last_commit_of_a_user_while_snapshots_expire(table: HandWritten) -> None:
-    """A stream asks before each batch whether it has been written; what expires meanwhile is no error."""
-    user = find_snapshot(store_of(table), At())
-    assert user is not None
-    last = last_commit_of(Expiring(table, 1), user.commit_user)
-    assert last is not None and last.id == 5
-    assert last_commit_of(Expiring(table, 4), "nobody") is None

@@ -104,6 +104,7 @@ ROWS: tuple[Row, ...] = (
     _row("tracking-log-damaged", "DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED", "22000", RUNTIME, location="path"),
     _row("tracking-log-of-other-table", "DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID", "22000", RUNTIME),
     _row("tracking-log-too-late", "DELTA_STREAMING_SCHEMA_LOG_INIT_FAILED_INCOMPATIBLE_METADATA", "22000", RUNTIME, b="version"),
+    _row("schema-given", "DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", at="readStream"),
     _row("stream-as-of", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC"),
     _row("unsupported-output-mode", "DELTA_UNSUPPORTED_OUTPUT_MODE", "0AKDC"),
     _row("void-column", "DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18"),
@@ -111,6 +112,7 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-option", "DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, at="readStream", says="excludeRegex"),
     _row("not-a-table", "DELTA_SCHEMA_NOT_SET", "KD008", at="readStream"),
     _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="the start version", userVersion="version"),
+    _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="stream", says="is no longer in the log", userVersion="version"),
     _row("missing-version", "DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", at="stream"),
     # --- clones
     _row("table-exists", "DELTA_TABLE_ALREADY_EXISTS", "42P07", at="clone", says="already exists"),

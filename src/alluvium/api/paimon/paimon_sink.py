@@ -1,4 +1,7 @@
-"""`writeStream` into Paimon tables without a primary key: a batch is a commit, of the query's id and its number."""
+"""`writeStream` into Paimon tables: a batch is a commit, of the query's id and its number.
+
+Of tables with a primary key the rows of a batch take the place of those with their keys, as any rows that are written.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.plan.retry import DEFAULT_RETRY
+from alluvium.spark.kept import unpersist_rows
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.streams.queries import SaidOfWriter, said_of_writer, start_query
 from alluvium.spark.streams.sink import Batch
@@ -33,12 +37,14 @@ class PaimonSink:
         url: Of the table.
         said: What the writer was told.
         options: Of it those that are the table's.
+        is_keyed: Whether the table has a primary key.
     """
 
     open_any: Callable[[str], Store]
     url: str
     said: SaidOfWriter
     options: Mapping[str, str]
+    is_keyed: bool
 
     @property
     def name(self) -> str:
@@ -47,7 +53,14 @@ class PaimonSink:
     def write(self, batch: Batch) -> bool:
         options = {**self.options, "txnAppId": batch.query, "txnVersion": str(batch.number)}
         store, mode = self.open_any(self.url), _SAVE_MODES[self.said.mode]
-        return write_paimon(batch.rows, store, mode, self.said.partition_by, options, DEFAULT_RETRY).attempts > 0
+        if not self.is_keyed:
+            return write_paimon(batch.rows, store, mode, self.said.partition_by, options, DEFAULT_RETRY).attempts > 0
+        # Keys are assigned to buckets by a job of its own, and a batch's rows are to be computed once.
+        rows = batch.rows.persist()
+        try:
+            return write_paimon(rows, store, mode, self.said.partition_by, options, DEFAULT_RETRY).attempts > 0
+        finally:
+            unpersist_rows(rows)
 
 
 def start_into_paimon(writer: DataStreamWriter, url: str, open_any: Callable[[str], Store]) -> StreamingQuery:
@@ -55,10 +68,14 @@ def start_into_paimon(writer: DataStreamWriter, url: str, open_any: Callable[[st
 
     Raises:
         InvalidRequest: An output that the sink cannot do, or a wrong option.
-        UnsupportedFeature: The table has a primary key, or is clustered (`unsupported-stream`).
+        UnsupportedFeature: The table is to be clustered (`unsupported-stream`).
         PySparkException: Spark refuses the query.
     """
-    said = said_of_writer(writer)
+    return start_query(writer, paimon_sink(writer._spark, said_of_writer(writer), url, open_any))
+
+
+def paimon_sink(spark: SparkSession, said: SaidOfWriter, url: str, open_any: Callable[[str], Store]) -> PaimonSink:
+    """What writes the batches of a query into the table at a URL; errors as of `start_into_paimon`, but for Spark's."""
     if said.mode not in _SAVE_MODES:
         raise InvalidRequest(
             f"a Paimon table cannot take the output mode {said.mode}",
@@ -80,22 +97,13 @@ def start_into_paimon(writer: DataStreamWriter, url: str, open_any: Callable[[st
             hint="leave clusterBy out",
         )
     table = parse_paimon_options(options).table
-    _ensure_without_key(writer._spark, open_any(url), "primary-key" in table)
-    return start_query(writer, PaimonSink(open_any, url, said, options))
+    return PaimonSink(open_any, url, said, options, _has_key(spark, open_any(url), "primary-key" in table))
 
 
-def _ensure_without_key(spark: SparkSession, store: Store, makes_key: bool) -> None:
+def _has_key(spark: SparkSession, store: Store, makes_key: bool) -> bool:
     try:
-        has_key = bool(load_snapshot(store, At(), time_zone=time_zone(spark)).schema.primary_keys)
+        return bool(load_snapshot(store, At(), time_zone=time_zone(spark)).schema.primary_keys)
     except NotFound as error:
         if error.code != "not-a-table":
             raise
-        has_key = makes_key
-    if has_key:
-        raise UnsupportedFeature(
-            "streams into Paimon tables with a primary key are not implemented yet",
-            code="unsupported-stream",
-            features=("primary-key",),
-            hint='write batches in foreachBatch: alluvium.write(rows, url, format="paimon", mode="append", '
-            "txnAppId=..., txnVersion=number)",
-        )
+        return makes_key

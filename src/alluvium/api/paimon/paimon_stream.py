@@ -26,7 +26,7 @@ from alluvium.schema.types import Field, Struct
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.sessions.session import time_zone
-from alluvium.spark.streams.source import read_stream
+from alluvium.spark.streams.lanes import read_any_stream
 from alluvium.storage.store import Store
 
 #: As Paimon's connector names the column of kinds that it adds.
@@ -95,7 +95,7 @@ def read_paimon_stream(
     """The rows of a table, then what its snapshots change, for queries to be started of.
 
     Args:
-        spark: A classic session.
+        spark: The session.
         url: Of the table.
         options: As the caller spells them.
         open_any: From a URL to its store.
@@ -120,4 +120,4 @@ def read_paimon_stream(
     branch = parsed.get("branch") or MAIN_BRANCH
     snapshot = load_snapshot(open_any(url), At(), branch, given, time_zone(spark), open_any)
     stream = PaimonStream(Stream(snapshot, said), has_kinds)
-    return read_stream(spark, stream, stream.shown)
+    return read_any_stream(spark, stream, stream.shown)

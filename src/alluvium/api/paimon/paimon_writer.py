@@ -17,9 +17,10 @@ from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.paimon.own_reads import read_scope
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature, suggest
+from alluvium.paimon.commit.callers import is_committed
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
-from alluvium.paimon.log.travel import At, last_commit_of
+from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
@@ -155,10 +156,8 @@ def _write(
             return Committed.nothing(target.version)
     ensure_writable(target.table)
     txn = _parse_txn(options)
-    if txn is not None and target.snapshot is not None:
-        seen = last_commit_of(store, txn[0], target.snapshot.branch)
-        if seen is not None and seen.commit_identifier >= txn[1]:
-            return Committed.nothing(target.version)
+    if _is_repeated(target, txn):
+        return Committed.nothing(target.version)
     merging = parse_merging(options.known, df.sparkSession)
     branch = options.known.get("branch", MAIN_BRANCH)
     with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
@@ -166,6 +165,8 @@ def _write(
         replaced, rebalance = _parse_replace(options, save_mode, target, df.sparkSession), _parse_rebalance(options)
         if merging.is_asked and target.exists and merge_schema(df, store, branch, merging, retry):
             target = _target(df, store, names, options, retry)
+            if _is_repeated(target, txn):
+                return Committed.nothing(target.version)
         request = WriteRequest(
             replaced,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
@@ -257,6 +258,11 @@ def _parse_txn(options: PaimonOptions) -> tuple[str, int] | None:
     if (app_id is None) != (version is None):
         raise InvalidRequest("txnAppId and txnVersion go together", code="contradicting-options")
     return None if app_id is None else (app_id, parse_version(version, "txnVersion"))
+
+
+def _is_repeated(target: PaimonTarget, txn: tuple[str, int] | None) -> bool:
+    """Whether the caller's commit is there; the target's state must be older than the question."""
+    return txn is not None and target.snapshot is not None and is_committed(target.snapshot, *txn)
 
 
 def _parse_rebalance(options: PaimonOptions) -> bool | None:

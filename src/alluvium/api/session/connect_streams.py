@@ -1,37 +1,225 @@
-"""`readStream` and `writeStream` over Spark Connect: refused by name, with what works."""
+"""`readStream` and `writeStream` over Spark Connect: what the client can run; all else is refused, with what works."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from alluvium.errors import UnsupportedFeature
+from pyspark.sql import DataFrame, SparkSession
 
-FORMATS = ("delta", "paimon")
+from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.delta_access import PROVIDER
+from alluvium.api.delta.streams.reader import read_delta_stream
+from alluvium.api.delta.streams.writer import delta_sink
+from alluvium.api.engine import session_opener
+from alluvium.api.paimon.paimon_sink import paimon_sink
+from alluvium.api.paimon.paimon_stream import read_paimon_stream
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.plan.ports import ScanSource
+from alluvium.spark.streams.queries import SaidOfWriter
+from alluvium.spark.streams.sink import Batch, WriteBatch
+
+FORMATS = (PROVIDER, "paimon")
+_FUNCTION = "_alluvium_foreach_batch"
+_SPAN = re.compile(r"\s*(?:interval\s+)?(\d+(?:\.\d+)?)\s*(\w+)\s*", re.IGNORECASE)
+_SECONDS = {"millisecond": 0.001, "ms": 0.001, "second": 1.0, "s": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
 
 
-def load_stream(original: Callable[..., object], self: Any, *args: Any, **kwargs: Any) -> object:
+def load_stream(
+    original: Callable[..., DataFrame],
+    self: Any,
+    path: str | None = None,
+    format: str | None = None,
+    schema: object = None,
+    **options: Any,
+) -> DataFrame:
     """`DataStreamReader.load` of a Connect session."""
-    named = kwargs.get("format") or (args[1] if len(args) > 1 else None) or self._format
-    if str(named).casefold() in FORMATS:
-        _refuse("readStream", str(named))
-    return original(self, *args, **kwargs)
+    if format is not None:
+        self.format(format)
+    if schema is not None:
+        self.schema(schema)
+    self.options(**options)
+    named = str(self._format).casefold()
+    if named not in FORMATS:
+        return original(self, path)
+    spark: SparkSession = self._client
+    with counterparts("readStream", named):
+        if self._schema:
+            raise InvalidRequest(
+                "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
+            )
+        read = read_delta_stream if named == PROVIDER else read_paimon_stream
+        return read(spark, _path(path, self._options), self._options, session_opener(spark, None))
 
 
-def start_stream(original: Callable[..., object], self: Any, *args: Any, **kwargs: Any) -> object:
-    """`DataStreamWriter.start` and `toTable` of a Connect session."""
-    named = kwargs.get("format") or (args[1] if len(args) > 1 else None) or self._write_proto.format
-    has_function = self._write_proto.HasField("foreach_batch") or self._write_proto.HasField("foreach_writer")
-    if str(named).casefold() in FORMATS and not has_function:
-        _refuse("writeStream", str(named))
-    return original(self, *args, **kwargs)
+def stream_table(original: Callable[..., DataFrame], self: Any, tableName: str) -> DataFrame:
+    """`DataStreamReader.table` of a Connect session."""
+    if tableName.strip().casefold().startswith(tuple(f"{name}.`" for name in FORMATS)):
+        _refuse("a stream of a table by its name", 'name its path: .format(...).load("s3://bucket/table")')
+    return original(self, tableName)
 
 
-def _refuse(door: str, named: str) -> NoReturn:
+def foreach_batch(original: Callable[..., Any], self: Any, func: Callable[[DataFrame, int], None]) -> Any:
+    """`DataStreamWriter.foreachBatch` of a Connect session: of a stream of ours, the client calls the function."""
+    if not _scans(self):
+        return original(self, func)
+    setattr(self, _FUNCTION, func)
+    return self
+
+
+def start_stream(
+    original: Callable[..., Any],
+    self: Any,
+    path: str | None = None,
+    format: str | None = None,
+    outputMode: str | None = None,
+    partitionBy: str | list[str] | None = None,
+    queryName: str | None = None,
+    **options: Any,
+) -> Any:
+    """`DataStreamWriter.start` of a Connect session."""
+    self.options(**options)
+    for told, value in ((self.outputMode, outputMode), (self.partitionBy, partitionBy), (self.format, format)):
+        if value is not None:
+            told(value)
+    if queryName is not None:
+        self.queryName(queryName)
+    scans, said = _scans(self), _said(self)
+    if scans:
+        with counterparts("writeStream", said.format):
+            return _start(self, scans, said, path)
+    write = self._write_proto
+    if said.format.casefold() in FORMATS and not (write.HasField("foreach_batch") or write.HasField("foreach_writer")):
+        _refuse(
+            f"a stream of the server's into {said.format} tables",
+            "write it in foreachBatch by alluvium.write(batch, url, mode='append', txnAppId=..., txnVersion=number), "
+            "where Alluvium is installed on the server",
+        )
+    return original(self, path)
+
+
+def stream_to_table(original: Callable[..., Any], self: Any, tableName: str, *args: Any, **kwargs: Any) -> Any:
+    """`DataStreamWriter.toTable` of a Connect session."""
+    named = kwargs.get("format") or (args[0] if args else None) or self._write_proto.format
+    if _scans(self) or str(named).casefold() in FORMATS:
+        _refuse("a stream into a table by its name", 'name its path: .start("s3://bucket/table")')
+    return original(self, tableName, *args, **kwargs)
+
+
+def _refuse(what: str, instead: str) -> NoReturn:
     raise UnsupportedFeature(
-        f"{door} of {named} tables needs the driver's JVM, which a session of Spark Connect has not",
+        f"{what} needs the driver's JVM, which a session of Spark Connect has not",
         code="no-jvm-for-streams",
         features=("streams",),
-        hint="run the query on a classic session; or follow the table by alluvium.open(url).follow(start=offset), and "
-        "write each batch by alluvium.write(df, url, mode='append', txnAppId=..., txnVersion=...)",
+        hint=f"run the query on a classic session; or {instead}",
     )
+
+
+def _frames() -> Any:
+    # Its packages are not there without Connect.
+    return importlib.import_module("alluvium.spark.streams.client.frame")
+
+
+def _scans(writer: Any) -> Sequence[Any]:
+    found: Sequence[Any] = _frames().scans_of(writer._write_stream._child)
+    return found
+
+
+def _said(writer: Any) -> SaidOfWriter:
+    write = writer._write_proto
+    trigger = write.WhichOneof("trigger") or ""
+    is_live = trigger in ("continuous_checkpoint_interval", "real_time_batch_duration")
+    return SaidOfWriter(
+        format=str(write.format),
+        options=dict(write.options),
+        mode=str(write.output_mode or "append").capitalize(),
+        trigger="Continuous" if is_live else trigger,
+        partition_by=tuple(write.partitioning_column_names),
+        cluster_by=tuple(write.clustering_column_names),
+    )
+
+
+def _start(writer: Any, scans: Sequence[Any], said: SaidOfWriter, path: str | None) -> Any:
+    spark, plan, scan = writer._session, writer._write_stream._child, scans[0]
+    if len(scans) > 1:
+        _refuse("a query of several streams", "run one for each")
+    function, frames = getattr(writer, _FUNCTION, None), _frames()
+    open_any, name = session_opener(spark, None), str(writer._write_proto.query_name) or None
+    trigger = _trigger(writer, said)
+    if said.mode != "Append" and not (function is not None and said.mode == "Update"):
+        _refuse(f"the output mode {said.mode.casefold()}, which needs state,", 'take outputMode("append")')
+    frames.ensure_stateless(spark, plan, scan)
+    if function is None:
+        schema = importlib.import_module("pyspark.sql.connect.dataframe").DataFrame(plan, spark).schema
+        target = _target(spark, schema, said, path, open_any)
+    checkpoints = importlib.import_module("alluvium.spark.streams.client.checkpoint")
+    checkpoint = checkpoints.open_checkpoint(open_any(_checkpoint(spark, said, name)))
+
+    def run(sources: Sequence[ScanSource], number: int) -> None:
+        rows = frames.batch_frame(spark, plan, scan, sources)
+        if function is not None:
+            function(rows, number)
+        else:
+            target.write(Batch(rows, number, checkpoint.query, rows))
+
+    sink = "ForeachBatchSink" if function is not None else target.name
+    query = importlib.import_module("alluvium.spark.streams.client.query")
+    return query.ClientQuery(name, scan.stream, checkpoint, trigger, run, sink)
+
+
+def _target(spark: SparkSession, schema: Any, said: SaidOfWriter, path: str | None, open_any: Any) -> WriteBatch:
+    named = said.format.casefold()
+    if named == PROVIDER:
+        return delta_sink(schema, said, _path(path, said.options), open_any)
+    if named == "paimon":
+        return paimon_sink(spark, said, _path(path, said.options), open_any)
+    _refuse(
+        f"a stream of a table of ours into {said.format or 'what foreach takes'}",
+        "write it in foreachBatch, which the client calls",
+    )
+
+
+def _trigger(writer: Any, said: SaidOfWriter) -> Any:
+    write = writer._write_proto
+    made = importlib.import_module("alluvium.spark.streams.client.query").Trigger
+    if said.trigger == "Continuous":
+        raise InvalidRequest(
+            "a continuous trigger is not known here",
+            code="unsupported-trigger",
+            hint='trigger(processingTime="1 second"), or trigger(availableNow=True)',
+        )
+    if said.trigger in ("once", "available_now"):
+        return made(ends=True, at_once=said.trigger == "once")
+    text = write.processing_time_interval if said.trigger else ""
+    if not text:
+        return made()
+    match = _SPAN.fullmatch(text)
+    unit = None if match is None else _SECONDS.get(match[2].casefold()) or _SECONDS.get(match[2].casefold().rstrip("s"))
+    if match is None or unit is None:
+        raise InvalidRequest(
+            f"{text!r} is no time between batches", code="invalid-option", hint='processingTime="10 seconds"'
+        )
+    return made(every_s=float(match[1]) * unit or None)
+
+
+def _checkpoint(spark: SparkSession, said: SaidOfWriter, name: str | None) -> str:
+    given = next((v for k, v in said.options.items() if k.casefold() == "checkpointlocation"), None)
+    if given:
+        return given
+    below = spark.conf.get("spark.sql.streaming.checkpointLocation", None)
+    if below and name:
+        return f"{below.rstrip('/')}/{name}"
+    raise InvalidRequest(
+        "a stream that the client runs needs a checkpointLocation",
+        code="no-checkpoint",
+        hint='.option("checkpointLocation", "s3://bucket/checkpoint")',
+    )
+
+
+def _path(path: object, options: Any) -> str:
+    found = path if path is not None else next((v for k, v in options.items() if k.casefold() == "path"), None)
+    if not isinstance(found, str) or not found.strip():
+        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')
+    return found

@@ -171,8 +171,10 @@ def _wrap_all(reader: type, writer: type) -> None:
         streams = importlib.import_module("pyspark.sql.connect.streaming.readwriter")
         _replace(importlib.import_module("pyspark.sql.connect.session").SparkSession, "sql", _sql_of_server)
         _replace(streams.DataStreamReader, "load", _where_enabled(connect_streams.load_stream))
+        _replace(streams.DataStreamReader, "table", _where_enabled(connect_streams.stream_table))
         _replace(streams.DataStreamWriter, "start", _where_enabled(connect_streams.start_stream))
-        _replace(streams.DataStreamWriter, "toTable", _where_enabled(connect_streams.start_stream))
+        _replace(streams.DataStreamWriter, "toTable", _where_enabled(connect_streams.stream_to_table))
+        _replace(streams.DataStreamWriter, "foreachBatch", _where_enabled(connect_streams.foreach_batch))
     else:
         _replace(writer, "insertInto", _insert_into)
         _replace(ClassicDataFrame, "writeTo", _write_to)

@@ -15,6 +15,7 @@ from alluvium.api.delta.delta_access import PROVIDER, known_access
 from alluvium.api.delta.streams.reader import read_delta_stream
 from alluvium.api.delta.streams.writer import start_into, start_into_named
 from alluvium.api.engine import session_opener
+from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.paimon.paimon_sink import start_into_paimon
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -41,23 +42,31 @@ def load_stream(
     if said.format.casefold() not in FORMATS:
         return original(self, path)
     with counterparts("readStream", said.format):
-        if said.has_schema:
-            raise InvalidRequest(
-                "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
-            )
         spark = self._spark
         read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
-        return read(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        rows = read(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
+            raise InvalidRequest(
+                f"the table has other columns than the schema that is given: {rows.schema.simpleString()}, not "
+                f"{said.schema.simpleString()}",
+                code="schema-given",
+                hint="leave .schema(...) out: it comes from the table",
+            )
+        return rows
 
 
 def stream_table(original: Callable[..., DataFrame], self: DataStreamReader, tableName: str) -> DataFrame:
     """`DataStreamReader.table`."""
     spark = self._spark
     access = known_access(spark, tableName)
-    if access is None:
+    if access is not None:
+        with counterparts("readStream"):
+            return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+    paimon = known_paimon(spark, tableName)
+    if paimon is None:
         return original(self, tableName)
-    with counterparts("readStream"):
-        return read_delta_stream(spark, access.url, said_of_reader(self).options, session_opener(spark, None))
+    options = {**said_of_reader(self).options, **_branch(paimon)}
+    return read_paimon_stream(spark, paimon.url, options, session_opener(spark, None))
 
 
 def start_stream(
@@ -93,6 +102,10 @@ def stream_to_table(
     """`DataStreamWriter.toTable`."""
     _tell(self, format, outputMode, partitionBy, queryName, options)
     spark, said = self._spark, said_of_writer(self)
+    paimon = known_paimon(spark, tableName)
+    if paimon is not None:
+        self.options(**_branch(paimon))
+        return start_into_paimon(self, paimon.url, session_opener(spark, None))
     is_ours = known_access(spark, tableName) is not None
     if not is_ours and not (said.format.casefold() in FORMATS and not spark.catalog.tableExists(tableName)):
         return original(self, tableName)
@@ -100,6 +113,10 @@ def stream_to_table(
         if not is_ours:
             _ensure_delta(said.format)
         return start_into_named(self, tableName, session_opener(spark, None), self._df.schema)
+
+
+def _branch(access: PaimonAccess) -> dict[str, str]:
+    return {} if access.branch is None else {"branch": access.branch}
 
 
 def _tell(
@@ -125,10 +142,10 @@ def _tell(
 def _ensure_delta(name: str) -> None:
     if name.casefold() != PROVIDER:
         raise UnsupportedFeature(
-            f"streams into {name} tables by name are not implemented yet",
+            f"a stream makes no {name} table by its name",
             code="unsupported-stream",
             features=("streams",),
-            hint='name the path: .start("/data/table")',
+            hint='make it first, by CREATE TABLE; or name the path: .start("/data/table")',
         )
 
 

@@ -172,6 +172,32 @@ class Stream:
         # The version of a mark is not looked at again: nothing of it lies before the mark.
         return until if until is not None and until.is_mark and until.version == end.version else end
 
+    def backlog(self, reached: Offset) -> tuple[int, int] | None:
+        """How many files, and bytes of them, are still to be read behind an offset, as far as the log has been seen.
+
+        Returns:
+            None where that would have to be read for the purpose: what is far behind is read bit by bit.
+        """
+        first, version = self._first, reached.version
+        sizes: list[pa.ChunkedArray] = []
+        if reached.in_snapshot:
+            if first is None or first.version != version:
+                return None
+            sizes.append(first.files["size"].slice(reached.first))
+            version += 1
+        infos = self._tail.seen(version)
+        # Another query of the stream may have looked at what is further on.
+        if len(infos) > _BLOCK or len(infos) < self._tail.newest + 1 - version:
+            return None
+        with locating(self.snapshot.store, None):
+            for commit in self._tail.read(infos):
+                if is_left_out(commit, self.options):
+                    continue
+                is_recorded = self.options.changes and commit.recorded.num_rows > 0
+                files = commit.recorded if is_recorded else commit.added
+                sizes.append(files["size"].slice(reached.first if commit.version == reached.version else 0))
+        return sum(map(len, sizes)), sum(pc.sum(pc.fill_null(each, 0)).as_py() or 0 for each in sizes)
+
     def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
         """What lies between two offsets; nothing where they are the same.
 

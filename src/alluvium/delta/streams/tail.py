@@ -63,6 +63,10 @@ class LogTail:
             _ensure_whole([commit_version(info) for info in found], start, end)
         return found
 
+    def seen(self, start: int) -> list[ObjectInfo]:
+        """The commits from a version on that the last look at the log found."""
+        return [info for version, info in sorted(self._before.items()) if version >= start]
+
     def _wait(self) -> None:
         """Nothing was new a moment ago."""
         if self._idle_since_s is not None and not is_near(self.store.url):

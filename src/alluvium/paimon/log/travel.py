@@ -112,19 +112,6 @@ def read_snapshots(store: Store, branch: str = MAIN_BRANCH) -> list[SnapshotDocu
     return map_parallel(lambda number: read_snapshot(store, number, branch), list_snapshots(store, branch))
 
 
-def last_commit_of(store: Store, user: str, branch: str = MAIN_BRANCH) -> SnapshotDocument | None:
-    """The newest snapshot that a user committed, as far as snapshots have not expired."""
-    for number in reversed(list_snapshots(store, branch)):
-        try:
-            document = read_snapshot(store, number, branch)
-        except NotFound:
-            # It has expired, or was rolled back, since the listing.
-            continue
-        if document.commit_user == user:
-            return document
-    return None
-
-
 def read_changelog(store: Store, snapshot_id: int, branch: str = MAIN_BRANCH) -> SnapshotDocument:
     """A snapshot, or what is kept of an expired one for its changelog's sake."""
     try:

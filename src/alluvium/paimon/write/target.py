@@ -16,6 +16,7 @@ from alluvium.errors import (
 )
 from alluvium.expr.tree import named_paths, names_only
 from alluvium.paimon.commit.assemble import removed_entries
+from alluvium.paimon.commit.callers import begin, gave_up, stands
 from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
 from alluvium.paimon.commit.port import PaimonPort, point_to
 from alluvium.paimon.files.partitions import data_paths, partitions_of
@@ -338,6 +339,16 @@ def publish(
         CommitConflict: Another writer won, or attempts are exhausted.
         CommitUnknown: The store did not say whether the commit stands.
     """
-    published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
+    if draft.is_named:
+        begin(draft, base)
+    try:
+        published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
+    except NOTHING_STANDS as error:
+        # Where the same commit has won, it is another one's to say that it stands.
+        if draft.is_named and error.code != "concurrent-transaction":
+            gave_up(draft, base)
+        raise
+    if draft.is_named:
+        stands(draft, base, published.entry.version)
     point_to(store, published.entry, base.branch)
     return published

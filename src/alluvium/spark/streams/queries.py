@@ -6,6 +6,7 @@ members, so that triggers, modes and names stay Spark's.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from pyspark.errors.exceptions.captured import convert_exception
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
+from pyspark.sql.types import StructType
 
 from alluvium.spark.jvm import failures
 from alluvium.spark.jvm.gateway import JavaObject, java_of
@@ -27,12 +29,12 @@ class SaidOfReader:
     Attributes:
         format: Behind `format`, else the session's default.
         options: As the caller spells them.
-        has_schema: Whether a schema was given.
+        schema: What columns the caller expects; None: it says none.
     """
 
     format: str
     options: Mapping[str, str]
-    has_schema: bool
+    schema: StructType | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +61,9 @@ class SaidOfWriter:
 def said_of_reader(reader: DataStreamReader) -> SaidOfReader:
     """What a reader was told so far."""
     members = _Members(reader._spark, reader._jreader)
-    schema = members.get("userSpecifiedSchema")
-    return SaidOfReader(str(members.get("source")), _options(members), bool(schema.isDefined()))
+    given = members.get("userSpecifiedSchema")
+    schema = StructType.fromJson(json.loads(str(given.get().json()))) if given.isDefined() else None
+    return SaidOfReader(str(members.get("source")), _options(members), schema)
 
 
 def said_of_writer(writer: DataStreamWriter) -> SaidOfWriter:

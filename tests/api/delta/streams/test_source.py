@@ -33,7 +33,7 @@ def test_all_rows_then_what_is_appended(streams) -> None:
     assert {json.loads(o)["reservoirId"] for o in streams.offsets("out")} == {table_id}
     (told,) = last["sources"]
     assert told["description"] == f"DeltaSource[file:{streams.path('t')}]"
-    assert told["metrics"] == {"versionsBehind": "0"}
+    assert told["metrics"] == {"versionsBehind": "0", "numFilesOutstanding": "0", "numBytesOutstanding": "0"}
     assert last["sink"]["description"] == f"DeltaSink[{streams.path('out')}]"
 
 
@@ -196,6 +196,16 @@ def test_what_means_nothing_is_refused_at_load(streams, options, code) -> None:
     with pytest.raises((InvalidRequest, UnsupportedFeature)) as caught:
         streams.read("t", **options)
     assert caught.value.code == code
+
+
+def test_a_schema_may_be_given_where_it_is_the_tables(streams) -> None:
+    streams.append("t", 0, 2)
+    reader = streams.spark.readStream.format("delta")
+    streams.into(reader.schema("id bigint").load(streams.path("t")), "out").awaitTermination()
+    assert streams.ids("out") == [0, 1]
+    with pytest.raises(InvalidRequest) as caught:
+        reader.schema("id int").load(streams.path("t"))
+    assert (caught.value.code, caught.value.getCondition()) == ("schema-given", "DELTA_READ_SOURCE_SCHEMA_CONFLICT")
 
 
 def test_beginnings_that_are_not_there(streams) -> None:

@@ -16,7 +16,7 @@ from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_s
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.session import time_zone
-from alluvium.spark.streams.source import read_stream
+from alluvium.spark.streams.lanes import read_any_stream
 from alluvium.storage.store import Store
 
 _POINTS = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
@@ -28,7 +28,7 @@ def read_delta_stream(
     """The rows of a table, then those that are appended, for queries to be started of.
 
     Args:
-        spark: A classic session.
+        spark: The session.
         url: Of the table.
         options: As the caller spells them.
         open_any: From a URL to its store.
@@ -55,7 +55,7 @@ def read_delta_stream(
     tracker = track_columns(spark, snapshot, parsed, asked, open_any)
     if tracker is not None:
         snapshot = replace(snapshot, config=tracker.shown, _found={})
-    return read_stream(spark, DeltaStream(Stream(snapshot, asked, tracker)))
+    return read_any_stream(spark, DeltaStream(Stream(snapshot, asked, tracker)))
 
 
 def _parse(parsed: Options, zone: str) -> StreamOptions:

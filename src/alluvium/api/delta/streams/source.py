@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,6 +14,8 @@ from alluvium.delta.streams.stream import Stream
 from alluvium.errors import AlluviumError
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
+
+log = logging.getLogger("alluvium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,16 @@ class DeltaStream:
     def metrics(self, offset: str) -> Mapping[str, str]:
         with self._told():
             reached = parse_offset(offset, self.stream.table_id)
-        return {"versionsBehind": str(max(0, self.stream.newest + 1 - reached.version))}
+        told = {"versionsBehind": str(max(0, self.stream.newest + 1 - reached.version))}
+        try:
+            backlog = self.stream.backlog(reached)
+        except AlluviumError as error:
+            # A query does not end for what it tells of itself.
+            log.warning("how far a stream is behind cannot be told: %s", error)
+            backlog = None
+        if backlog is not None:
+            told.update(numFilesOutstanding=str(backlog[0]), numBytesOutstanding=str(backlog[1]))
+        return told
 
     def _parsed(self, text: str | None) -> Offset | None:
         return None if text is None else parse_offset(text, self.stream.table_id)

@@ -91,7 +91,13 @@ def start_into(writer: DataStreamWriter, url: str, open_any: Callable[[str], Sto
         PySparkException: Spark refuses the query.
     """
     said = said_of_writer(writer)
-    return _start(writer, said, _understood(said), url, open_any)
+    options = _understood(said)
+    return start_query(writer, _sink(writer._df.schema, said, options, url, open_any))
+
+
+def delta_sink(schema: StructType, said: SaidOfWriter, url: str, open_any: Callable[[str], Store]) -> DeltaSink:
+    """What writes the batches of a query into the table at a URL; errors as of `start_into`, but for Spark's."""
+    return _sink(schema, said, _understood(said), url, open_any)
 
 
 def start_into_named(
@@ -110,7 +116,7 @@ def start_into_named(
     access = table_access(writer._spark, name)
     if access is None or access.newest() is None:
         access = _created(writer._spark, name, said, options, schema)
-    return _start(writer, said, options, access.url, open_any)
+    return start_query(writer, _sink(writer._df.schema, said, options, access.url, open_any))
 
 
 def _created(spark: SparkSession, name: str, said: SaidOfWriter, options: Options, schema: StructType) -> TableAccess:
@@ -150,10 +156,10 @@ def _understood(said: SaidOfWriter) -> Options:
     return replace(options, known={**options.known, "clusterBy": ", ".join(said.cluster_by)})
 
 
-def _start(
-    writer: DataStreamWriter, said: SaidOfWriter, options: Options, url: str, open_any: Callable[[str], Store]
-) -> StreamingQuery:
-    schema = from_spark(writer._df.schema)
+def _sink(
+    rows: StructType, said: SaidOfWriter, options: Options, url: str, open_any: Callable[[str], Store]
+) -> DeltaSink:
+    schema = from_spark(rows)
     assert isinstance(schema, Struct)
     void = next((".".join(path) for path, f in fields_within(schema) if f.type == VOID), None)
     if void is not None:
@@ -164,7 +170,7 @@ def _start(
             hint='cast it: lit(None).cast("string")',
         )
     _ensure_layout(schema, said, _snapshot(open_any(url), open_any), options)
-    return start_query(writer, DeltaSink(open_any, url, said, options))
+    return DeltaSink(open_any, url, said, options)
 
 
 def _snapshot(store: Store, open_any: Callable[[str], Store]) -> Snapshot | None:

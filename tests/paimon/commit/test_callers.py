@@ -1,0 +1,156 @@
+"""Commits that callers have named are known when their snapshots have expired, or nobody says that they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from paimon_rows import append, open_target
+
+import alluvium
+from alluvium.commit.loop import Entry
+from alluvium.errors import CommitConflict, CommitUnknown, CorruptTable
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.callers import is_committed
+from alluvium.paimon.commit.port import PaimonPort
+from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.travel import At
+from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
+from alluvium.storage.store import Store
+from alluvium.storage.stores.memory import MemoryStore
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
+    return open_store(str(tmp_path / "t"))
+
+
+def commit(store: Store, k: int, txn: tuple[str, int] | None = None) -> None:
+    append(open_target(store), [{"k": k}], txn=txn)
+
+
+def expire_all_but_last(store: Store) -> None:
+    PaimonTable.forPath(store.url).expire_snapshots(retain_max=1, retain_min=1)
+
+
+def seen(store: Store, identifier: int, user: str = "job") -> bool:
+    return is_committed(load_snapshot(store, At()), user, identifier)
+
+
+def test_a_commit_is_known_after_its_snapshot(store: Store) -> None:
+    assert not seen(store, 0)
+    commit(store, 1, ("job", 4))
+    commit(store, 2)
+    assert [seen(store, n) for n in (3, 4, 5)] == [True, True, False]
+    commit(store, 3, ("other", 9))
+    expire_all_but_last(store)
+    assert alluvium.open(store.url).system("snapshots")["commit_user"].to_pylist() == ["other"]
+    assert [seen(store, n) for n in (3, 4, 5)] == [True, True, False]
+    commit(store, 4, ("job", 5))
+    commit(store, 5)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (5, 6)] == [True, False]
+    assert seen(store, 9, "other")
+
+
+class Killed(BaseException):
+    pass
+
+
+def kill(monkeypatch: pytest.MonkeyPatch, store: Store, txn: tuple[str, int], *, after: bool) -> None:
+    """Ends a writer beside the instant of its commit."""
+    publish = PaimonPort.publish
+
+    def die(self: PaimonPort, entry: Entry) -> None:
+        if after:
+            publish(self, entry)
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PaimonPort, "publish", die)
+        with pytest.raises(Killed):
+            commit(store, 7, txn)
+
+
+@pytest.mark.parametrize("after", [True, False], ids=["behind", "before"])
+def test_a_writer_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch, after: bool) -> None:
+    """As long as the snapshots since are there they tell; then nobody does."""
+    commit(store, 1, ("job", 4))
+    kill(monkeypatch, store, ("job", 5), after=after)
+    commit(store, 2)
+    assert [seen(store, n) for n in (4, 5, 6)] == [True, after, False]
+    commit(store, 3)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (4, 6)] == [True, False]
+    with pytest.raises(CommitUnknown) as caught:
+        seen(store, 5)
+    assert (caught.value.code, caught.value.version) == ("transaction-unknown", 1)
+    assert caught.value.hint is not None
+    path = str(caught.value.path)
+    # As the hint has it, where the rows are there and where they are not.
+    known = store.get(path)
+    store.put(path, json.dumps({**json.loads(known), "done": 5}).encode())
+    assert seen(store, 5)
+    store.delete(path)
+    assert not seen(store, 5)
+
+
+def test_an_attempt_that_failed_is_over(store: Store) -> None:
+    commit(store, 1)
+    late = open_target(store)
+    commit(store, 2)
+    with pytest.raises(CommitConflict):
+        append(late, [{"k": 3}], Replace(), txn=("job", 1))
+    commit(store, 4)
+    expire_all_but_last(store)
+    assert not seen(store, 1)
+
+
+def test_what_a_rollback_took_back_is_written_again(store: Store) -> None:
+    commit(store, 1)
+    commit(store, 2, ("job", 1))
+    PaimonTable.forPath(store.url).rollback_to(1)
+    assert not seen(store, 1)
+    commit(store, 3)
+    assert not seen(store, 1)
+    commit(store, 2, ("job", 1))
+    assert seen(store, 1)
+
+
+class Expiring(MemoryStore):
+    """While it is read the snapshots below a number expire."""
+
+    def __init__(self, table: Store, first: int) -> None:
+        super().__init__(f"expiring-{first}", "/t")
+        self._gone = {f"snapshot/snapshot-{n}" for n in range(1, first)}
+        for info in table.list_tree(""):
+            self.put(info.path, table.get(info.path))
+
+    def get(self, path: str) -> bytes:
+        if path in self._gone:
+            self.delete(path)
+        return super().get(path)
+
+
+def test_snapshots_that_expire_while_they_are_looked_at(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, 1)
+    kill(monkeypatch, store, ("job", 1), after=True)
+    commit(store, 2)
+    for user in ("job", "nobody"):
+        assert seen(Expiring(store, 1), 1, user) is (user == "job")
+    assert not seen(Expiring(store, 3), 1, "nobody")
+    with pytest.raises(CommitUnknown):
+        seen(Expiring(store, 3), 1)
+
+
+def test_damage_is_told(store: Store) -> None:
+    commit(store, 1, ("job", 1))
+    (path,) = [info.path for info in store.list_tree("alluvium-callers")]
+    store.put(path, b"{")
+    with pytest.raises(CorruptTable) as caught:
+        seen(store, 1)
+    assert (caught.value.code, caught.value.path) == ("damaged-callers", path)
