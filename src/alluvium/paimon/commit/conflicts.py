@@ -7,14 +7,14 @@ repetition stands against them. An overwrite has seen what it takes out: what ot
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import Conflict
 from alluvium.paimon.commit.draft import Draft
-from alluvium.paimon.terms.spec import SnapshotDocument
+from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
 
 #: Paths shown in a conflict.
 _SHOWN = 5
@@ -27,10 +27,15 @@ class Winner:
     Attributes:
         document: The snapshot.
         entries: What it added and deleted (`SCANNED_ENTRIES`); for the checks only where the draft takes files out.
+        index_before: The index manifest of the snapshot before it.
+        masked: The data files of which it deleted rows by vectors, as of `changed_masks`; for the checks alone, and
+            where it matters to the draft.
     """
 
     document: SnapshotDocument
     entries: pa.Table
+    index_before: str | None = None
+    masked: pa.Table = field(default_factory=SCANNED_ENTRIES.empty_table)
 
     def conflict(self, rule: str, message: str, entries: pa.Table | None = None) -> Conflict:
         """A conflict that names the winner."""
@@ -96,9 +101,33 @@ def concurrent_delete_delete(draft: Draft, winner: Winner) -> Conflict | None:
     return winner.conflict("concurrent-delete-delete", message, removed)
 
 
+def concurrent_masks(draft: Draft, winner: Winner) -> Conflict | None:
+    """The winner deleted rows by vectors alone, of what we take out, or read: no file of it says so, and the rows would
+    come back in ours.
+
+    Vectors of a compaction tell which rows of a key are old, and hide none that was there.
+    """
+    if not depends_on_masks(draft) or winner.document.commit_kind == "COMPACT" or not winner.masked.num_rows:
+        return None
+    message = f"it deleted rows of {winner.masked.num_rows} files that we {'read' if draft.reads else 'replace'}"
+    return winner.conflict("concurrent-delete-delete", message, winner.masked)
+
+
+def depends_on_masks(draft: Draft) -> bool:
+    """Whether rows that others delete make a difference.
+
+    Not to one that deletes rows itself, and adds none: whoever came first, all of them are gone. That nobody else has
+    touched the same files is looked at when it is assembled.
+    """
+    if draft.edits is not None and not draft.compacts and not draft.added.num_rows:
+        return False
+    return draft.reads or draft.replaced is not None
+
+
 CHECKS: tuple[Callable[[Draft, Winner], Conflict | None], ...] = (
     concurrent_append,
     concurrent_delete_delete,
+    concurrent_masks,
     concurrent_transaction,
 )
 
