@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.skipping.whole import decide_whole
-from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
+from alluvium.paimon.commit.draft import READS, Draft, Replaced, VectorChange
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
@@ -31,7 +31,7 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
-from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, MANIFEST_FORMAT
+from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, DELETION_VECTORS, MANIFEST_FORMAT
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.view.stats import EntryStatistics
 
@@ -102,7 +102,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         changelog_record_count=None if told_list is None or draft.told is None else _rows(draft.told),
         watermark=None if before is None else before.watermark,
         statistics=_statistics(base, draft, writer),
-        properties=dict(draft.properties) or None,
+        properties=_properties(draft) or None,
         next_row_id=next_row_id,
     )
     path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
@@ -113,6 +113,13 @@ def _kind(draft: Draft) -> str:
     if draft.statistics is not None:
         return "ANALYZE"
     return "COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE"
+
+
+def _properties(draft: Draft) -> dict[str, str]:
+    """The draft's, and of rows of keys whether they have read: who numbers others at the same time looks at that."""
+    if not draft.schema.primary_keys or draft.compacts or not draft.added.num_rows:
+        return dict(draft.properties)
+    return {**draft.properties, READS: "true" if draft.reads else "false"}
 
 
 def _statistics(base: Snapshot, draft: Draft, writer: ManifestWriter) -> str | None:
@@ -187,9 +194,13 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
             code="table-replaced",
             hint="repeat the operation",
         )
+    masks = draft.edits is not None and draft.edits.added.num_rows > 0
     if _layout(draft.schema, draft.rescales) == _layout(base.schema, draft.rescales):
-        return
-    message = "the table's keys or buckets were altered while the rows were written"
+        if not masks or DELETION_VECTORS.get(base.schema.options):
+            return
+        message = "deletion vectors were switched off while rows were deleted by them"
+    else:
+        message = "the table's keys or buckets were altered while the rows were written"
     raise CommitConflict(
         message,
         conflicts=[Conflict("metadata-changed", base.version or 0, "ALTER", message)],

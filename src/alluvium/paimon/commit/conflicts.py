@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import Conflict
-from alluvium.paimon.commit.draft import Draft
+from alluvium.paimon.commit.draft import BATCH_IDENTIFIER, READS, Draft
 from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
 
 #: Paths shown in a conflict.
 _SHOWN = 5
+_LATER = "it has given the same numbers to rows of the same buckets, or higher ones"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,14 @@ class Winner:
     def conflict(self, rule: str, message: str, entries: pa.Table | None = None) -> Conflict:
         """A conflict that names the winner."""
         document = self.document
-        shown = () if entries is None else tuple(entries["file_name"].slice(0, _SHOWN).to_pylist())
+        shown = () if entries is None else _shown(entries)
         return Conflict(
             rule, document.id, document.commit_kind, message, shown, document.commit_user, document.time_millis
         )
+
+
+def _shown(entries: pa.Table) -> tuple[str, ...]:
+    return tuple(entries["file_name"].slice(0, _SHOWN).to_pylist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +58,22 @@ class Unseen:
     Attributes:
         version: The snapshot of the last of them.
         reason: Why.
+        entries: The live files (`SCANNED_ENTRIES`) of the newest state, which they led to; for the checks alone, and
+            where it matters to the draft.
     """
 
     version: int
     reason: str
+    entries: pa.Table = field(default_factory=SCANNED_ENTRIES.empty_table)
 
 
 def unseen_commit(draft: Draft, unseen: Unseen) -> tuple[Conflict, ...]:
     """Appends read nothing; whatever depends on what others did since the base cannot be committed."""
     if draft.replaced is None and not draft.is_named and not draft.reads:
-        return ()
+        if not (later := _numbered_later(draft, unseen.entries)).num_rows:
+            return ()
+        message = f"{_LATER}, and {unseen.reason}"
+        return (Conflict("concurrent-numbers", unseen.version, None, message, _shown(later)),)
     return (
         Conflict("history-lost", unseen.version, None, f"what was committed since cannot be seen: {unseen.reason}"),
     )
@@ -124,11 +135,50 @@ def depends_on_masks(draft: Draft) -> bool:
     return draft.reads or draft.replaced is not None
 
 
+def concurrent_numbers(draft: Draft, winner: Winner) -> Conflict | None:
+    """The winner has read the rows of keys without ours, or put its own in their place, and its numbers are as high:
+    ours would be the older ones of their keys, though they come later.
+
+    Two that have read nothing may come in either order: neither knows of the other.
+    """
+    if not numbers_blindly(draft) or not _may_have_read(winner.document):
+        return None
+    later = _numbered_later(draft, winner.entries)
+    return winner.conflict("concurrent-numbers", _LATER, later) if later.num_rows else None
+
+
+def numbers_blindly(draft: Draft) -> bool:
+    """Whether it adds rows of keys that have read nothing; others are told of whatever was added."""
+    return bool(draft.schema.primary_keys) and draft.replaced is None and not draft.reads and draft.added.num_rows > 0
+
+
+def _may_have_read(document: SnapshotDocument) -> bool:
+    """Whether the rows of a commit may depend on what the table held: our own say so. Of others' those of a batch may;
+    streams read nothing of what they write to.
+    """
+    if document.commit_kind != "APPEND":
+        return document.commit_kind == "OVERWRITE"
+    said = (document.properties or {}).get(READS)
+    return document.commit_identifier == BATCH_IDENTIFIER if said is None else said != "false"
+
+
+def _numbered_later(draft: Draft, entries: pa.Table) -> pa.Table:
+    """Of some files those added to the same buckets whose numbers are not below all of the draft's."""
+    keys = ["partition", "bucket"]
+    if not numbers_blindly(draft):
+        return entries.slice(0, 0)
+    first = draft.added.group_by(keys).aggregate([("min_sequence_number", "min")])
+    added = entries.filter(pc.equal(entries["kind"], 0)).select([*keys, "file_name", "max_sequence_number"])
+    met = added.join(first, keys, join_type="inner")
+    return met.filter(pc.greater_equal(met["max_sequence_number"], met["min_sequence_number_min"]))
+
+
 CHECKS: tuple[Callable[[Draft, Winner], Conflict | None], ...] = (
     concurrent_append,
     concurrent_delete_delete,
     concurrent_masks,
     concurrent_transaction,
+    concurrent_numbers,
 )
 
 

@@ -65,11 +65,11 @@ class PaimonPort:
         newer = replace(newer, open_store=base.open_store)
         first, last = (base.version or 0) + 1, newer.version or 0
         if not self._goes_on_from(base, newer):
-            return newer, (Unseen(last, "the table was rolled back or made anew"),)
+            return newer, (Unseen(last, "the table was rolled back or made anew", newer.entries),)
         winners: list[Winner | Unseen] = []
         index = None if base.document is None else base.document.index_manifest
         for number in range(first, last + 1):
-            winner = self._winner(number, index)
+            winner = self._winner(number, index, newer)
             winners.append(winner)
             # Whoever comes after one that cannot be seen is told of with that.
             index = winner.document.index_manifest if isinstance(winner, Winner) else None
@@ -88,12 +88,12 @@ class PaimonPort:
         except NotFound as error:
             return error.code == "snapshot-expired"
 
-    def _winner(self, number: int, index: str | None) -> Winner | Unseen:
+    def _winner(self, number: int, index: str | None, newer: Snapshot) -> Winner | Unseen:
         try:
             document = read_snapshot(self._store, number, self._branch)
             return Winner(document, scan_entries(self._store, (document.delta_manifest_list,)), index)
         except NotFound:
-            return _expired(number)
+            return _expired(number, newer.entries)
 
     def conflicts(self, draft: Draft, base: Snapshot, winner: Winner | Unseen) -> tuple[Conflict, ...]:
         if isinstance(winner, Unseen):
@@ -101,9 +101,9 @@ class PaimonPort:
         try:
             masked = self._masked(draft, winner)
         except NotFound:
-            return unseen_commit(draft, _expired(winner.document.id))
+            return unseen_commit(draft, _expired(winner.document.id, winner.masked))
         entries = winner.entries
-        if not draft.reads:
+        if not draft.reads and draft.replaced is not None:
             entries, masked = (in_scope(base, touched, draft.replaced) for touched in (entries, masked))
         # Which rows were read is not told further than that they were.
         return conflicts(draft, replace(winner, entries=entries, masked=masked))
@@ -122,9 +122,9 @@ class PaimonPort:
                 log.warning("a manifest of a lost attempt could not be deleted: %s", error)
 
 
-def _expired(number: int) -> Unseen:
+def _expired(number: int, live: pa.Table) -> Unseen:
     """Snapshots expire from the oldest on, and the manifests that they alone name go with them."""
-    return Unseen(number, f"snapshot {number} has expired already")
+    return Unseen(number, f"snapshot {number} has expired already", live)
 
 
 def point_to(store: Store, entry: Entry, branch: str) -> None:
