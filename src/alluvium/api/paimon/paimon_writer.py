@@ -128,7 +128,7 @@ def write_paimon(
         try:
             return _write(df, store, save_mode, names, options, retry, storage_options)
         except CommitConflict as error:
-            # Nothing is there of the attempt. Which buckets keys are in, and which numbers are free, is to be asked anew.
+            # Nothing is there of the attempt. In which buckets keys are, and which numbers are free, is asked anew.
             if error.code not in _ASKED_ANEW:
                 raise
             log.warning("written anew: %s", error.message)
@@ -180,7 +180,8 @@ def _write(
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
-            compact_written(df.sparkSession, target, done, partial(open_store, store.url, storage_options))
+            opener = partial(open_store, store.url, storage_options)
+            compact_written(df.sparkSession, target, done, opener, replaced=replaced is not None)
             maintain(store, target.table.options, branch)
         return done
 
