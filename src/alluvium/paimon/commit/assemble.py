@@ -33,6 +33,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, DELETION_VECTORS, MANIFEST_FORMAT
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.view.selection import merges_on_read
 from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -66,6 +67,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     removed = removed_entries(base, draft.replaced)
     _ensure_all_there(draft, base, removed)
     _ensure_masked_there(draft, base)
+    _ensure_shown(draft, base, removed)
     added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
@@ -225,6 +227,22 @@ def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
     there = pc.sum(pc.is_in(draft.edits.files, value_set=live)).as_py() or 0
     if there != len(draft.edits.files):
         raise _gone(f"{len(draft.edits.files) - there} files whose rows change are no longer in the table", base)
+
+
+def _ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
+    """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
+    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys or merges_on_read(base):
+        return
+    hidden = removed.filter(pc.equal(removed["level"], 0))
+    if not hidden.num_rows:
+        return
+    raise UnsupportedFeature(
+        "rows of the table itself would replace others that readers see only after a compaction: these would be lost",
+        code="hidden-rows",
+        path=hidden["file_name"][0].as_py(),
+        features=("level 0",),
+        hint="call compact() first, and read the table again",
+    )
 
 
 def _gone(message: str, base: Snapshot) -> CommitConflict:
