@@ -37,7 +37,8 @@ def changed_masks(store: Store, before: str | None, after: str | None) -> pa.Tab
     if before == after:
         return SCANNED_ENTRIES.empty_table()
     old, new = _vectors(store, before), _vectors(store, after)
-    changed = pa.concat_tables([_others(new, old), _others(old, new)])
+    gone = old.filter(pc.invert(pc.is_in(old["file_name"], value_set=new["file_name"].combine_chunks())))
+    changed = pa.concat_tables([_others(new, old), gone])
     columns = {
         f.name: changed[f.name] if f.name in changed.column_names else pa.nulls(changed.num_rows, f.type)
         for f in SCANNED_ENTRIES
