@@ -153,7 +153,7 @@ def test_rows_that_no_compaction_has_seen_are_not_lost(spark, tmp_path: Path) ->
         alluvium.write(shown.where("k < 9"), url, mode="overwrite", format="paimon")
     assert caught.value.code == "hidden-rows"
     source = spark.createDataFrame([(4, "x", 0)], "k long, s string, n long")
-    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate({"n": "t.n + 1"})
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate(set={"n": "t.n + 1"})
     merge.whenNotMatchedInsertAll().execute()
     write(spark, url, (1, "again", 8), **{"write-only": "true"})
     assert table.update("k = 1", {"n": "n + 1"}).metrics["numUpdatedRows"] == "1"

@@ -87,7 +87,7 @@ def with_new_rows(snapshot: Snapshot) -> Snapshot:
     shown = {o.DELETION_VECTORS_MERGE_ON_READ.key: "true"}
     schema = replace(snapshot.schema, options={**snapshot.schema.options, **shown})
     # What else was computed of the other view is not true of this one.
-    loaded = {"entries": snapshot.entries}
+    loaded: dict[object, pa.Table | TableSchema | Snapshot] = {"entries": snapshot.entries}
     return replace(snapshot, schema=schema, asked={**snapshot.asked, **shown}, _loaded=loaded)
 
 
