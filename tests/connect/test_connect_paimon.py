@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import alluvium
-from alluvium.errors import InvalidRequest
+from alluvium.errors import CommitConflict, InvalidRequest
 
 pytestmark = pytest.mark.connect
 
@@ -35,3 +35,19 @@ def test_buckets_need_a_jvm(connect, tmp_path: Path) -> None:
         alluvium.write(connect.range(3), url, format="paimon", bucket=2, **{"bucket-key": "id"})
     assert caught.value.code == "no-jvm"
     assert not Path(url).exists()
+
+
+def test_an_overwrite_by_a_frame_of_an_older_state(connect, tmp_path: Path) -> None:
+    """What came since would be gone; who asked for that state is taken at their word."""
+    url = str(tmp_path / "t")
+    alluvium.write(connect.range(2), url, format="paimon")
+    seen, named = alluvium.read(connect, url), alluvium.read(connect, url, version=1)
+    alluvium.write(connect.range(2, 3), url, format="paimon", mode="append")
+    with pytest.raises(CommitConflict) as caught:
+        alluvium.write(seen.where("id > 0"), url, format="paimon", mode="overwrite")
+    assert caught.value.code == "concurrent-append"
+    again = alluvium.read(connect, url).where("id > 0")
+    alluvium.write(again, url, format="paimon", mode="overwrite")
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == [1, 2]
+    alluvium.write(named, url, format="paimon", mode="overwrite")
+    assert sorted(alluvium.open(url).to_arrow()["id"].to_pylist()) == [0, 1]

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 import alluvium
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.schema import SchemaChange
 
 pytestmark = pytest.mark.spark
 
@@ -121,3 +122,41 @@ def test_vectors_mark_what_was_written_again(spark, tmp_path: Path) -> None:
     PaimonTable.forPath(url).compact(spark=spark)
     assert (levels(url), rows(url)) == ([(5, 200)], sorted(expected))
     assert alluvium.open(url).system("table_indexes").num_rows == 0
+
+
+@pytest.mark.parametrize("producer", ["lookup", "full-compaction"])
+def test_nothing_is_told_of_overwrites(spark, tmp_path: Path, producer: str) -> None:
+    """As in Java, whose writers compact what they have written in the place of other rows, and tell nothing of it."""
+    url = make(tmp_path, **{"changelog-producer": producer})
+    table = PaimonTable.forPath(url)
+    write(spark, url, (1, "a", 1), (2, "b", 2))
+    table.compact(spark=spark)
+    df = spark.createDataFrame([(2, "c", 3), (5, "e", 5)], "k long, s string, n long").coalesce(1)
+    alluvium.write(df, url, mode="overwrite", format="paimon")
+    table.rescale(2, spark=spark)
+    PaimonTable.forPath(url).alter([SchemaChange.set_option("bucket", "2")])
+    write(spark, url, (5, "f", 6))
+    table.compact(spark=spark)
+    assert told(url) == [("+I", 1, "a", 1), ("+I", 2, "b", 2), ("-U", 5, "e", 5), ("+U", 5, "f", 6)]
+    assert rows(url) == [(2, "c", 3), (5, "f", 6)]
+
+
+def test_rows_that_no_compaction_has_seen_are_not_lost(spark, tmp_path: Path) -> None:
+    """Readers are not shown them; verbs over rows see them, and an overwrite by what readers see is refused."""
+    url = make(tmp_path, **{"deletion-vectors.enabled": "true"})
+    table = PaimonTable.forPath(url)
+    write(spark, url, (1, "a", 1), (2, "b", 2))
+    write(spark, url, (1, "hidden", 7), (3, "hidden", 3), (4, "hidden", 4), **{"write-only": "true"})
+    shown = alluvium.read(spark, url)
+    assert sorted(row["k"] for row in shown.collect()) == [1, 2]
+    with pytest.raises(UnsupportedFeature) as caught:
+        alluvium.write(shown.where("k < 9"), url, mode="overwrite", format="paimon")
+    assert caught.value.code == "hidden-rows"
+    source = spark.createDataFrame([(4, "x", 0)], "k long, s string, n long")
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate(set={"n": "t.n + 1"})
+    merge.whenNotMatchedInsertAll().execute()
+    write(spark, url, (1, "again", 8), **{"write-only": "true"})
+    assert table.update("k = 1", {"n": "n + 1"}).metrics["numUpdatedRows"] == "1"
+    write(spark, url, (3, "more", 3), **{"write-only": "true"})
+    assert table.delete("s = 'more'").metrics["numDeletedRows"] == "1"
+    assert rows(url) == [(1, "again", 9), (2, "b", 2), (4, "hidden", 5)]

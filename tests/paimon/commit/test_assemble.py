@@ -13,17 +13,18 @@ import pyarrow as pa
 import pytest
 from faulty_store import FaultyStore
 from paimon_rows import append, open_target, stage
+from pyroaring import BitMap64
 
 import alluvium
 from alluvium.codecs.avro.avro_container import format_avro, read_avro
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows
-from alluvium.errors import CommitConflict, CorruptTable
+from alluvium.errors import CommitConflict, CorruptTable, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.files.manifest import read_manifest
 from alluvium.paimon.files.partition_bounds import may_hold
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
-from alluvium.plan.changes import NewFiles, Replace
+from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, Overwrite, ReadScope, Replace
 from alluvium.schema.types import DOUBLE, FLOAT
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -241,3 +242,35 @@ def test_files_beside_snapshots_that_are_called_almost_like_them(tmp_path: Path)
     append(open_target(store), [{"k": 2, "day": "a"}])
     assert ks(store) == [1, 2]
     assert document(store, 2)["id"] == 2
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_rows_that_readers_are_not_shown_are_not_replaced_by_what_they_see(tmp_path: Path, reads: bool) -> None:
+    url = str(tmp_path / "t")
+    options = {"bucket": "1", "deletion-vectors.enabled": "true"}
+    PaimonTable.create(url, pa.schema([("k", pa.int32()), ("day", pa.string())]), [], ["k"], options)
+    store = open_store(url)
+    append(open_target(store), [{"k": 1, "day": "a"}])
+    target = open_target(store)
+    changes = stage(target, [{"k": 2, "day": "a"}], Replace())
+    assert isinstance(changes, Overwrite)
+    if reads:
+        with pytest.raises(UnsupportedFeature) as caught:
+            target.commit(replace(changes, read=ReadScope.table()))
+        assert (caught.value.code, load_snapshot(store).version) == ("hidden-rows", 1)
+    else:
+        target.commit(changes)
+        assert load_snapshot(store).version == 2
+
+
+def test_vectors_are_switched_off_while_rows_are_deleted_by_them(tmp_path: Path) -> None:
+    """Readers of such a table look for none: the rows would be there."""
+    store = make(tmp_path, **{"deletion-vectors.enabled": "true", "deletion-vectors.modifiable": "true"})
+    append(open_target(store), [{"k": k, "day": "a"} for k in range(3)])
+    target = open_target(store)
+    (path,) = alluvium.open(store.url).files()["path"].to_pylist()
+    touched = pa.table([[path], [BitMap64([1]).serialize()]], schema=TOUCHED_FILES)
+    PaimonTable.forPath(store.url).alter([SchemaChange.set_option("deletion-vectors.enabled", "false")])
+    with pytest.raises(CommitConflict) as caught:
+        target.commit(EditRows(NewFiles.none(), touched, Operation("DELETE"), ReadScope.table()))
+    assert (caught.value.code, ks(store)) == ("metadata-changed", [0, 1, 2])

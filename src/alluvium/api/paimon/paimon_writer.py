@@ -45,6 +45,8 @@ log = logging.getLogger("alluvium")
 _KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", "txnVersion", "userMetadata",
           "optimizeWrite", "branch", "path", *PARQUET_WRITE)  # fmt: skip
 _LATER = ("overwriteSchema", "dataChange")
+#: Conflicts of rows that have read nothing, after which they are written anew.
+_ASKED_ANEW = ("concurrent-index", "concurrent-numbers")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
 #: Options of tables that are one word.
@@ -127,8 +129,8 @@ def write_paimon(
         try:
             return _write(df, store, save_mode, names, options, retry, storage_options)
         except CommitConflict as error:
-            # Nothing is there of the attempt. Which buckets keys are in is to be asked anew.
-            if error.code != "concurrent-index":
+            # Nothing is there of the attempt. In which buckets keys are, and which numbers are free, is asked anew.
+            if error.code not in _ASKED_ANEW:
                 raise
             log.warning("written anew: %s", error.message)
     return _write(df, store, save_mode, names, options, retry, storage_options)
@@ -179,7 +181,8 @@ def _write(
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
-            compact_written(df.sparkSession, target, done, partial(open_store, store.url, storage_options))
+            opener = partial(open_store, store.url, storage_options)
+            compact_written(df.sparkSession, target, done, opener, replaced=replaced is not None)
             maintain(store, target.table.options, branch)
         return done
 

@@ -20,6 +20,7 @@ from alluvium.commands.paimon.repeated import repeated
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.rows.candidates import PaimonVersion, ensure_append_rows_change
+from alluvium.paimon.view.selection import with_new_rows
 from alluvium.paimon.write.keyed import RowKinds, ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
@@ -52,7 +53,7 @@ def merge_into_paimon(
 
     def attempt(base: Snapshot) -> Committed | Preview:
         with _merging(spark, base, request, source, open_store, retry, started) as merge:
-            done = merge.run(PaimonVersion(base), "", dry_run, None)
+            done = merge.run(PaimonVersion(with_new_rows(base)), "", dry_run, None)
             if isinstance(done, Committed) and done.attempts:
                 assert isinstance(merge.target, PaimonTarget)
                 compact_written(spark, merge.target, done, open_store)
@@ -79,7 +80,7 @@ def explain_paimon_merge(
         _kept(snapshot, request) as source,
         _merging(spark, snapshot, request, source, open_store, DEFAULT_RETRY, time.monotonic()) as merge,
     ):
-        planned = merge.plan(PaimonVersion(snapshot))
+        planned = merge.plan(PaimonVersion(with_new_rows(snapshot)))
         shown = (planned.candidates, planned.mode, planned.figures, request.clauses)
         return explain_merge(*shown, broadcasts=planned.rows.broadcasts)
 

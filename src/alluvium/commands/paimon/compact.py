@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
@@ -65,11 +66,21 @@ def compact_rows(
     raise AssertionError("the last repetition returns or raises")
 
 
-def compact_written(spark: SparkSession, target: PaimonTarget, done: Committed, open_store: OpenStore) -> None:
+def compact_written(
+    spark: SparkSession, target: PaimonTarget, done: Committed, open_store: OpenStore, *, replaced: bool = False
+) -> None:
     """Compacts the buckets that were just written to as far as their runs call for it, as Java's writers do.
 
     The rows are the table's already: a compaction that fails, be it in Spark, leaves them to the next one. Whoever was
     told that the commit failed would repeat it.
+
+    Args:
+        spark: The session.
+        target: What was written to.
+        done: What came of it.
+        open_store: The table's objects for Python workers.
+        replaced: Whether the rows came in the place of others: overwrites tell nothing, and neither does this, so that
+            those who follow the table are not told once more of rows that have only moved.
     """
     branch = MAIN_BRANCH if target.snapshot is None else target.snapshot.branch
     try:
@@ -77,6 +88,11 @@ def compact_written(spark: SparkSession, target: PaimonTarget, done: Committed, 
             return
         newest = load_snapshot(target.store, At(), branch, time_zone=time_zone(spark))
         places = places_of(newest, done.files["path"])
-        compact_rows(spark, newest, Asked(is_full=False, places=places), open_store, target.retry)
+        asked, retry = Asked(is_full=False, places=places), target.retry
+        # What others brought since is told.
+        if replaced and newest.version == done.version:
+            by_full = o.CHANGELOG_PRODUCER.get(target.table.options) == "full-compaction"
+            asked, retry = replace(asked, is_full=by_full, is_told=False), replace(retry, max_repeats=0)
+        compact_rows(spark, newest, asked, open_store, retry)
     except (AlluviumError, PySparkException, Py4JJavaError) as error:
         log.warning("rows were committed, and left to the next compaction, for this one failed: %s", error)

@@ -5,6 +5,7 @@ The reference plans such scans anew when they run; here what came since counts a
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
@@ -19,6 +20,7 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.plan.changes import ReadScope, Replace
+from alluvium.spark.scan.connect_lane.marks import Mark
 from alluvium.spark.scan.native_lane.describe import About
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
@@ -43,11 +45,20 @@ def read_scope(df: DataFrame, snapshot: Snapshot, replaces: Replace | None) -> R
     Raises:
         OvertakenRead: They were read from an older state: what came since would be replaced, or merged away.
     """
-    if is_connect(df.sparkSession) or (replaces is None and not snapshot.schema.primary_keys):
+    if replaces is None and not snapshot.schema.primary_keys:
         return ReadScope.nothing()
-    reads = own_reads(df, OwnTable(snapshot.store.url))
+    own = OwnTable(snapshot.store.url)
+    reads = _reads_by_server(df, own) if is_connect(df.sparkSession) else own_reads(df, own)
     ensure_current(reads, snapshot)
     return ReadScope.table() if reads else ReadScope.nothing()
+
+
+def _reads_by_server(df: DataFrame, own: OwnTable) -> tuple[TableRead, ...]:
+    """Over Connect: the scans tell by marks what they are; None: the table may be read, and it is not known how."""
+    # Loaded by name: it needs packages that a classic session does without.
+    connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_reads")
+    marks: tuple[Mark | None, ...] = connect.reads_of(df, own)
+    return tuple(None if mark is None else mark.about for mark in marks if mark is None or not mark.about.is_pinned)
 
 
 def ensure_current(reads: Iterable[TableRead], snapshot: Snapshot) -> None:

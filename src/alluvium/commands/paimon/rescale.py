@@ -59,7 +59,7 @@ def rescale_rows(
     request = WriteRequest(where, said, ReadScope.nothing(), assignment=Assignment.CAST, open_store=open_store)
     done = write_rows(rows, target, request)
     if done.attempts:
-        compact_written(spark, target, done, open_store)
+        compact_written(spark, target, done, open_store, replaced=True)
     return done
 
 

@@ -18,6 +18,7 @@ from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.view.selection import with_new_rows
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
@@ -85,7 +86,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kind)
     if verb.name == "UPDATE":
         _ensure_keys_stay(verb, target)
-    rows = read_native(spark, PaimonSource(snapshot, is_exact=True))
+    rows = read_native(spark, PaimonSource(with_new_rows(snapshot), is_exact=True))
     with row_condition(rows, verb.condition, f"the condition of {verb.name}", verb.alias) as judged:
         changed = _changed(judged, verb, target)
         ensure_current(unpinned(reads_so_far()), snapshot)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from alluvium.commit.loop import Entry
 from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.skipping.whole import decide_whole
-from alluvium.paimon.commit.draft import Draft, Replaced, VectorChange
+from alluvium.paimon.commit.draft import READS, Draft, Replaced, VectorChange
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
@@ -31,8 +31,9 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
-from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, MANIFEST_FORMAT
+from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, DELETION_VECTORS, MANIFEST_FORMAT
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
+from alluvium.paimon.view.selection import merges_on_read
 from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -66,6 +67,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     removed = removed_entries(base, draft.replaced)
     _ensure_all_there(draft, base, removed)
     _ensure_masked_there(draft, base)
+    _ensure_shown(draft, base, removed)
     added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
@@ -102,7 +104,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         changelog_record_count=None if told_list is None or draft.told is None else _rows(draft.told),
         watermark=None if before is None else before.watermark,
         statistics=_statistics(base, draft, writer),
-        properties=dict(draft.properties) or None,
+        properties=_properties(draft) or None,
         next_row_id=next_row_id,
     )
     path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
@@ -113,6 +115,13 @@ def _kind(draft: Draft) -> str:
     if draft.statistics is not None:
         return "ANALYZE"
     return "COMPACT" if draft.compacts else "APPEND" if draft.replaced is None else "OVERWRITE"
+
+
+def _properties(draft: Draft) -> dict[str, str]:
+    """The draft's, and of rows of keys whether they have read: who numbers others at the same time looks at that."""
+    if not draft.schema.primary_keys or draft.compacts or not draft.added.num_rows:
+        return dict(draft.properties)
+    return {**draft.properties, READS: "true" if draft.reads else "false"}
 
 
 def _statistics(base: Snapshot, draft: Draft, writer: ManifestWriter) -> str | None:
@@ -187,9 +196,13 @@ def _ensure_fits(draft: Draft, base: Snapshot) -> None:
             code="table-replaced",
             hint="repeat the operation",
         )
+    masks = draft.edits is not None and draft.edits.added.num_rows > 0
     if _layout(draft.schema, draft.rescales) == _layout(base.schema, draft.rescales):
-        return
-    message = "the table's keys or buckets were altered while the rows were written"
+        if not masks or DELETION_VECTORS.get(base.schema.options):
+            return
+        message = "deletion vectors were switched off while rows were deleted by them"
+    else:
+        message = "the table's keys or buckets were altered while the rows were written"
     raise CommitConflict(
         message,
         conflicts=[Conflict("metadata-changed", base.version or 0, "ALTER", message)],
@@ -214,6 +227,22 @@ def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
     there = pc.sum(pc.is_in(draft.edits.files, value_set=live)).as_py() or 0
     if there != len(draft.edits.files):
         raise _gone(f"{len(draft.edits.files) - there} files whose rows change are no longer in the table", base)
+
+
+def _ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
+    """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
+    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys or merges_on_read(base):
+        return
+    hidden = removed.filter(pc.equal(removed["level"], 0))
+    if not hidden.num_rows:
+        return
+    raise UnsupportedFeature(
+        "rows of the table itself would replace others that readers see only after a compaction: these would be lost",
+        code="hidden-rows",
+        path=hidden["file_name"][0].as_py(),
+        features=("level 0",),
+        hint="call compact() first, and read the table again",
+    )
 
 
 def _gone(message: str, base: Snapshot) -> CommitConflict:

@@ -13,6 +13,8 @@ from alluvium.paimon.schema.table_schema import TableSchema
 
 #: What a batch calls its only commit: `BatchWriteBuilder.COMMIT_IDENTIFIER`.
 BATCH_IDENTIFIER = (1 << 63) - 1
+#: Property of snapshots of ours that add rows of keys: whether these depend on what the table held ("true", "false").
+READS = "alluvium.reads"
 
 
 def _new_user() -> str:

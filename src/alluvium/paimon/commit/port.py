@@ -5,12 +5,15 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+import pyarrow as pa
+
 from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
 from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.paimon.commit.assemble import assemble, in_scope
-from alluvium.paimon.commit.conflicts import Unseen, Winner, conflicts, unseen_commit
+from alluvium.paimon.commit.conflicts import Unseen, Winner, conflicts, depends_on_masks, unseen_commit
 from alluvium.paimon.commit.draft import Draft
+from alluvium.paimon.commit.masked import changed_masks
 from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
@@ -62,8 +65,15 @@ class PaimonPort:
         newer = replace(newer, open_store=base.open_store)
         first, last = (base.version or 0) + 1, newer.version or 0
         if not self._goes_on_from(base, newer):
-            return newer, (Unseen(last, "the table was rolled back or made anew"),)
-        return newer, tuple(self._winner(n) for n in range(first, last + 1))
+            return newer, (Unseen(last, "the table was rolled back or made anew", newer.entries),)
+        winners: list[Winner | Unseen] = []
+        index = None if base.document is None else base.document.index_manifest
+        for number in range(first, last + 1):
+            winner = self._winner(number, index, newer)
+            winners.append(winner)
+            # Whoever comes after one that cannot be seen is told of with that.
+            index = winner.document.index_manifest if isinstance(winner, Winner) else None
+        return newer, tuple(winners)
 
     def _goes_on_from(self, base: Snapshot, newer: Snapshot) -> bool:
         """Whether the base is in the history of the newer state; what has expired is taken to be."""
@@ -78,20 +88,30 @@ class PaimonPort:
         except NotFound as error:
             return error.code == "snapshot-expired"
 
-    def _winner(self, number: int) -> Winner | Unseen:
+    def _winner(self, number: int, index: str | None, newer: Snapshot) -> Winner | Unseen:
         try:
             document = read_snapshot(self._store, number, self._branch)
-            return Winner(document, scan_entries(self._store, (document.delta_manifest_list,)))
+            return Winner(document, scan_entries(self._store, (document.delta_manifest_list,)), index)
         except NotFound:
-            # Snapshots expire from the oldest on, and the manifests that they alone name go with them.
-            return Unseen(number, f"snapshot {number} has expired already")
+            return _expired(number, newer.entries)
 
     def conflicts(self, draft: Draft, base: Snapshot, winner: Winner | Unseen) -> tuple[Conflict, ...]:
         if isinstance(winner, Unseen):
             return unseen_commit(draft, winner)
+        try:
+            masked = self._masked(draft, winner)
+        except NotFound:
+            return unseen_commit(draft, _expired(winner.document.id, winner.masked))
+        entries = winner.entries
+        if not draft.reads and draft.replaced is not None:
+            entries, masked = (in_scope(base, touched, draft.replaced) for touched in (entries, masked))
         # Which rows were read is not told further than that they were.
-        touched = winner.entries if draft.reads else in_scope(base, winner.entries, draft.replaced)
-        return conflicts(draft, replace(winner, entries=touched))
+        return conflicts(draft, replace(winner, entries=entries, masked=masked))
+
+    def _masked(self, draft: Draft, winner: Winner) -> pa.Table:
+        if not depends_on_masks(draft):
+            return winner.masked
+        return changed_masks(self._store, winner.index_before, winner.document.index_manifest)
 
     def _discard(self) -> None:
         parts, self._parts = self._parts, ()
@@ -100,6 +120,11 @@ class PaimonPort:
                 self._store.delete(path)
             except AlluviumError as error:
                 log.warning("a manifest of a lost attempt could not be deleted: %s", error)
+
+
+def _expired(number: int, live: pa.Table) -> Unseen:
+    """Snapshots expire from the oldest on, and the manifests that they alone name go with them."""
+    return Unseen(number, f"snapshot {number} has expired already", live)
 
 
 def point_to(store: Store, entry: Entry, branch: str) -> None:

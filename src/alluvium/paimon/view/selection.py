@@ -75,6 +75,22 @@ def merges_on_read(snapshot: Snapshot) -> bool:
     return not o.DELETION_VECTORS.get(schema.options) or o.DELETION_VECTORS_MERGE_ON_READ.get(schema.options)
 
 
+def with_new_rows(snapshot: Snapshot) -> Snapshot:
+    """The state as verbs over rows see it: with the rows of keys that readers are shown by a compaction only.
+
+    They are committed, and older than what a verb writes: made without them, its rows would hide them for ever.
+    """
+    if not snapshot.schema.primary_keys or merges_on_read(snapshot) or merge_engine(snapshot.schema) == FIRST_ROW:
+        return snapshot
+    if not pc.any(pc.equal(snapshot.entries["level"], 0), min_count=0).as_py():
+        return snapshot
+    shown = {o.DELETION_VECTORS_MERGE_ON_READ.key: "true"}
+    schema = replace(snapshot.schema, options={**snapshot.schema.options, **shown})
+    # What else was computed of the other view is not true of this one.
+    loaded: dict[object, pa.Table | TableSchema | Snapshot] = {"entries": snapshot.entries}
+    return replace(snapshot, schema=schema, asked={**snapshot.asked, **shown}, _loaded=loaded)
+
+
 def is_data_evolution(snapshot: Snapshot) -> bool:
     return o.DATA_EVOLUTION.get(snapshot.schema.options)
 

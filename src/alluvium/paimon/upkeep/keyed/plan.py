@@ -42,12 +42,14 @@ class Asked:
         idle_since_ms: Only partitions to which nothing was written since then (milliseconds since 1970 by the wall
             clock, as manifests have times).
         places: Only these buckets: partitions and numbers; None: all.
+        is_told: Whether it is told how rows change, where the table wants that.
     """
 
     is_full: bool = True
     where: Expression | None = None
     idle_since_ms: int | None = None
     places: frozenset[tuple[bytes, int]] | None = None
+    is_told: bool = True
 
 
 def ensure_compactable(schema: TableSchema) -> None:
@@ -96,7 +98,7 @@ def plan_compaction(snapshot: Snapshot, asked: Asked) -> Compaction:
         entries = entries.filter(pa.array([place in asked.places for place in places]))
     if not entries.num_rows:
         return Compaction.nothing(snapshot, entries)
-    return _Planned(snapshot, entries, asked.is_full).compaction()
+    return _Planned(snapshot, entries, asked).compaction()
 
 
 def _may_pick(snapshot: Snapshot) -> bool:
@@ -132,16 +134,16 @@ class _Planned:
     Args:
         snapshot: The state.
         entries: The files (`ENTRIES`), all of each bucket.
-        is_full: As of `Asked`.
+        asked: Which compaction is meant.
     """
 
-    def __init__(self, snapshot: Snapshot, entries: pa.Table, is_full: bool) -> None:
+    def __init__(self, snapshot: Snapshot, entries: pa.Table, asked: Asked) -> None:
         self._snapshot = snapshot
         # The newest first: by which rows are youngest (`Levels`), as runs of level 0 stand.
         order = pc.sort_indices(entries, [("max_sequence_number", "descending"), ("min_sequence_number", "descending"),
                                           ("creation_time", "descending"), ("file_name", "ascending")])  # fmt: skip
         self._entries = entries.take(order)
-        self._is_full = is_full
+        self._asked = asked
         self._levels = np.asarray(self._entries["level"].to_numpy(), np.int64)
         # Of rows with equal numbers those of the file that was added last are youngest; what was compacted is older.
         self._order = np.empty(entries.num_rows, np.int64)
@@ -166,6 +168,8 @@ class _Planned:
         """What comes of all buckets."""
         schema, count = self._snapshot.schema, self._entries.num_rows
         strategy, rules = Strategy.of(schema.options), Rules.of(schema)
+        if not self._asked.is_told:
+            rules = replace(rules, tells="")
         order = np.argsort(self._places, kind="stable")
         units: list[tuple[_Numbers, Unit, int]] = []
         # One step a bucket.
@@ -201,7 +205,7 @@ class _Planned:
 
     def _unit(self, strategy: Strategy, rows: _Numbers) -> Unit | None:
         runs = list(self._runs(rows))
-        if self._is_full or not self._numbers_rows(rows):
+        if self._asked.is_full or not self._numbers_rows(rows):
             return pick_full(strategy, runs, frozenset(rows[self._marked[rows]].tolist()))
         return pick(strategy, runs)
 
