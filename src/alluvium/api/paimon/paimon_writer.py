@@ -25,7 +25,7 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import ensure_option_may_change
 from alluvium.paimon.upkeep.maintain import maintain
-from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.target import KEYS_MOVED, PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
@@ -127,7 +127,7 @@ def write_paimon(
             return _write(df, store, save_mode, names, options, retry, storage_options)
         except CommitConflict as error:
             # Nothing is there of the attempt. Which buckets keys are in is to be asked anew.
-            if error.code != "concurrent-index":
+            if error.code != KEYS_MOVED:
                 raise
             log.warning("written anew: %s", error.message)
     return _write(df, store, save_mode, names, options, retry, storage_options)

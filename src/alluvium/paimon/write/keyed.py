@@ -73,12 +73,10 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
     """
     options = schema.options
     bucket = o.BUCKET.get(options)
-    if bucket == o.POSTPONE_BUCKET:
+    if schema.crosses_partitions and bucket > 0:
         raise _not_written(
-            f"bucket = {bucket}", f"bucket = {bucket} (postponed)", "tables of other buckets are: bucket = 4, say"
+            "cross-partition", f"without the partition keys in it and bucket = {bucket}", "bucket = -1 is"
         )
-    if schema.crosses_partitions:
-        raise _not_written("cross-partition", "without the partition keys in it", "make these part of the key")
     if bucket == o.DYNAMIC_BUCKET and o.INDEX_FILE_IN_DATA_FILE_DIR.get(options):
         raise _not_written(o.INDEX_FILE_IN_DATA_FILE_DIR.key, "index files beside data", "leave the option out")
     ensure_levels_alike(schema)
@@ -130,10 +128,18 @@ def keyed_rows(
             table's `rowkind.field`.
     """
     options, first = schema.options, None if base is None else first_numbers(base)
+    waits = o.BUCKET.get(options) == o.POSTPONE_BUCKET
     # "Overwrite mode currently does not commit any changelog".
-    logs = base is not None and o.CHANGELOG_PRODUCER.get(options) == "input"
+    # Postponed rows are told of when they come into buckets.
+    logs = base is not None and not waits and o.CHANGELOG_PRODUCER.get(options) == "input"
     known = KeyedRows(
-        _merged_in_writer(schema, False), stored, stored_key_names(schema), SEQUENCE, first_numbers=first, logs=logs
+        _merged_in_writer(schema, False),
+        stored,
+        stored_key_names(schema),
+        SEQUENCE,
+        first_numbers=None if waits else first,
+        logs=logs,
+        waits=waits,
     )
     if isinstance(kind, RowKinds):
         return replace(known, merge=_merged_in_writer(schema, kind.takes_back), kind_column=KIND_COLUMN)

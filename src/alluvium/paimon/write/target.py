@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.errors import (
     AlluviumError,
+    CommitConflict,
     UnsupportedFeature,
 )
 from alluvium.expr.tree import named_paths, names_only
@@ -26,6 +27,7 @@ from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
+from alluvium.paimon.write.crossing import ensure_replaceable, moves_keys
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
 from alluvium.paimon.write.told import apart, told_entries
@@ -48,6 +50,10 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
+
+#: Of conflicts over which bucket, or partition, a key is in: rows are written anew, and nobody has to read them again.
+KEYS_MOVED = "concurrent-index"
+_READS_LOST = ("concurrent-append", "concurrent-delete-delete", "history-lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +97,7 @@ class PaimonTarget:
 
     def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
         with locating(self.store, self.version or None):
+            ensure_replaceable(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
             return plan_write(self.table, self.store.url, checks, options, base, self.kind)
 
@@ -177,7 +184,13 @@ class PaimonTarget:
         base = self._created() if self.snapshot is None else self.snapshot
         if self._is_idle(draft, changes):
             return Committed(self.version, files, _metrics(draft, rows.table, None), 0)
-        return self._published(draft, rows.table, base, files, paths, told.table)
+        try:
+            return self._published(draft, rows.table, base, files, paths, told.table)
+        except CommitConflict as error:
+            if moves_keys(self.table) and changes.read.is_nothing and error.code in _READS_LOST:
+                # What the caller brings may be written anew; only where its keys are has changed.
+                error.code = KEYS_MOVED
+            raise
 
     def compact(
         self,
@@ -231,7 +244,8 @@ class PaimonTarget:
         return Committed(published.entry.version, files, _metrics(draft, written, published.base), published.attempts)
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
-        reads = not isinstance(changes, Rearrange) and not changes.read.is_nothing
+        # Where keys are must still hold when their rows land.
+        reads = moves_keys(self.table) or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         replaced = _replaced(_replace_of(changes), added)
         index = None
         if changes.new.assigned is not None:
