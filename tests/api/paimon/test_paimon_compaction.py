@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -121,3 +122,12 @@ def test_vectors_mark_what_was_written_again(spark, tmp_path: Path) -> None:
     PaimonTable.forPath(url).compact(spark=spark)
     assert (levels(url), rows(url)) == ([(5, 200)], sorted(expected))
     assert alluvium.open(url).system("table_indexes").num_rows == 0
+
+
+def test_rows_whose_time_has_passed_are_left_out(spark, tmp_path: Path) -> None:
+    now = int(time.time())
+    url = make(tmp_path, **{"record-level.expire-time": "1 h", "record-level.time-field": "n"})
+    write(spark, url, (1, "a", now), (2, "b", now - 7200), (3, "c", None), (4, "d", now * 1000))
+    assert [row[0] for row in rows(url)] == [1, 2, 3, 4]
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert [row[0] for row in rows(url)] == [1, 3, 4]

@@ -104,10 +104,10 @@ def plan_moving(snapshot: Snapshot, asked: Asked) -> Moving:
     # By their time; those of one job have the same, and stand as they were added.
     times = np.asarray(pc.fill_null(waiting["creation_time"].cast(pa.int64()), 0).to_numpy())
     waiting = waiting.take(pa.array(np.argsort(times, kind="stable")))
-    return Moving(snapshot, waiting, _totals(snapshot, waiting, entries.filter(pc.invert(waits))))
+    return Moving(snapshot, waiting, totals_of(snapshot, waiting, entries.filter(pc.invert(waits))))
 
 
-def _totals(snapshot: Snapshot, waiting: pa.Table, placed: pa.Table) -> pa.Array:
+def totals_of(snapshot: Snapshot, waiting: pa.Table, placed: pa.Table) -> pa.Array:
     """Of the partition of each file how many buckets it has: as many as it had, or as the options say."""
     known: dict[bytes, int] = {}
     pairs = placed.group_by(["partition", "total_buckets"]).aggregate([]).to_pylist()

@@ -200,6 +200,7 @@ class PaimonTarget:
         edits: VectorChange | None = None,
         moved: pa.Table | None = None,
         told: tuple[NewFiles, pa.Table] | None = None,
+        is_overwrite: bool = False,
     ) -> Committed:
         """Publishes files in the place of others that hold the same rows.
 
@@ -210,6 +211,7 @@ class PaimonTarget:
             edits: What becomes of deletion vectors.
             moved: Entries of files that come to another level as they are; among `before` they are of the old one.
             told: Files that tell how rows changed, and their entries.
+            is_overwrite: Whether the commit is to be called one that overwrites.
         """
         assert self.snapshot is not None, "what is compacted is there"
         changes, changed = (NewFiles.none(), None) if told is None else told
@@ -221,7 +223,8 @@ class PaimonTarget:
                 paths += data_paths(changed, partitions_of(changed, self.table), self.table).to_pylist()
         replaced = Replaced(files=before["file_name"].combine_chunks())
         live = added if moved is None else pa.concat_tables([added, moved])
-        draft = Draft(self.table, live, replaced, properties=self.properties, compacts=True, told=changed, edits=edits)
+        draft = Draft(self.table, live, replaced, properties=self.properties, told=changed, edits=edits)
+        draft = replace(draft, compacts=not is_overwrite)
         return self._published(draft, new.table, self.snapshot, files, paths, changes.table)
 
     def _published(
