@@ -79,7 +79,7 @@ def test_rows_that_move(spark: SparkSession, tmp_path: Path) -> None:
     merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
     table.delete("k = 3")
     assert rows(tmp_path) == [(1, 1, "b"), (2, 7, "m"), (4, 4, "b"), (9, 9, "m")]
-    # One key is left of four in files: there is room again in the first bucket.
+    # No key is left of those in its files: there is room again in the first bucket.
     write(spark, tmp_path, (5, 5, "a"))
     newest = alluvium.open(str(tmp_path / "t")).system("files").to_pylist()[-1]
     assert (newest["partition"], newest["bucket"], len(rows(tmp_path))) == ("{a}", 0, 5)

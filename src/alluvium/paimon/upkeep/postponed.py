@@ -121,7 +121,8 @@ def totals_of(snapshot: Snapshot, waiting: pa.Table, placed: pa.Table) -> pa.Arr
     rows = waiting.group_by(["partition"]).aggregate([("row_count", "sum")]).to_pylist()
     fresh = {row["partition"]: row["row_count_sum"] for row in rows}
     made = {p: known.get(p) or _first_total(snapshot, count) for p, count in fresh.items()}
-    return pa.array([made[p] for p in waiting["partition"].to_pylist()], pa.int32())
+    places = pc.index_in(waiting["partition"].combine_chunks(), value_set=pa.array(list(made), pa.binary()))
+    return pa.array(list(made.values()), pa.int32()).take(places)
 
 
 def _first_total(snapshot: Snapshot, rows: int) -> int:

@@ -45,9 +45,10 @@ class FileRows:
     @property
     def identity(self) -> tuple[str, ...]:
         s = self.snapshot
-        names = "\n".join(self.entries["file_name"].to_pylist()).encode()
-        said = repr(self.said.to_pydict()).encode()
-        return (s.store.url, str(s.version), s.branch, "compaction", hashlib.sha256(names + said).hexdigest())
+        sink, told = pa.BufferOutputStream(), self.said.append_column("file_name", self.entries["file_name"])
+        with pa.ipc.new_stream(sink, told.schema) as stream:
+            stream.write_table(told)
+        return (s.store.url, str(s.version), s.branch, "files", hashlib.sha256(sink.getvalue()).hexdigest())
 
     @property
     def size_bytes(self) -> int:
