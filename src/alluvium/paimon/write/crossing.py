@@ -77,12 +77,21 @@ def _counts(base: Snapshot) -> pa.Table:
     return pa.table({**columns, BUCKET_COLUMN: sums["bucket"], FIRST_COLUMN: sums["row_count_sum"]})
 
 
-def ensure_replaceable(schema: TableSchema, replace: Replace | None) -> None:
-    """Refuses overwrites of some partitions: keys of others would have to leave these.
+def ensure_crossing(schema: TableSchema, replace: Replace | None) -> None:
+    """Refuses fixed buckets, in which nobody looks for keys of other partitions, and overwrites of some partitions: keys
+    of others would have to leave these.
 
     Raises:
-        UnsupportedFeature: `"unsupported-overwrite"`.
+        UnsupportedFeature: `"unsupported-option"`, `"unsupported-overwrite"`.
     """
+    bucket = o.BUCKET.get(schema.options)
+    if schema.crosses_partitions and bucket > 0:
+        raise UnsupportedFeature(
+            f"tables with a primary key without the partition keys in it and bucket = {bucket} are read, but not written",
+            code="unsupported-option",
+            features=("cross-partition",),
+            hint="with bucket = -1 they are, or make these part of the key",
+        )
     if replace is None or not moves_keys(schema) or not (replace.dynamic or replace.where is not None):
         return
     raise UnsupportedFeature(

@@ -73,10 +73,6 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
     """
     options = schema.options
     bucket = o.BUCKET.get(options)
-    if schema.crosses_partitions and bucket > 0:
-        raise _not_written(
-            "cross-partition", f"without the partition keys in it and bucket = {bucket}", "bucket = -1 is"
-        )
     if bucket == o.DYNAMIC_BUCKET and o.INDEX_FILE_IN_DATA_FILE_DIR.get(options):
         raise _not_written(o.INDEX_FILE_IN_DATA_FILE_DIR.key, "index files beside data", "leave the option out")
     ensure_levels_alike(schema)

@@ -27,7 +27,7 @@ from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
-from alluvium.paimon.write.crossing import ensure_replaceable, moves_keys
+from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
 from alluvium.paimon.write.told import apart, told_entries
@@ -97,7 +97,7 @@ class PaimonTarget:
 
     def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
         with locating(self.store, self.version or None):
-            ensure_replaceable(self.table, replace)
+            ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
             return plan_write(self.table, self.store.url, checks, options, base, self.kind)
 
