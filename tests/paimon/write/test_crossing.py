@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_rows import open_target
+from paimon_rows import append, open_target, stage
 
-from alluvium.errors import AlluviumError, UnsupportedFeature
+from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.write.target import KEYS_MOVED
 from alluvium.plan.changes import Replace
 from alluvium.plan.crossing import DELETES, SKIPS, STAYS
-from alluvium.plan.write import WritePlan
+from alluvium.plan.write import BUCKET_COLUMN, WritePlan
 from alluvium.storage.open import open_store
 
 SCHEMA = pa.schema([("k", pa.int32()), ("n", pa.int32()), ("p", pa.string())])
@@ -59,3 +60,20 @@ def test_fixed_buckets_leave_a_key_in_each_partition(tmp_path: Path) -> None:
     with pytest.raises(AlluviumError) as caught:
         planned(tmp_path, bucket="2")
     assert (caught.value.code, getattr(caught.value, "features", ())) == ("unsupported-option", ("cross-partition",))
+
+
+def test_who_loses_asks_again_where_keys_are(tmp_path: Path) -> None:
+    planned(tmp_path)
+    store = open_store(str(tmp_path / "t"))
+    append(open_target(store), [{"k": 1, "n": 1, "p": "a"}])
+    late, early = open_target(store), open_target(store)
+    append(early, [{"k": 2, "n": 1, "p": "b"}])
+    changes = stage(late, [{"k": 2, "n": 1, "p": "c"}])
+    with pytest.raises(CommitConflict) as caught:
+        late.commit(changes)
+    assert caught.value.code == KEYS_MOVED
+    found = open_target(store).plan_write(None, ()).crossing
+    assert found is not None and found.there is not None and found.counts is not None
+    assert sorted(tuple(row.values()) for row in found.counts.to_pylist()) == [("a", 0, 1), ("b", 0, 1)]
+    (part,) = found.there.plan_scan().parts
+    assert part.files["num_rows"].to_pylist() == [1, 1] and BUCKET_COLUMN in [c.name for c in part.output]

@@ -78,8 +78,8 @@ def _counts(base: Snapshot) -> pa.Table:
 
 
 def ensure_crossing(schema: TableSchema, replace: Replace | None) -> None:
-    """Refuses fixed buckets, in which nobody looks for keys of other partitions, and overwrites of some partitions: keys
-    of others would have to leave these.
+    """Refuses fixed buckets, in which nobody looks for keys of other partitions, and overwrites of some partitions: the
+    keys would have to leave others.
 
     Raises:
         UnsupportedFeature: `"unsupported-option"`, `"unsupported-overwrite"`.
@@ -87,7 +87,7 @@ def ensure_crossing(schema: TableSchema, replace: Replace | None) -> None:
     bucket = o.BUCKET.get(schema.options)
     if schema.crosses_partitions and bucket > 0:
         raise UnsupportedFeature(
-            f"tables with a primary key without the partition keys in it and bucket = {bucket} are read, but not written",
+            f"tables with bucket = {bucket} whose primary key lacks a partition key are read, but not written",
             code="unsupported-option",
             features=("cross-partition",),
             hint="with bucket = -1 they are, or make these part of the key",
