@@ -14,7 +14,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import InvalidRequest
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import to_logical
@@ -22,6 +21,7 @@ from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.view.stats import EntryStatistics
+from alluvium.paimon.write.keyed import time_column
 from alluvium.schema import types as t
 
 #: Numbers from here on are milliseconds, smaller ones seconds.
@@ -79,18 +79,7 @@ def row_expiry(schema: TableSchema) -> RowExpiry | None:
     """Which rows have expired by now; None: the table keeps them all.
 
     Raises:
-        InvalidRequest: The options do not say when (`"invalid-table-option"`).
+        InvalidRequest: As of `time_column`.
     """
-    kept_ms = o.RECORD_LEVEL_EXPIRE_TIME.get(schema.options)
-    if kept_ms is None:
-        return None
-    name = o.RECORD_LEVEL_TIME_FIELD.get(schema.options)
-    column = schema.find(name)
-    if column is None:
-        raise InvalidRequest(
-            f"{o.RECORD_LEVEL_EXPIRE_TIME.key} is set, but no column says of which time rows are",
-            code="invalid-table-option",
-            column=name or None,
-            hint=f"{o.RECORD_LEVEL_TIME_FIELD.key} names it",
-        )
-    return RowExpiry(column, int(time.time()) - kept_ms // 1000)
+    column, kept_ms = time_column(schema), o.RECORD_LEVEL_EXPIRE_TIME.get(schema.options)
+    return None if column is None or kept_ms is None else RowExpiry(column, int(time.time()) - kept_ms // 1000)
