@@ -37,9 +37,6 @@ def test_java_goes_on_wherever_rows_were_put(spark, tmp_path: Path) -> None:
     ordered = PaimonTable.create(at("ordered"), SCHEMA)
     for name in ("waiting", "moved", "rescaled", "ordered"):
         write(name, *((k, "old", "a") for k in range(6)))
-    theirs = [[0, "java", "a"], [1, "java", "a"]]
-    waits = {"table": at("waiting"), "steps": [{"write": {"rows": theirs, "kinds": ["+I", "-D"]}}]}
-    paimon(tmp_path, waits)
     write("waiting", (2, "new", "b"))
     waiting.compact()
     write("waiting", (3, "waits", "b"))
@@ -49,7 +46,7 @@ def test_java_goes_on_wherever_rows_were_put(spark, tmp_path: Path) -> None:
     write("rescaled", (0, "new", "a"))
     ordered.compact(order_strategy="zorder", order_by=["k", "v"])
     left = {
-        "waiting": {(0, "java", "a"), (2, "new", "b"), *((k, "old", "a") for k in (3, 4, 5))},
+        "waiting": {(2, "new", "b"), *((k, "old", "a") for k in (0, 1, 3, 4, 5))},
         "moved": {(0, "new", "b"), (1, "new", "a"), (7, "new", "b"), *((k, "old", "a") for k in range(2, 6))},
         "rescaled": {(0, "new", "a"), *((k, "old", "a") for k in range(1, 6))},
         "ordered": {(k, "old", "a") for k in range(6)},

@@ -187,7 +187,8 @@ class PaimonTarget:
         try:
             return self._published(draft, rows.table, base, files, paths, told.table)
         except CommitConflict as error:
-            if moves_keys(self.table) and changes.read.is_nothing and error.code in _READS_LOST:
+            is_brought = not isinstance(changes, Rearrange) and changes.read.is_nothing
+            if moves_keys(self.table) and is_brought and error.code in _READS_LOST:
                 # What the caller brings may be written anew; only where its keys are has changed.
                 error.code = KEYS_MOVED
             raise
