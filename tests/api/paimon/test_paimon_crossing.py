@@ -70,7 +70,7 @@ def test_rows_that_move(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted((f["partition"], f["bucket"], f["record_count"]) for f in found) == [
         ("{a}", 0, 2), ("{a}", 1, 1), ("{b}", 0, 1),
     ]  # fmt: skip
-    table.update("k = 1", {"p": "'b'"})
+    assert table.update("k = 1", {"p": "'b'"}).metrics["numUpdatedRows"] == "1"
     told = alluvium.open(str(tmp_path / "t")).changes(1, 2, mode="changelog").to_pylist()
     assert sorted((r["_row_kind"], r["p"]) for r in told) == [("+U", "b"), ("-D", "a")]
     source = spark.createDataFrame([(2, 7, "m"), (9, 9, "m")], COLUMNS)

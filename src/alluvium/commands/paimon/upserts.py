@@ -22,7 +22,7 @@ from alluvium.paimon.view.merge import DEDUPLICATE, merge_engine
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.paimon.write.crossing import moves_keys
 from alluvium.paimon.write.keyed import ensure_rows_change
-from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.target import RETRACTS, PaimonTarget
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
@@ -103,7 +103,10 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
         done = write_rows(changed, target, request)
         if done.attempts:
             compact_written(spark, target, done, verb.open_store)
-    return replace(done, metrics={**done.metrics, verb.metric: done.metrics.get("numOutputRows", "0")})
+    changed_rows = int(done.metrics.get("numOutputRows", "0"))
+    if verb.name == "UPDATE":
+        changed_rows -= int(done.metrics.get(RETRACTS, "0"))
+    return replace(done, metrics={**done.metrics, verb.metric: str(changed_rows)})
 
 
 def _ensure_keys_stay(verb: Change, target: PaimonTarget) -> None:

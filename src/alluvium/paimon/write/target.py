@@ -53,6 +53,8 @@ log = logging.getLogger("alluvium")
 
 #: Of conflicts over which bucket, or partition, a key is in: rows are written anew, and nobody has to read them again.
 KEYS_MOVED = "concurrent-index"
+#: Metric: how many of the rows that were written take others back.
+RETRACTS = "numRetractedRows"
 _READS_LOST = ("concurrent-append", "concurrent-delete-delete", "history-lost")
 
 
@@ -185,7 +187,12 @@ class PaimonTarget:
         if self._is_idle(draft, changes):
             return Committed(self.version, files, _metrics(draft, rows.table, None), 0)
         try:
-            return self._published(draft, rows.table, base, files, paths, told.table)
+            done = self._published(draft, rows.table, base, files, paths, told.table)
+            if not moves_keys(self.table):
+                return done
+            # Among them those of keys that have left their partition.
+            gone = str(pc.sum(added["delete_row_count"]).as_py() or 0)
+            return replace(done, metrics={**done.metrics, RETRACTS: gone})
         except CommitConflict as error:
             is_brought = not isinstance(changes, Rearrange) and changes.read.is_nothing
             if moves_keys(self.table) and is_brought and error.code in _READS_LOST:
