@@ -85,6 +85,10 @@ def stage(
     assigned = None
     if plan.assigned is not None:
         table, assigned = _assigned(table, plan, plan.assigned)
+    if plan.crossing is not None:
+        # Nobody asks where keys are.
+        plan = plan.brought(BUCKET_COLUMN)
+        table = table.append_column(BUCKET_COLUMN, pa.array([0] * table.num_rows, pa.int32()))
     places = _places(table, plan)
     table = table.drop_columns([name for name in (BUCKET_COLUMN,) if name in table.column_names])
     groups = {}

@@ -29,6 +29,7 @@ from alluvium.plan.ports import Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
 from alluvium.spark.assigned import in_buckets
+from alluvium.spark.crossing import across_partitions
 from alluvium.spark.run_ends import with_ends
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.values.columns import Assignment
@@ -119,7 +120,9 @@ def new_files(
         InvalidRequest: As of `write_files`.
     """
     placed, done, assigned = rows.df, rows.plan, None
-    if done.assigned is not None:
+    if done.crossing is not None:
+        placed, done = across_partitions(placed, done, done.crossing)
+    elif done.assigned is not None:
         placed, done, assigned = in_buckets(placed, done, done.assigned)
     counted = write_here(placed, store, done, open_store)
     written, footers, reached = numbered_files(store, plan, numbered, counted)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from alluvium.codecs.footers.parquet_footer import FooterColumn
 from alluvium.plan.scan import KeyMerge
 from alluvium.schema.types import DataType, Struct
+
+if TYPE_CHECKING:
+    from alluvium.plan.crossing import Crossing
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
 #: the values as text (null: null), in the order of `partition_by`; `bucket` is null where rows have none.
@@ -178,6 +182,8 @@ class KeyedRows:
         logs: Whether all rows that came are told beside those that they merge to.
         kind_column: Column of integers beside the table's, the last of the plan's, that says the kind of a row as
             `KeyMerge.kind` has it.
+        waits: Whether rows are written as they come, for a later job to merge and to put in order.
+        is_numbered: Whether rows bring their kinds and their numbers with them.
     """
 
     merge: KeyMerge
@@ -192,6 +198,8 @@ class KeyedRows:
     regrouped: Regrouped | None = None
     logs: bool = False
     kind_column: str | None = None
+    waits: bool = False
+    is_numbered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +233,8 @@ class WritePlan:
         sort: Columns at the top level by which rows are sorted within each file.
         bucket: How rows are divided further, within their partition; the files of a job then are of one bucket each.
         assigned: How rows are divided where a hash alone does not tell their bucket; `bucket` is None then.
+        crossing: How keys find their partition and bucket, where the partition does not belong to the key; `bucket` and
+            `assigned` are None then.
         keyed: How rows merge by key, within their bucket; None: each row is written.
         is_arranged: Whether each task's rows are of one partition, and stand as its file shall have them: nothing is
             moved or sorted any more.
@@ -268,6 +278,7 @@ class WritePlan:
     sort: tuple[str, ...] = ()
     bucket: Bucketing | None = None
     assigned: AssignedBuckets | None = None
+    crossing: Crossing | None = None
     keyed: KeyedRows | None = None
     is_arranged: bool = False
     is_staged: bool = False
@@ -275,7 +286,18 @@ class WritePlan:
     @property
     def has_buckets(self) -> bool:
         """Whether the last of a file's directories is that of its bucket."""
-        return self.bucket is not None or self.keyed is not None
+        return self.bucket is not None or (self.keyed is not None and not self.keyed.waits)
+
+    def brought(self, bucket: str) -> WritePlan:
+        """The plan for rows of keys that bring their kinds, numbers and buckets with them.
+
+        Args:
+            bucket: The column of the buckets.
+        """
+        assert self.keyed is not None, "rows of keys have kinds and numbers"
+        schema = Struct(tuple(f for f in self.schema.fields if f.name != self.keyed.kind_column))
+        keyed = replace(self.keyed, bucket=bucket, kind_column=None, is_numbered=True)
+        return replace(self, schema=schema, bucket=None, assigned=None, crossing=None, keyed=keyed)
 
     def stored_name(self, column: str) -> str:
         """The name that a column has in the files."""

@@ -38,21 +38,23 @@ class _Slot:
     reserved: Column | None = None
 
 
-def bucket_of(spark: SparkSession, bucketing: Bucketing) -> Column:
+def bucket_of(spark: SparkSession, bucketing: Bucketing, count: Column | None = None) -> Column:
     """The number of each row's bucket, int.
 
     Args:
         spark: A classic session.
         bucketing: By which columns of the rows, by their names.
+        count: How many buckets there are where a row is; None: as many as `bucketing` says.
 
     Raises:
         UnsupportedFeature: A column of a type that is in no key (`"unsupported-type"`).
         InvalidRequest: `"no-jvm"`: a session of Spark Connect, whose server has nothing of ours.
     """
+    count = sf.lit(bucketing.count) if count is None else count
     if bucketing.function == "mod":
         key = sf.coalesce(sf.col(quote(bucketing.columns[0].name)).cast("bigint"), sf.lit(0))
-        return sf.pmod(key, sf.lit(bucketing.count)).cast("int")
-    return sf.abs(hash_of(spark, bucketing.columns) % sf.lit(bucketing.count))
+        return sf.pmod(key, count).cast("int")
+    return sf.abs(hash_of(spark, bucketing.columns) % count)
 
 
 def hash_of(spark: SparkSession, columns: tuple[BucketColumn, ...]) -> Column:

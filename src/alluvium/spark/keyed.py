@@ -21,6 +21,8 @@ from alluvium.spark.scan.merged import KEEP_ONE, aggregated, merge_problem
 
 #: As texts have them, by their numbers.
 KINDS = ("+I", "-U", "+U", "-D")
+#: Of rows whose numbers are found later.
+_NO_NUMBER = -1
 _PLACE, _TURN = "__alluvium_place", "__alluvium_turn"
 
 
@@ -40,7 +42,7 @@ def merged_by_key(
     """
     merge = keyed.merge
     types = _types(plan, keyed, directories)
-    rows = _together(_with_kinds(rows, keyed), directories, keyed)
+    rows = _together(with_kinds(rows, keyed), directories, keyed)
     folders = list(directories)
     if merge.engine in KEEP_ONE:
         merged = kept_rows(rows, directories, merge, keyed.logs)
@@ -55,6 +57,17 @@ def merged_by_key(
     if keyed.logs:
         folders = [LOG_COLUMN, *folders]
     return _numbered(merged, directories, plan, keyed), folders
+
+
+def as_they_come(rows: DataFrame, directories: Sequence[str], keyed: KeyedRows) -> DataFrame:
+    """All rows, each with its kind and without a number; those of a task in their order within each directory."""
+    rows = with_kinds(rows, keyed)
+    if directories:
+        rows = rows.withColumn(keyed.number, sf.monotonically_increasing_id())
+        order = [*directories, keyed.number]
+        # Spark's writer would sort by directories alone, and rows would come out of their order.
+        rows = rows.select(*placed_columns(rows, order)).sortWithinPartitions(*(sf.col(quote(n)) for n in order))
+    return rows.withColumn(keyed.number, sf.lit(_NO_NUMBER).cast("bigint"))
 
 
 def key_columns(keyed: KeyedRows) -> list[Column]:
@@ -76,8 +89,10 @@ def _types(plan: WritePlan, keyed: KeyedRows, directories: Sequence[str]) -> dic
     return {**types, **hidden, **dict.fromkeys(directories[:-1], t.STRING), directories[-1]: t.INTEGER}
 
 
-def _with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
+def with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
     """The rows that are written, with the numbers of their kinds."""
+    if keyed.is_numbered:
+        return rows
     kind = keyed.merge.kind or ""
     if keyed.kind_column is not None:
         return rows.withColumn(kind, sf.col(quote(keyed.kind_column)).cast("tinyint")).drop(keyed.kind_column)
@@ -93,8 +108,9 @@ def _with_kinds(rows: DataFrame, keyed: KeyedRows) -> DataFrame:
 
 def _together(rows: DataFrame, directories: Sequence[str], keyed: KeyedRows) -> DataFrame:
     """The rows of a bucket in one task, with numbers in the order in which they came."""
-    number = sf.monotonically_increasing_id().alias(keyed.number)
-    placed = rows.select(*placed_columns(rows, directories), number)
+    placed = rows.select(*placed_columns(rows, directories))
+    if not keyed.is_numbered:
+        placed = placed.select("*", sf.monotonically_increasing_id().alias(keyed.number))
     return placed.repartition(*(sf.col(quote(name)) for name in directories))
 
 

@@ -32,7 +32,7 @@ from alluvium.schema.types import (
 from alluvium.schema.walk import holds
 from alluvium.spark.buckets import bucket_of
 from alluvium.spark.jvm import failures
-from alluvium.spark.keyed import key_columns, merged_by_key
+from alluvium.spark.keyed import as_they_come, key_columns, merged_by_key
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
@@ -181,6 +181,8 @@ def _merged_by_key(rows: DataFrame, plan: WritePlan, keyed: KeyedRows) -> tuple[
         # A column of the rows' alone, which no file has.
         plan = replace(plan, schema=Struct(tuple(f for f in plan.schema.fields if f.name != keyed.kind_column)))
     rows, directories = _materialized(rows, plan.partition_by, plan)
+    if keyed.waits:
+        return as_they_come(rows, directories, keyed).select(*_keyed_columns(plan, keyed, directories)), directories
     if keyed.bucket is not None:
         directories = [*directories, keyed.bucket]
     else:
@@ -188,13 +190,17 @@ def _merged_by_key(rows: DataFrame, plan: WritePlan, keyed: KeyedRows) -> tuple[
         rows, directories = _bucketed(rows, directories, plan.bucket)
     merge = merged_by_key if keyed.regrouped is None else merged_groups
     rows, directories = merge(rows, directories, plan, keyed)
-    columns = [*key_columns(keyed), *_stored_columns(plan), *(sf.col(quote(name)) for name in directories)]
+    columns = _keyed_columns(plan, keyed, directories)
     # The order of directories is that which Spark's writer would make: it finds it, and sorts no more.
     order = [*directories, *keyed.stored_keys]
     if LOG_COLUMN in directories:
         # What was there before what is.
         order.append(keyed.number if keyed.regrouped is None else keyed.merge.kind or "")
     return rows.select(*columns).sortWithinPartitions(*(sf.col(quote(name)) for name in order)), directories
+
+
+def _keyed_columns(plan: WritePlan, keyed: KeyedRows, directories: Sequence[str]) -> list[Column]:
+    return [*key_columns(keyed), *_stored_columns(plan), *(sf.col(quote(name)) for name in directories)]
 
 
 def _rebalance_settings(spark: SparkSession, plan: WritePlan) -> dict[str, str]:

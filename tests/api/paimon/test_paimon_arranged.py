@@ -179,6 +179,8 @@ def test_rows_in_order(spark: SparkSession, tmp_path: Path, strategy: str) -> No
     before, untouched = rows_of(url), set(alluvium.open(str(url)).files(where="day = 0")["path"].to_pylist())
     done = table.compact("day = 1", order_strategy=strategy, order_by=["a", "b"])
     assert (done.attempts, rows_of(url)) == (1, before)
+    # "Use dynamic partition overwrite"
+    assert alluvium.open(str(url)).system("snapshots")["commit_kind"].to_pylist()[-1] == "OVERWRITE"
     assert set(alluvium.open(str(url)).files(where="day = 0")["path"].to_pylist()) == untouched
     (path,) = alluvium.open(str(url)).files(where="day = 1")["path"].to_pylist()
     pairs = [(row["a"], row["b"]) for row in pq.read_table(url / path).to_pylist()]

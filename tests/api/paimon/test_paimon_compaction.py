@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -160,3 +161,12 @@ def test_rows_that_no_compaction_has_seen_are_not_lost(spark, tmp_path: Path) ->
     write(spark, url, (3, "more", 3), **{"write-only": "true"})
     assert table.delete("s = 'more'").metrics["numDeletedRows"] == "1"
     assert rows(url) == [(1, "again", 9), (2, "b", 2), (4, "hidden", 5)]
+
+
+def test_rows_whose_time_has_passed_are_left_out(spark, tmp_path: Path) -> None:
+    now = int(time.time())
+    url = make(tmp_path, **{"record-level.expire-time": "1 h", "record-level.time-field": "n"})
+    write(spark, url, (1, "a", now), (2, "b", now - 7200), (3, "c", None), (4, "d", now * 1000))
+    assert [row[0] for row in rows(url)] == [1, 2, 3, 4]
+    PaimonTable.forPath(url).compact(spark=spark)
+    assert [row[0] for row in rows(url)] == [1, 3, 4]

@@ -13,7 +13,7 @@ from paimon_rows import append, full, open_target
 
 import alluvium
 from alluvium.codecs.binary_rows.binary_row_encode import encode_rows, hash_rows
-from alluvium.errors import CommitConflict, CorruptTable, UnsupportedFeature
+from alluvium.errors import CommitConflict, CorruptTable
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.files.hash_index import hash_entries, read_hashes
 from alluvium.paimon.log.snapshot import load_snapshot
@@ -153,9 +153,3 @@ def test_what_an_index_must_not_be(tmp_path: Path) -> None:
     with pytest.raises(CorruptTable) as caught:
         append(open_target(store), some(2))
     assert caught.value.code == "damaged-index"
-
-
-def test_keys_that_move_between_partitions(tmp_path: Path) -> None:
-    with pytest.raises(UnsupportedFeature) as caught:
-        append(open_target(make(tmp_path, ("k",))), some(1))
-    assert (caught.value.code, caught.value.features) == ("unsupported-option", ("cross-partition",))

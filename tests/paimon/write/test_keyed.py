@@ -110,7 +110,6 @@ def test_rows_that_were_made_of_others_do_not_outlive_them(tmp_path: Path) -> No
     ("options", "feature"),
     [
         ({"bucket": "-1", "index-file-in-data-file-dir": "true"}, "index-file-in-data-file-dir"),
-        ({"bucket": "-2"}, "bucket = -2"),
         ({"sequence.snapshot-ordering": "true"}, "sequence.snapshot-ordering"),
         ({"file.compression.per.level": "0:lz4"}, "file.compression.per.level"),
         ({"file.format.per.level": "0:avro"}, "file.format.per.level"),

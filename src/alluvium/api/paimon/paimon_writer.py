@@ -26,7 +26,7 @@ from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import ensure_option_may_change
 from alluvium.paimon.upkeep.maintain import maintain
-from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.target import KEYS_MOVED, PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
@@ -46,7 +46,7 @@ _KNOWN = (*MERGE_OPTIONS, "replaceWhere", "partitionOverwriteMode", "txnAppId", 
           "optimizeWrite", "branch", "path", *PARQUET_WRITE)  # fmt: skip
 _LATER = ("overwriteSchema", "dataChange")
 #: Conflicts of rows that have read nothing, after which they are written anew.
-_ASKED_ANEW = ("concurrent-index", "concurrent-numbers")
+_ASKED_ANEW = (KEYS_MOVED, "concurrent-numbers")
 _TABLE_OPTION = re.compile(r"[a-z][\w.-]*")
 _ENGINE = ("fs.", "spark.", "parquet.", "hadoop.", "mapreduce.", "dfs.")
 #: Options of tables that are one word.

@@ -138,6 +138,8 @@ class RowVerbs:
     ) -> Committed:
         """Compacts a table: of keys each bucket becomes one sorted run at the top level, one row a key.
 
+        Rows that wait (`bucket = -2`) come into buckets first, which are compacted as their writer would do it then.
+        Rows whose time has passed (`record-level.expire-time`) are left out.
         Of tables without a primary key small files become larger ones where they are enough,
         and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; with an order all their rows
         are written anew in it. What was deleted is gone from
@@ -200,7 +202,7 @@ class RowVerbs:
         have as many buckets as it says, and to no others.
 
         Args:
-            bucket_num: How many buckets there shall be; None: as many as the option says.
+            bucket_num: How many buckets there shall be; None: as many as the option says, which `bucket = -2` does not.
             where: SQL text about partition keys: only these partitions.
             retry: How often a commit that lost a race is tried again.
             spark: The session that moves the rows; None: the active one.
@@ -210,7 +212,7 @@ class RowVerbs:
 
         Raises:
             InvalidRequest: `"no-snapshot"`, `"invalid-bucket"`, or as of `compact`.
-            UnsupportedFeature: `"unsupported-rescale"`: the table's buckets are not fixed.
+            UnsupportedFeature: `"unsupported-rescale"`: the table's buckets are not fixed, or rows wait for theirs.
             CommitConflict: Somebody else wrote to the partitions meanwhile.
 
         Example:

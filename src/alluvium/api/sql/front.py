@@ -18,12 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.sql_formatter import SQLStringFormatter
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.names.warehouses import warehouses_of
 from alluvium.api.sql.binding import bound
 from alluvium.api.sql.call import Arguments, Call, identified
 from alluvium.api.sql.grammar.parameters import bind_parameters
 from alluvium.api.sql.grammar.parse import parse_statement
 from alluvium.api.sql.kinds import Kind, kind_of
 from alluvium.api.sql.rows.merge_text import in_sparks_words
+from alluvium.api.sql.text.catalog_columns import with_session_columns
 from alluvium.api.sql.text.terms import Settings, Statement, TableName
 from alluvium.api.sql.unseen import named_as_ours
 from alluvium.errors import InvalidRequest
@@ -130,6 +132,7 @@ def sql(
     Raises:
         AlluviumError: As the verb that the statement calls.
     """
+    text = with_session_columns(text, lambda: warehouses_of(spark))
     if kind_of(_with_variables(spark, text)) is Kind.QUERY:
         with named_as_ours(), counterparts("query"):
             return original(spark, text, args, **dict(frames or {}))

@@ -11,12 +11,14 @@ from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
 from alluvium.commands.paimon.compact_keyed import keyed_compacted
+from alluvium.commands.paimon.move_postponed import move_postponed
 from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.upkeep.keyed.plan import Asked, places_of
+from alluvium.paimon.write.postponed import is_postponed
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -46,10 +48,17 @@ def compact_rows(
         UnsupportedFeature: As of `plan_compaction`, and where Spark has no operator for the merge.
         CommitConflict: Another compaction won every time.
     """
+    moved = Committed.nothing(snapshot.version or 0)
     for repeated in range(retry.max_repeats + 1):
         try:
+            if is_postponed(snapshot.schema) and not moved.attempts:
+                moved = move_postponed(spark, snapshot, asked, open_store, retry)
+                if moved.attempts:
+                    # What a writer would do, as in Java; whoever wants more asks again.
+                    snapshot, asked = _newest(snapshot), replace(asked, is_full=False)
             if snapshot.schema.primary_keys:
-                return keyed_compacted(spark, snapshot, asked, open_store, retry)
+                done = keyed_compacted(spark, snapshot, asked, open_store, retry)
+                return done if done.attempts else moved
             if asked.idle_since_ms is not None:
                 raise UnsupportedFeature(
                     "tables without a primary key are compacted by conditions, not by when they were written to",
@@ -62,8 +71,12 @@ def compact_rows(
             if repeated == retry.max_repeats or error.code == "attempts-exhausted":
                 raise
             log.warning("compacted anew: %s", error.message)
-            snapshot = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
+            snapshot = _newest(snapshot)
     raise AssertionError("the last repetition returns or raises")
+
+
+def _newest(snapshot: Snapshot) -> Snapshot:
+    return load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
 
 
 def compact_written(
@@ -84,7 +97,7 @@ def compact_written(
     """
     branch = MAIN_BRANCH if target.snapshot is None else target.snapshot.branch
     try:
-        if not target.table.primary_keys or o.WRITE_ONLY.get(target.table.options):
+        if not target.table.primary_keys or o.WRITE_ONLY.get(target.table.options) or is_postponed(target.table):
             return
         newest = load_snapshot(target.store, At(), branch, time_zone=time_zone(spark))
         places = places_of(newest, done.files["path"])

@@ -57,16 +57,29 @@ def written_compacted(
     candidates: Candidates,
     open_store: OpenStore,
     retry: RetryPolicy,
+    is_overwrite: bool = False,
 ) -> Committed:
-    """Writes the rows of files as others, and commits these in their place."""
+    """Writes the rows of files as others, and commits these in their place.
+
+    Args:
+        rows: They.
+        snapshot: Whose files.
+        plan: How they are written.
+        candidates: The files.
+        open_store: The table's objects for Python workers.
+        retry: How often a lost commit is tried again.
+        is_overwrite: Whether the commit says that it overwrites the files, not that it compacts them.
+    """
     entries = candidates.entries
     try:
         new = new_files(CompleteRows(rows, plan, ()), snapshot.store, plan, open_store=open_store)
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
         touched = pa.table([candidates.paths, pa.nulls(entries.num_rows, pa.binary())], schema=TOUCHED_FILES)
         edited = edit_files(snapshot, entries, touched)
-        added = compacted_entries(added_entries(snapshot.schema, new.table, new.footers))
-        return target.compact(new, added, entries, edits=edited.vectors)
+        added = added_entries(snapshot.schema, new.table, new.footers)
+        if not is_overwrite:
+            added = compacted_entries(added)
+        return target.compact(new, added, entries, edits=edited.vectors, is_overwrite=is_overwrite)
     finally:
         # The commit has moved what it took.
         clear(snapshot.store, plan.directory)

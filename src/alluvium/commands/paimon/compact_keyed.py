@@ -12,14 +12,17 @@ from alluvium.commands.write import numbered_files, write_here
 from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms import options as o
-from alluvium.paimon.upkeep.keyed.compaction import FILE, PLACE, ROW, Compaction, FileRows
+from alluvium.paimon.upkeep.keyed.compaction import PLACE, Compaction
+from alluvium.paimon.upkeep.keyed.expiry import row_expiry
 from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
 from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
+from alluvium.paimon.view.file_rows import FILE, ROW, FileRows
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.told import apart
 from alluvium.plan.changes import ChangeKind, Committed, NewFiles, RowColumns
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.naming.names import quote
+from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED, locate
 from alluvium.spark.run_ends import with_ends
 from alluvium.spark.scan.native_lane.native import read_native
@@ -87,16 +90,23 @@ def _rewritten(spark: SparkSession, compaction: Compaction, open_store: OpenStor
 
 def _rows(spark: SparkSession, compaction: Compaction) -> DataFrame:
     """The rows of all groups, and those of levels above that have their keys."""
-    rows = read_native(spark, compaction.rows, is_even=True, reads_whole=True)
+    rows = _unexpired(spark, compaction, compaction.rows)
     above = compaction.looked_up
     if above is None:
         return rows
-    old = read_native(spark, above, is_even=True, reads_whole=True)
+    old = _unexpired(spark, compaction, above)
     new = compaction.new_keys
     if new.size_bytes <= _small(spark):
         # What is not of a new key is left where it is, and not moved between tasks.
         old = old.join(_keys(spark, new), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
     return rows.unionByName(old.select(*rows.columns))
+
+
+def _unexpired(spark: SparkSession, compaction: Compaction, files: FileRows) -> DataFrame:
+    """All rows of files, but for those whose time has passed."""
+    rows = read_native(spark, files, is_even=True, reads_whole=True)
+    expiry = row_expiry(compaction.schema)
+    return rows if expiry is None else rows.where(sql_column(expiry.stays))
 
 
 def _small(spark: SparkSession) -> int:

@@ -101,7 +101,8 @@ def order_rows(
     if not plan.sort:
         placed = placed.sortWithinPartitions(*own, *by)
     kept = placed.select(*(sf.col(quote(name)) for name in plan.schema.names))
-    return written_compacted(kept, snapshot, plan, candidates, open_store, retry)
+    # "Use dynamic partition overwrite"
+    return written_compacted(kept, snapshot, plan, candidates, open_store, retry, is_overwrite=True)
 
 
 def _keys(snapshot: Snapshot, ordering: Ordering) -> dict[str, RankKey]:

@@ -14,9 +14,10 @@ from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.terms.options import BUCKET, DELETION_VECTORS
+from alluvium.paimon.terms.options import BUCKET, DELETION_VECTORS, POSTPONE_BUCKET
 from alluvium.paimon.view.merge import FIRST_ROW, merge_engine
 from alluvium.paimon.view.source import PaimonSource
+from alluvium.paimon.write.postponed import is_postponed
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
@@ -72,16 +73,20 @@ def _ensure_rescalable(snapshot: Snapshot, bucket_num: int | None) -> int:
             url=snapshot.store.url,
             hint="alter its option bucket",
         )
-    if own <= 0:
+    waits = is_postponed(snapshot.schema)
+    if own <= 0 and not (waits and bucket_num is not None):
         raise UnsupportedFeature(
             f"tables with {BUCKET.key} = {own} are not rescaled: their rows are in no fixed number of buckets",
             code="unsupported-rescale",
             url=snapshot.store.url,
             features=(f"{BUCKET.key} = {own}",),
-            hint="tables with bucket = 1 or more are",
+            hint="say into how many" if waits else "tables with bucket = 1 or more are",
         )
     hides_new = merge_engine(snapshot.schema) == FIRST_ROW or DELETION_VECTORS.get(snapshot.schema.options)
-    if snapshot.schema.primary_keys and hides_new and pc.any(pc.equal(snapshot.entries["level"], 0)).as_py():
+    hidden = pc.equal(snapshot.entries["bucket"], POSTPONE_BUCKET)
+    if snapshot.schema.primary_keys and hides_new:
+        hidden = pc.equal(snapshot.entries["level"], 0)
+    if pc.any(hidden, min_count=0).as_py():
         raise UnsupportedFeature(
             "the table has rows that readers see only after a compaction: a rescaling would lose them",
             code="unsupported-rescale",

@@ -18,10 +18,12 @@ from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.view.merge import DEDUPLICATE, merge_engine
 from alluvium.paimon.view.selection import with_new_rows
 from alluvium.paimon.view.source import PaimonSource
+from alluvium.paimon.write.crossing import moves_keys
 from alluvium.paimon.write.keyed import ensure_rows_change
-from alluvium.paimon.write.target import PaimonTarget
+from alluvium.paimon.write.target import RETRACTS, PaimonTarget
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
@@ -102,12 +104,17 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
         done = write_rows(changed, target, request)
         if done.attempts:
             compact_written(spark, target, done, verb.open_store)
-    return replace(done, metrics={**done.metrics, verb.metric: done.metrics.get("numOutputRows", "0")})
+    changed_rows = int(done.metrics.get("numOutputRows", "0"))
+    if verb.name == "UPDATE":
+        changed_rows -= int(done.metrics.get(RETRACTS, "0"))
+    return replace(done, metrics={**done.metrics, verb.metric: str(changed_rows)})
 
 
 def _ensure_keys_stay(verb: Change, target: PaimonTarget) -> None:
     """Another key is another row: that would be an insert beside the old one."""
     keys = {*target.table.primary_keys, *target.table.partition_keys}
+    if moves_keys(target.table) and merge_engine(target.table) == DEDUPLICATE:
+        keys = {*target.table.primary_keys}
     for column in sorted(assigned_columns(verb.values, target.schema, verb.alias) & keys):
         raise InvalidRequest(
             f"the key column {column!r} cannot be updated",

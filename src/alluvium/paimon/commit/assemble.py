@@ -31,7 +31,13 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
-from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, DELETION_VECTORS, MANIFEST_FORMAT
+from alluvium.paimon.terms.options import (
+    BUCKET,
+    BUCKET_FUNCTION,
+    DELETION_VECTORS,
+    DYNAMIC_BUCKET,
+    MANIFEST_FORMAT,
+)
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.view.selection import merges_on_read
 from alluvium.paimon.view.stats import EntryStatistics
@@ -283,7 +289,7 @@ def _identity(schema: TableSchema) -> tuple[object, ...]:
 def _layout(schema: TableSchema, any_count: bool = False) -> tuple[object, ...]:
     keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
     count = BUCKET.get(schema.options)
-    return (*keys, count > 0 if any_count else count, BUCKET_FUNCTION.get(schema.options))
+    return (*keys, count != DYNAMIC_BUCKET if any_count else count, BUCKET_FUNCTION.get(schema.options))
 
 
 def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from alluvium.errors import InvalidRequest
+from alluvium.paimon.terms.durations import parse_duration
 
 T = TypeVar("T")
 
@@ -144,6 +145,8 @@ SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", 10, int)
 SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", 2**31 - 1, int)
 CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.min", None, int)
 CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, int)
+#: Milliseconds; None: rows stay.
+RECORD_LEVEL_EXPIRE_TIME: Option[int | None] = Option("record-level.expire-time", None, parse_duration)
 RECORD_LEVEL_TIME_FIELD = Option("record-level.time-field", "", str)
 BLOB_DESCRIPTOR_FIELD = _names("blob-descriptor-field", "blob.stored-descriptor-fields")
 BLOB_EXTERNAL_STORAGE_FIELD = _names("blob-external-storage-field")
@@ -193,6 +196,9 @@ THIN_MODE = _flag("data-file.thin-mode")
 #: How many keys a bucket is filled with, and how many buckets there may be (-1: any number).
 DYNAMIC_BUCKET_ROWS = Option("dynamic-bucket.target-row-num", 2_000_000, int)
 DYNAMIC_BUCKET_MOST = Option("dynamic-bucket.max-buckets", -1, int)
+#: Into how many buckets a partition's first waiting rows are divided: so that each has so many rows, or else so many.
+POSTPONE_TARGET_ROWS: Option[int | None] = Option("postpone.target-row-num-per-bucket", None, int)
+POSTPONE_DEFAULT_BUCKETS = Option("postpone.default-bucket-num", 1, int)
 #: Whether writers leave compaction to a job of its own.
 WRITE_ONLY = _flag("write-only", "write.compaction-skip")
 SNAPSHOT_ORDERING = _flag("sequence.snapshot-ordering")

@@ -33,7 +33,7 @@ from alluvium.paimon.log.travel import list_tags, read_snapshots, read_tag
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
-from alluvium.paimon.terms.options import PARTITION_DEFAULT_NAME
+from alluvium.paimon.terms.options import PARTITION_DEFAULT_NAME, POSTPONE_BUCKET
 from alluvium.paimon.terms.spec import MANIFESTS, SnapshotDocument
 from alluvium.paimon.view.selection import select_files, visible_entries
 
@@ -246,8 +246,9 @@ def _partition_texts(schema: TableSchema, partitions: Partitions, brackets: str)
 
 
 def _files(snapshot: Snapshot) -> pa.Table:
-    entries = snapshot.entries
-    schema = snapshot.schema
+    entries, schema = snapshot.entries, snapshot.schema
+    # Java shows files of buckets alone.
+    entries = entries.filter(pc.not_equal(entries["bucket"], POSTPONE_BUCKET))
     partitions = partitions_of(entries, schema)
     names = entries["file_name"].combine_chunks()
     statistics = [_stats_texts(snapshot, entries, side) for side in ("null", "stats_min", "stats_max")]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.files.key_stats import key_name, stored_key_names
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
@@ -69,19 +69,15 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
     """Refuses tables that want more than new rows beside the old ones.
 
     Raises:
+        InvalidRequest: As of `time_column`.
         UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, or as of `key_merge`.
     """
     options = schema.options
     bucket = o.BUCKET.get(options)
-    if bucket == o.POSTPONE_BUCKET:
-        raise _not_written(
-            f"bucket = {bucket}", f"bucket = {bucket} (postponed)", "tables of other buckets are: bucket = 4, say"
-        )
-    if schema.crosses_partitions:
-        raise _not_written("cross-partition", "without the partition keys in it", "make these part of the key")
     if bucket == o.DYNAMIC_BUCKET and o.INDEX_FILE_IN_DATA_FILE_DIR.get(options):
         raise _not_written(o.INDEX_FILE_IN_DATA_FILE_DIR.key, "index files beside data", "leave the option out")
     ensure_levels_alike(schema)
+    time_column(schema)
     for name in schema.trimmed_primary_keys:
         column = schema.find(name)
         if column is not None and to_logical(column.type) in (t.FLOAT, t.DOUBLE):
@@ -92,6 +88,26 @@ def ensure_keyed_writable(schema: TableSchema) -> None:
                 features=(str(column.type),),
             )
     key_merge(schema)
+
+
+def time_column(schema: TableSchema) -> DataField | None:
+    """The column by which rows expire; None: they stay.
+
+    Raises:
+        InvalidRequest: `"invalid-table-option"`: the options do not name it, or say no time.
+    """
+    if o.RECORD_LEVEL_EXPIRE_TIME.get(schema.options) is None:
+        return None
+    name = o.RECORD_LEVEL_TIME_FIELD.get(schema.options)
+    column = schema.find(name)
+    if column is None:
+        raise InvalidRequest(
+            f"{o.RECORD_LEVEL_EXPIRE_TIME.key} is set, but no column says of which time rows are",
+            code="invalid-table-option",
+            column=name or None,
+            hint=f"{o.RECORD_LEVEL_TIME_FIELD.key} names it",
+        )
+    return column
 
 
 def ensure_levels_alike(schema: TableSchema) -> None:
@@ -130,10 +146,18 @@ def keyed_rows(
             table's `rowkind.field`.
     """
     options, first = schema.options, None if base is None else first_numbers(base)
+    waits = o.BUCKET.get(options) == o.POSTPONE_BUCKET
     # "Overwrite mode currently does not commit any changelog".
-    logs = base is not None and o.CHANGELOG_PRODUCER.get(options) == "input"
+    # Postponed rows are told of when they come into buckets.
+    logs = base is not None and not waits and o.CHANGELOG_PRODUCER.get(options) == "input"
     known = KeyedRows(
-        _merged_in_writer(schema, False), stored, stored_key_names(schema), SEQUENCE, first_numbers=first, logs=logs
+        _merged_in_writer(schema, False),
+        stored,
+        stored_key_names(schema),
+        SEQUENCE,
+        first_numbers=None if waits else first,
+        logs=logs,
+        waits=waits,
     )
     if isinstance(kind, RowKinds):
         return replace(known, merge=_merged_in_writer(schema, kind.takes_back), kind_column=KIND_COLUMN)

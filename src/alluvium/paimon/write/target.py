@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from alluvium.commit.loop import NOTHING_STANDS, Published, commit
 from alluvium.errors import (
     AlluviumError,
+    CommitConflict,
     UnsupportedFeature,
 )
 from alluvium.expr.tree import named_paths, names_only
@@ -27,6 +28,7 @@ from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.view.system import partition_maps
+from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
 from alluvium.paimon.write.told import apart, told_entries
@@ -49,6 +51,12 @@ from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
+
+#: Of conflicts over which bucket, or partition, a key is in: rows are written anew, and nobody has to read them again.
+KEYS_MOVED = "concurrent-index"
+#: Metric: how many of the rows that were written take others back.
+RETRACTS = "numRetractedRows"
+_READS_LOST = ("concurrent-append", "concurrent-delete-delete", "history-lost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +100,7 @@ class PaimonTarget:
 
     def plan_write(self, replace: Replace | None, options: tuple[tuple[str, str], ...]) -> WritePlan:
         with locating(self.store, self.version or None):
+            ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
             return plan_write(self.table, self.store.url, checks, options, base, self.kind)
 
@@ -178,7 +187,19 @@ class PaimonTarget:
         base = self._created() if self.snapshot is None else self.snapshot
         if self._is_idle(draft, changes):
             return Committed(self.version, files, _metrics(draft, rows.table, None), 0)
-        return self._published(draft, rows.table, base, files, paths, told.table)
+        try:
+            done = self._published(draft, rows.table, base, files, paths, told.table)
+            if not moves_keys(self.table):
+                return done
+            # Among them those of keys that have left their partition.
+            gone = str(pc.sum(added["delete_row_count"]).as_py() or 0)
+            return replace(done, metrics={**done.metrics, RETRACTS: gone})
+        except CommitConflict as error:
+            is_brought = not isinstance(changes, Rearrange) and changes.read.is_nothing
+            if moves_keys(self.table) and is_brought and error.code in _READS_LOST:
+                # What the caller brings may be written anew; only where its keys are has changed.
+                error.code = KEYS_MOVED
+            raise
 
     def compact(
         self,
@@ -188,6 +209,7 @@ class PaimonTarget:
         edits: VectorChange | None = None,
         moved: pa.Table | None = None,
         told: tuple[NewFiles, pa.Table] | None = None,
+        is_overwrite: bool = False,
     ) -> Committed:
         """Publishes files in the place of others that hold the same rows.
 
@@ -198,6 +220,7 @@ class PaimonTarget:
             edits: What becomes of deletion vectors.
             moved: Entries of files that come to another level as they are; among `before` they are of the old one.
             told: Files that tell how rows changed, and their entries.
+            is_overwrite: Whether the commit is to be called one that overwrites.
         """
         assert self.snapshot is not None, "what is compacted is there"
         changes, changed = (NewFiles.none(), None) if told is None else told
@@ -209,7 +232,8 @@ class PaimonTarget:
                 paths += data_paths(changed, partitions_of(changed, self.table), self.table).to_pylist()
         replaced = Replaced(files=before["file_name"].combine_chunks())
         live = added if moved is None else pa.concat_tables([added, moved])
-        draft = Draft(self.table, live, replaced, properties=self.properties, compacts=True, told=changed, edits=edits)
+        draft = Draft(self.table, live, replaced, properties=self.properties, told=changed, edits=edits)
+        draft = replace(draft, compacts=not is_overwrite)
         return self._published(draft, new.table, self.snapshot, files, paths, changes.table)
 
     def _published(
@@ -232,7 +256,8 @@ class PaimonTarget:
         return Committed(published.entry.version, files, _metrics(draft, written, published.base), published.attempts)
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
-        reads = not isinstance(changes, Rearrange) and not changes.read.is_nothing
+        # Where keys are must still hold when their rows land.
+        reads = moves_keys(self.table) or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         replaced = _replaced(_replace_of(changes), added)
         index = None
         if changes.new.assigned is not None:

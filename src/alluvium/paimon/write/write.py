@@ -33,16 +33,17 @@ from alluvium.paimon.schema.types import MAX_LENGTH, DataField, DataType
 from alluvium.paimon.terms.options import (
     BUCKET,
     BUCKET_FUNCTION,
-    DATA_FILE_PREFIX,
     DYNAMIC_BUCKET,
     EXTERNAL_PATHS,
     FILE_FORMAT,
     MANIFEST_FORMAT,
     ORC_LOCAL_INSTANTS,
+    POSTPONE_BUCKET,
     TARGET_FILE_SIZE,
 )
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.view.merge import SEQUENCE
+from alluvium.paimon.write.crossing import crossing_of, moves_keys
 from alluvium.paimon.write.dynamic import assigner
 from alluvium.paimon.write.keyed import (
     RowKinds,
@@ -51,6 +52,7 @@ from alluvium.paimon.write.keyed import (
     keyed_rows,
     kind_checks,
 )
+from alluvium.paimon.write.postponed import as_waiting, data_prefix, is_postponed
 from alluvium.plan.scan import FIELD_ID
 from alluvium.plan.write import AssignedBuckets, BucketColumn, Bucketing, Check, Derived, WritePlan
 from alluvium.schema import types as t
@@ -82,7 +84,8 @@ def ensure_writable(schema: TableSchema) -> None:
     if MANIFEST_FORMAT.get(schema.options) != "avro":
         raise _no_option(MANIFEST_FORMAT.key)
     bucket = BUCKET.get(schema.options)
-    if bucket < DYNAMIC_BUCKET or bucket == 0 or (bucket > 0 and BUCKET_FUNCTION.get(schema.options) == "hive"):
+    is_known = bucket >= DYNAMIC_BUCKET or is_postponed(schema)
+    if not is_known or bucket == 0 or (bucket > 0 and BUCKET_FUNCTION.get(schema.options) == "hive"):
         raise _no_option("bucket-function.type" if bucket > 0 else f"bucket = {bucket}")
     if EXTERNAL_PATHS.get(schema.options).strip():
         raise _no_option(EXTERNAL_PATHS.key)
@@ -134,6 +137,7 @@ def plan_write(
         UnsupportedFeature: As of `ensure_writable` and `writer_options`.
     """
     ensure_writable(schema)
+    schema = as_waiting(schema)
     logical = written_schema(schema)
     file_format = FILE_FORMAT.get(schema.options)
     made = writer_options(schema, options)
@@ -142,6 +146,7 @@ def plan_write(
     hidden = hidden_fields(schema) if schema.primary_keys else ()
     keyed = keyed_rows(schema, _with_ids(hidden), base, kind) if schema.primary_keys else None
     kinds = () if keyed is None else kind_checks(schema, keyed)
+    finds_buckets = keyed is not None and bucketing is None and not keyed.waits
     if keyed is not None and keyed.kind_column is not None:
         logical = Struct((*logical.fields, Field(keyed.kind_column, t.INTEGER)))
     return WritePlan(
@@ -163,7 +168,8 @@ def plan_write(
         rebalance=bucketing is not None and keyed is None,
         target_file_bytes=TARGET_FILE_SIZE.get(schema.options),
         bucket=bucketing,
-        assigned=_assigned(schema, base) if keyed is not None and bucketing is None else None,
+        assigned=_assigned(schema, base) if finds_buckets and not moves_keys(schema) else None,
+        crossing=crossing_of(schema, base) if finds_buckets and moves_keys(schema) else None,
         keyed=keyed,
         is_staged=True,
     )
@@ -305,20 +311,20 @@ def added_entries(
 
     Without keys their sequence numbers count from 0 in each file: the commit moves them behind those of their bucket.
     """
-    count = written.num_rows
-    stats = value_stats(schema, footers)
+    count, waits = written.num_rows, is_postponed(schema) and written["bucket"].null_count > 0
+    stats = value_stats(as_waiting(schema) if waits else schema, footers)
     rows = written["num_rows"].combine_chunks()
     empty = pa.repeat(pa.scalar(EMPTY_ROW, pa.binary()), count)
-    bucket_count = max(BUCKET.get(schema.options), DYNAMIC_BUCKET)
+    bucket_count = BUCKET.get(schema.options)
     job = uuid.uuid4()
-    prefix = DATA_FILE_PREFIX.get(schema.options) if name_prefix is None else name_prefix
+    prefix = data_prefix(schema) if name_prefix is None else name_prefix
     ending = FILE_FORMAT.get(schema.options)
     now = dt.datetime.now()
     columns: Mapping[str, pa.Array] = {
         "kind": pa.repeat(pa.scalar(0, pa.int8()), count),
         "partition": partition_rows(schema, written),
         # "Bucket dir is `bucket-0` also for unaware append tables"
-        "bucket": written["bucket"].combine_chunks().fill_null(0),
+        "bucket": written["bucket"].combine_chunks().fill_null(POSTPONE_BUCKET if waits else 0),
         "total_buckets": pa.repeat(pa.scalar(bucket_count, pa.int32()), count),
         "file_name": pa.array([f"{prefix}{job}-{number}.{ending}" for number in range(count)], pa.string()),
         "file_size": written["size"].combine_chunks(),

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
@@ -31,6 +32,8 @@ from alluvium.storage.store import Store
 
 #: Gives the table's objects; it is pickled, and called in the workers.
 OpenStore: TypeAlias = Callable[[], Store]
+#: Of files that a worker has begun, one task after the other.
+_files = itertools.count()
 
 
 def write_in_workers(
@@ -117,13 +120,19 @@ class _Writer:
 
     def _open(self, place: tuple[str | None, ...]) -> _File:
         folder = format_partition_path(self.directories, place)
-        name = f"{uuid.uuid4()}.{self.form.format}"
+        # In the order of rows, as the names of Spark's own files are.
+        name = f"{_task():05d}-{next(_files):09d}-{uuid.uuid4()}.{self.form.format}"
         path = f"{self.root}/{folder}/{name}" if folder else f"{self.root}/{name}"
         # What is in the order of keys has more to tell than any footer does.
         tells = self.form.tells_statistics and self.keyed is None
         bounds = None if tells else ColumnBounds(self.stats_columns)
         with _told(self.form.format):
             return _File(place, path, self.form, self.form.open(), bounds, RunBounds.of(self.keyed))
+
+
+def _task() -> int:
+    context = TaskContext.get()
+    return 0 if context is None else context.partitionId()
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,27 +120,6 @@ def test_levels_are_counted_from_the_trigger(tmp_path: Path) -> None:
         assert num_levels(PaimonTable.forPath(url).schema.options) == level + 1
 
 
-@pytest.mark.parametrize(
-    ("keys", "options", "feature"),
-    [
-        (["k"], {"bucket": "-2"}, "bucket = -2"),
-        (
-            ["k"],
-            {"bucket": "1", "record-level.expire-time": "1 d", "record-level.time-field": "k"},
-            "record-level.expire-time",
-        ),
-    ],
-)
-def test_what_is_not_compacted_is_refused(
-    tmp_path: Path, keys: list[str], options: dict[str, str], feature: str
-) -> None:
-    url = str(tmp_path / "t")
-    PaimonTable.create(url, SCHEMA, [], keys, options)
-    with pytest.raises(UnsupportedFeature) as caught:
-        full(load_snapshot(open_store(url)))
-    assert (caught.value.code, caught.value.features) == ("unsupported-compaction", (feature,))
-
-
 def test_only_partitions_that_are_idle(store: Store) -> None:
     entries = load_snapshot(store).entries
     newest = int(entries["creation_time"].cast(pa.int64()).to_numpy().max())

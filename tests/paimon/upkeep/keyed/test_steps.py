@@ -37,6 +37,8 @@ def test_large_files_move_up_between_small_ones_that_are_joined() -> None:
         (replace(SMALL, takes_back=True), 4, False),
         (replace(SMALL, level=5), 5, None),
         (replace(SMALL, level=5, is_marked=True), 5, True),
+        (replace(SMALL, is_expired=True), 3, True),
+        (replace(SMALL, level=5, is_expired=True), 5, True),
     ],
 )
 def test_a_file_alone(file: File, level: int, rewrites: bool | None) -> None:

@@ -73,8 +73,11 @@ def _ensure_not_others(call: Call, parts: tuple[str, ...]) -> None:
 
 
 def _called(paimon: PaimonAccess, parts: tuple[str, ...]) -> tuple[str, ...]:
-    """By which name expressions call the table's columns: that of the catalog, or that of paimon.`/path` in Spark."""
-    return ("spark_catalog", *parts) if paimon.entry is None else paimon.entry.parts
+    """By which name expressions call the table's columns: that of the catalog, or that of paimon.`/path` in Spark.
+
+    In the place of a warehouse's name stands that of Spark's catalog, as in queries (`catalog_columns`).
+    """
+    return ("spark_catalog", *parts[-2:]) if paimon.entry is None else paimon.entry.parts
 
 
 def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:

@@ -11,18 +11,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon.commit.assemble import removed_entries
 from alluvium.paimon.commit.draft import Replaced
 from alluvium.paimon.features.deletion_vectors import vector_masks
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.append_compact import partitions_where
 from alluvium.paimon.upkeep.keyed.compaction import Compaction
+from alluvium.paimon.upkeep.keyed.expiry import row_expiry
 from alluvium.paimon.upkeep.keyed.steps import Bucket, File, Rules, plan_steps
 from alluvium.paimon.upkeep.keyed.universal import Run, Strategy, Unit, pick, pick_full
 from alluvium.paimon.view.sections import key_sections
@@ -52,29 +51,6 @@ class Asked:
     is_told: bool = True
 
 
-def ensure_compactable(schema: TableSchema) -> None:
-    """Refuses tables whose compaction makes more than files and changelogs.
-
-    Raises:
-        UnsupportedFeature: `"unsupported-compaction"`.
-    """
-    options, asked = schema.options, None
-    if schema.crosses_partitions:
-        asked = "keys that move between partitions"
-    elif o.BUCKET.get(options) == o.POSTPONE_BUCKET:
-        asked = f"{o.BUCKET.key} = {o.POSTPONE_BUCKET}"
-    elif "record-level.expire-time" in options:
-        asked = "record-level.expire-time"
-    if asked is not None:
-        raise UnsupportedFeature(
-            f"tables with {asked} are not compacted yet",
-            code="unsupported-compaction",
-            features=(asked,),
-            hint="compact the table with Paimon's own engine",
-        )
-    ensure_levels_alike(schema)
-
-
 def plan_compaction(snapshot: Snapshot, asked: Asked) -> Compaction:
     """What is to be done; nothing where no bucket is to be compacted.
 
@@ -83,22 +59,27 @@ def plan_compaction(snapshot: Snapshot, asked: Asked) -> Compaction:
         asked: Which compaction is meant.
 
     Raises:
-        UnsupportedFeature: As of `ensure_compactable`; or the condition is not about partition keys alone
+        UnsupportedFeature: As of `ensure_levels_alike`; or the condition is not about partition keys alone
             (`"replace-where-data"`).
     """
-    ensure_compactable(snapshot.schema)
+    ensure_levels_alike(snapshot.schema)
     if not asked.is_full and not _may_pick(snapshot):
         return Compaction.nothing(snapshot, ENTRIES.empty_table())
-    entries = removed_entries(snapshot, Replaced())
-    entries = partitions_where(snapshot, entries, asked.where)
-    if asked.idle_since_ms is not None:
-        entries = _idle(entries, asked.idle_since_ms)
+    entries = asked_entries(snapshot, asked)
+    # Rows that wait are in no bucket yet.
+    entries = entries.filter(pc.not_equal(entries["bucket"], o.POSTPONE_BUCKET))
     if asked.places is not None and entries.num_rows:
         places = zip(entries["partition"].to_pylist(), entries["bucket"].to_pylist(), strict=True)
         entries = entries.filter(pa.array([place in asked.places for place in places]))
     if not entries.num_rows:
         return Compaction.nothing(snapshot, entries)
     return _Planned(snapshot, entries, asked).compaction()
+
+
+def asked_entries(snapshot: Snapshot, asked: Asked) -> pa.Table:
+    """The files (`ENTRIES`) of the partitions that are meant."""
+    entries = partitions_where(snapshot, removed_entries(snapshot, Replaced()), asked.where)
+    return entries if asked.idle_since_ms is None else _idle(entries, asked.idle_since_ms)
 
 
 def _may_pick(snapshot: Snapshot) -> bool:
@@ -152,6 +133,8 @@ class _Planned:
         takes_back = pc.not_equal(pc.fill_null(self._entries["delete_row_count"], 1), 0)
         self._takes_back = np.asarray(takes_back.combine_chunks().to_numpy(zero_copy_only=False), bool)
         self._marked = self._with_vectors()
+        expiry = row_expiry(snapshot.schema)
+        self._expired = np.zeros(entries.num_rows, bool) if expiry is None else expiry.among(snapshot, self._entries)
         partitions = self._entries["partition"].combine_chunks().dictionary_encode().indices
         buckets = np.asarray(self._entries["bucket"].to_numpy(), np.int64)
         pairs = np.stack([np.asarray(partitions.to_numpy(zero_copy_only=False), np.int64), buckets])
@@ -201,12 +184,13 @@ class _Planned:
             int(self._sizes[number]),
             bool(self._takes_back[number]),
             bool(self._marked[number]),
+            bool(self._expired[number]),
         )
 
     def _unit(self, strategy: Strategy, rows: _Numbers) -> Unit | None:
         runs = list(self._runs(rows))
         if self._asked.is_full or not self._numbers_rows(rows):
-            return pick_full(strategy, runs, frozenset(rows[self._marked[rows]].tolist()))
+            return pick_full(strategy, runs, frozenset(rows[self._marked[rows] | self._expired[rows]].tolist()))
         return pick(strategy, runs)
 
     def _numbers_rows(self, rows: _Numbers) -> bool:

@@ -26,12 +26,14 @@ class File:
         size: Bytes.
         takes_back: Whether rows that take others back may be in it.
         is_marked: Whether rows of it are deleted by a vector.
+        is_expired: Whether the time of rows of it has passed.
     """
 
     level: int
     size: int
     takes_back: bool
     is_marked: bool
+    is_expired: bool = False
 
 
 class Files(Protocol):
@@ -151,10 +153,10 @@ def _moved(number: int, bucket: Bucket, files: Files, rules: Rules) -> Iterator[
     file, level = files[number], bucket.unit.level
     alone = _together((number,), bucket, files, rules)
     if file.level == level:
-        if rules.rewrites_all or file.is_marked:
+        if rules.rewrites_all or file.is_marked or file.is_expired:
             yield alone
         return
-    if rules.rewrites_all or (level == bucket.top and file.takes_back):
+    if rules.rewrites_all or file.is_expired or (level == bucket.top and file.takes_back):
         yield alone
     elif rules.tells == "full-compaction":
         yield Step((number,), level, False, level == rules.top, False, False)

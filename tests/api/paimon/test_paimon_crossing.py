@@ -1,0 +1,89 @@
+"""Keys without their partition: a row is found in whatever partition it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import alluvium
+from alluvium.errors import UnsupportedFeature
+from alluvium.paimon import PaimonTable
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = pa.schema([("k", pa.int64()), ("n", pa.int64()), ("p", pa.string())])
+Row = tuple[Any, ...]
+COLUMNS = "k long, n long, p string"
+
+
+def make(path: Path, **options: str) -> PaimonTable:
+    return PaimonTable.create(str(path / "t"), SCHEMA, ["p"], ["k"], options)
+
+
+def write(spark: SparkSession, path: Path, *rows: Row, **options: str) -> None:
+    df = spark.createDataFrame(list(rows), COLUMNS).coalesce(1)
+    alluvium.write(df, str(path / "t"), mode=options.pop("mode", "append"), format="paimon", **options)
+
+
+def rows(path: Path) -> list[Row]:
+    return sorted(tuple(row.values()) for row in alluvium.open(str(path / "t")).to_arrow().to_pylist())
+
+
+FIRST = [(1, 1, "a"), (2, 2, "a"), (3, 3, "b"), (1, 10, "b"), (4, 4, None)]
+SECOND = [(1, 100, "a"), (2, 20, "c"), (3, 30, "b"), (4, 40, "b"), (6, 6, "a"), (4, 44, "a")]
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "second"),
+    [
+        ({}, [(1, 10, "b"), (2, 2, "a"), (3, 3, "b"), (4, 4, None)],
+         [(1, 100, "a"), (2, 20, "c"), (3, 30, "b"), (4, 44, "a"), (6, 6, "a")]),
+        ({"merge-engine": "aggregation", "fields.n.aggregate-function": "sum"},
+         [(1, 11, "a"), (2, 2, "a"), (3, 3, "b"), (4, 4, None)],
+         [(1, 111, "a"), (2, 22, "a"), (3, 33, "b"), (4, 88, None), (6, 6, "a")]),
+        ({"merge-engine": "first-row"}, [(1, 1, "a"), (2, 2, "a"), (3, 3, "b"), (4, 4, None)],
+         [(1, 1, "a"), (2, 2, "a"), (3, 3, "b"), (4, 4, None), (6, 6, "a")]),
+    ],
+    ids=["last", "sums", "first"],
+)  # fmt: skip
+def test_a_key_is_in_one_partition(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str], first: list[Row], second: list[Row]
+) -> None:
+    table = make(tmp_path, **options)
+    write(spark, tmp_path, *FIRST)
+    assert rows(tmp_path) == first
+    write(spark, tmp_path, *SECOND)
+    assert rows(tmp_path) == second
+    if not options:
+        table.compact()
+        assert rows(tmp_path) == second
+
+
+def test_rows_that_move(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path, **{"dynamic-bucket.target-row-num": "2", "changelog-producer": "input"})
+    write(spark, tmp_path, (1, 1, "a"), (2, 2, "a"), (3, 3, "a"), (4, 4, "b"))
+    found = alluvium.open(str(tmp_path / "t")).system("files").to_pylist()
+    assert sorted((f["partition"], f["bucket"], f["record_count"]) for f in found) == [
+        ("{a}", 0, 2), ("{a}", 1, 1), ("{b}", 0, 1),
+    ]  # fmt: skip
+    assert table.update("k = 1", {"p": "'b'"}).metrics["numUpdatedRows"] == "1"
+    told = alluvium.open(str(tmp_path / "t")).changes(1, 2, mode="changelog").to_pylist()
+    assert sorted((r["_row_kind"], r["p"]) for r in told) == [("+U", "b"), ("-D", "a")]
+    source = spark.createDataFrame([(2, 7, "m"), (9, 9, "m")], COLUMNS)
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k")
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    table.delete("k = 3")
+    assert rows(tmp_path) == [(1, 1, "b"), (2, 7, "m"), (4, 4, "b"), (9, 9, "m")]
+    # No key is left of those in its files: there is room again in the first bucket.
+    write(spark, tmp_path, (5, 5, "a"))
+    newest = alluvium.open(str(tmp_path / "t")).system("files").to_pylist()[-1]
+    assert (newest["partition"], newest["bucket"], len(rows(tmp_path))) == ("{a}", 0, 5)
+    with pytest.raises(UnsupportedFeature) as caught:
+        write(spark, tmp_path, (5, 5, "z"), mode="overwrite", partitionOverwriteMode="dynamic")
+    assert caught.value.code == "unsupported-overwrite"
+    write(spark, tmp_path, (5, 6, "z"), mode="overwrite")
+    assert rows(tmp_path) == [(5, 6, "z")]
