@@ -1,13 +1,17 @@
-"""`readStream` and `writeStream` over Spark Connect: what the client can run; all else is refused, with what works."""
+"""`readStream` and `writeStream` over Spark Connect: what the client can run; all else is refused, with what works.
+
+Loaded by name, for its packages are not there without Connect.
+"""
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_access import PROVIDER
@@ -18,8 +22,12 @@ from alluvium.api.paimon.paimon_sink import paimon_sink
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
+from alluvium.spark.streams.client.checkpoint import open_checkpoint
+from alluvium.spark.streams.client.frame import StreamedScan, batch_frame, ensure_stateless, scans_of
+from alluvium.spark.streams.client.query import ClientQuery, Trigger
 from alluvium.spark.streams.queries import SaidOfWriter
 from alluvium.spark.streams.sink import Batch, WriteBatch
+from alluvium.storage.store import Store
 
 FORMATS = (PROVIDER, "paimon")
 _FUNCTION = "_alluvium_foreach_batch"
@@ -117,14 +125,8 @@ def _refuse(what: str, instead: str) -> NoReturn:
     )
 
 
-def _frames() -> Any:
-    # Its packages are not there without Connect.
-    return importlib.import_module("alluvium.spark.streams.client.frame")
-
-
-def _scans(writer: Any) -> Sequence[Any]:
-    found: Sequence[Any] = _frames().scans_of(writer._write_stream._child)
-    return found
+def _scans(writer: Any) -> list[StreamedScan]:
+    return scans_of(writer._write_stream._child)
 
 
 def _said(writer: Any) -> SaidOfWriter:
@@ -141,35 +143,34 @@ def _said(writer: Any) -> SaidOfWriter:
     )
 
 
-def _start(writer: Any, scans: Sequence[Any], said: SaidOfWriter, path: str | None) -> Any:
+def _start(writer: Any, scans: Sequence[StreamedScan], said: SaidOfWriter, path: str | None) -> ClientQuery:
     spark, plan, scan = writer._session, writer._write_stream._child, scans[0]
     if len(scans) > 1:
         _refuse("a query of several streams", "run one for each")
-    function, frames = getattr(writer, _FUNCTION, None), _frames()
+    function = getattr(writer, _FUNCTION, None)
     open_any, name = session_opener(spark, None), str(writer._write_proto.query_name) or None
     trigger = _trigger(writer, said)
     if said.mode != "Append" and not (function is not None and said.mode == "Update"):
         _refuse(f"the output mode {said.mode.casefold()}, which needs state,", 'take outputMode("append")')
-    frames.ensure_stateless(spark, plan, scan)
+    ensure_stateless(spark, plan, scan)
     if function is None:
-        schema = importlib.import_module("pyspark.sql.connect.dataframe").DataFrame(plan, spark).schema
-        target = _target(spark, schema, said, path, open_any)
-    checkpoints = importlib.import_module("alluvium.spark.streams.client.checkpoint")
-    checkpoint = checkpoints.open_checkpoint(open_any(_checkpoint(spark, said, name)))
+        target = _target(spark, ConnectFrame(plan, spark).schema, said, path, open_any)
+    checkpoint = open_checkpoint(open_any(_checkpoint(spark, said, name)))
 
     def run(sources: Sequence[ScanSource], number: int) -> None:
-        rows = frames.batch_frame(spark, plan, scan, sources)
+        rows = batch_frame(spark, plan, scan, sources)
         if function is not None:
             function(rows, number)
         else:
             target.write(Batch(rows, number, checkpoint.query, rows))
 
     sink = "ForeachBatchSink" if function is not None else target.name
-    query = importlib.import_module("alluvium.spark.streams.client.query")
-    return query.ClientQuery(name, scan.stream, checkpoint, trigger, run, sink)
+    return ClientQuery(name, scan.stream, checkpoint, trigger, run, sink)
 
 
-def _target(spark: SparkSession, schema: Any, said: SaidOfWriter, path: str | None, open_any: Any) -> WriteBatch:
+def _target(
+    spark: SparkSession, schema: StructType, said: SaidOfWriter, path: str | None, open_any: Callable[[str], Store]
+) -> WriteBatch:
     named = said.format.casefold()
     if named == PROVIDER:
         return delta_sink(schema, said, _path(path, said.options), open_any)
@@ -181,9 +182,7 @@ def _target(spark: SparkSession, schema: Any, said: SaidOfWriter, path: str | No
     )
 
 
-def _trigger(writer: Any, said: SaidOfWriter) -> Any:
-    write = writer._write_proto
-    made = importlib.import_module("alluvium.spark.streams.client.query").Trigger
+def _trigger(writer: Any, said: SaidOfWriter) -> Trigger:
     if said.trigger == "Continuous":
         raise InvalidRequest(
             "a continuous trigger is not known here",
@@ -191,17 +190,17 @@ def _trigger(writer: Any, said: SaidOfWriter) -> Any:
             hint='trigger(processingTime="1 second"), or trigger(availableNow=True)',
         )
     if said.trigger in ("once", "available_now"):
-        return made(ends=True, at_once=said.trigger == "once")
-    text = write.processing_time_interval if said.trigger else ""
+        return Trigger(ends=True, at_once=said.trigger == "once")
+    text = writer._write_proto.processing_time_interval if said.trigger else ""
     if not text:
-        return made()
+        return Trigger()
     match = _SPAN.fullmatch(text)
     unit = None if match is None else _SECONDS.get(match[2].casefold()) or _SECONDS.get(match[2].casefold().rstrip("s"))
     if match is None or unit is None:
         raise InvalidRequest(
             f"{text!r} is no time between batches", code="invalid-option", hint='processingTime="10 seconds"'
         )
-    return made(every_s=float(match[1]) * unit or None)
+    return Trigger(every_s=float(match[1]) * unit or None)
 
 
 def _checkpoint(spark: SparkSession, said: SaidOfWriter, name: str | None) -> str:

@@ -34,7 +34,6 @@ from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.names.warehouses import open_warehouses
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
-from alluvium.api.session import connect_streams
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.sql.connect.front import sql as sql_of_server
 from alluvium.api.sql.front import sql
@@ -169,6 +168,7 @@ def _wrap_all(reader: type, writer: type) -> None:
     _replace(writer, "saveAsTable", _save_as_table)
     if reader is not DataFrameReader:
         streams = importlib.import_module("pyspark.sql.connect.streaming.readwriter")
+        connect_streams = importlib.import_module("alluvium.api.session.connect_streams")
         _replace(importlib.import_module("pyspark.sql.connect.session").SparkSession, "sql", _sql_of_server)
         _replace(streams.DataStreamReader, "load", _where_enabled(connect_streams.load_stream))
         _replace(streams.DataStreamReader, "table", _where_enabled(connect_streams.stream_table))

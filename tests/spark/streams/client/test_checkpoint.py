@@ -28,6 +28,16 @@ def test_batches_are_begun_and_done(store: Store) -> None:
     assert (again.query, again.last(), again.offset(1)) == (made.query, (1, False), '{"a":2}')
 
 
+def test_it_forgets_batches_of_long_ago(store: Store) -> None:
+    made = open_checkpoint(store)
+    for number in range(103):
+        made.begin(number, str(number))
+        made.done(number)
+    assert sorted(map(int, store.list_names("offsets", ""))) == list(range(3, 103))
+    assert sorted(map(int, store.list_names("commits", ""))) == list(range(3, 103))
+    assert open_checkpoint(store).last() == (102, True)
+
+
 def test_what_spark_wrote_is_gone_on_with(store: Store) -> None:
     store.put("metadata", b'{"id":"0d7ca5fc-5a7f-4d3c-9d1f-0a4b1f0e3c11"}')
     head = '{"batchWatermarkMs":0,"batchTimestampMs":1,"conf":{"spark.sql.shuffle.partitions":"2"}}'

@@ -18,6 +18,8 @@ from alluvium.storage.store import PutOutcome, Store
 _FORM = b"v1"
 #: How Spark writes an offset that it does not know: there is none yet.
 _NONE = "-"
+#: How many batches it tells of: Spark's `spark.sql.streaming.minBatchesToRetain`.
+_RETAINED = 100
 
 
 class _Metadata(msgspec.Struct, frozen=True):
@@ -96,8 +98,10 @@ class Checkpoint:
             )
 
     def done(self, number: int) -> None:
-        """Writes down that a batch is done."""
+        """Writes down that a batch is done, and forgets one of long ago: a query that runs for years stays small."""
         self.store.put(f"commits/{number}", _FORM + b"\n" + msgspec.json.encode(_Commit()))
+        if number >= _RETAINED:
+            self.store.delete_all([f"{folder}/{number - _RETAINED}" for folder in ("offsets", "commits")])
 
     def _numbers(self, folder: str) -> set[int]:
         names = self.store.list_names(folder, "")
