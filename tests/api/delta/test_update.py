@@ -159,7 +159,7 @@ def test_a_table_may_be_called_like_one_of_its_columns(spark, tmp_path):
     merge = table.alias("t").merge(source, "t.id = n.id").whenMatchedUpdate(set={"t.t": "7"})
     merge.whenNotMatchedInsert(values={"t.id": "n.id", "t.v": "'c'"}).execute()
     assert sorted(rows_of(table)) == [(1, "b", 7, ("z",)), (2, "c", None, None)]
-    with pytest.raises(InvalidRequest, match=r"no column 't\.nope'"):
+    with pytest.raises(InvalidRequest, match=r"no such field in 't': 't\.nope'"):
         table.alias("t").update(set={"t.nope": "1"})
 
 
