@@ -9,6 +9,7 @@ file would kill it, so it takes its name when it is whole.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -52,7 +53,12 @@ def write(archive: Path) -> bool:
         spark.stop()
     jvm = SparkContext._gateway.proc  # it ends with its standard input, and writes then
     jvm.stdin.close()
-    jvm.wait(PATIENCE_S)
+    try:
+        jvm.wait(PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        # Tests are played without it, too.
+        jvm.kill()
+        half.unlink(missing_ok=True)
     if half.exists():
         half.replace(archive)
     return archive.exists()
@@ -61,4 +67,4 @@ def write(archive: Path) -> bool:
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     if not target.exists() and not write(target):
-        print("this JVM writes no archive of classes; its tests start without one")
+        print("this JVM wrote no archive of classes, or not in time: the tests' JVMs start without one")
