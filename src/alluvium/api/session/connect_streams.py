@@ -20,6 +20,7 @@ from alluvium.api.delta.streams.writer import delta_sink
 from alluvium.api.engine import session_opener
 from alluvium.api.paimon.paimon_sink import paimon_sink
 from alluvium.api.paimon.paimon_stream import read_paimon_stream
+from alluvium.api.session.streams import FORMATS, table_path, tell_writer
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.spark.streams.client.checkpoint import open_checkpoint
@@ -29,7 +30,6 @@ from alluvium.spark.streams.queries import SaidOfWriter
 from alluvium.spark.streams.sink import Batch, WriteBatch
 from alluvium.storage.store import Store
 
-FORMATS = (PROVIDER, "paimon")
 _FUNCTION = "_alluvium_foreach_batch"
 _SPAN = re.compile(r"\s*(?:interval\s+)?(\d+(?:\.\d+)?)\s*(\w+)\s*", re.IGNORECASE)
 _SECONDS = {"millisecond": 0.001, "ms": 0.001, "second": 1.0, "s": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
@@ -59,7 +59,7 @@ def load_stream(
                 "the schema of a table comes from the table", code="schema-given", hint="leave .schema(...) out"
             )
         read = read_delta_stream if named == PROVIDER else read_paimon_stream
-        return read(spark, _path(path, self._options), self._options, session_opener(spark, None))
+        return read(spark, table_path(path, self._options), self._options, session_opener(spark, None))
 
 
 def stream_table(original: Callable[..., DataFrame], self: Any, tableName: str) -> DataFrame:
@@ -88,12 +88,7 @@ def start_stream(
     **options: Any,
 ) -> Any:
     """`DataStreamWriter.start` of a Connect session."""
-    self.options(**options)
-    for told, value in ((self.outputMode, outputMode), (self.partitionBy, partitionBy), (self.format, format)):
-        if value is not None:
-            told(value)
-    if queryName is not None:
-        self.queryName(queryName)
+    tell_writer(self, format, outputMode, partitionBy, queryName, options)
     scans, said = _scans(self), _said(self)
     if scans:
         with counterparts("writeStream", said.format):
@@ -173,9 +168,9 @@ def _target(
 ) -> WriteBatch:
     named = said.format.casefold()
     if named == PROVIDER:
-        return delta_sink(schema, said, _path(path, said.options), open_any)
+        return delta_sink(schema, said, table_path(path, said.options), open_any)
     if named == "paimon":
-        return paimon_sink(spark, said, _path(path, said.options), open_any)
+        return paimon_sink(spark, said, table_path(path, said.options), open_any)
     _refuse(
         f"a stream of a table of ours into {said.format or 'what foreach takes'}",
         "write it in foreachBatch, which the client calls",
@@ -215,10 +210,3 @@ def _checkpoint(spark: SparkSession, said: SaidOfWriter, name: str | None) -> st
         code="no-checkpoint",
         hint='.option("checkpointLocation", "s3://bucket/checkpoint")',
     )
-
-
-def _path(path: object, options: Any) -> str:
-    found = path if path is not None else next((v for k, v in options.items() if k.casefold() == "path"), None)
-    if not isinstance(found, str) or not found.strip():
-        raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')
-    return found

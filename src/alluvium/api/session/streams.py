@@ -44,7 +44,7 @@ def load_stream(
     with counterparts("readStream", said.format):
         spark = self._spark
         read = read_delta_stream if said.format.casefold() == PROVIDER else read_paimon_stream
-        rows = read(spark, _path(path, said.options), said.options, session_opener(spark, None))
+        rows = read(spark, table_path(path, said.options), said.options, session_opener(spark, None))
         if said.schema is not None and said.schema.simpleString() != rows.schema.simpleString():
             raise InvalidRequest(
                 f"the table has other columns than the schema that is given: {rows.schema.simpleString()}, not "
@@ -80,13 +80,13 @@ def start_stream(
     **options: Any,
 ) -> StreamingQuery:
     """`DataStreamWriter.start`."""
-    _tell(self, format, outputMode, partitionBy, queryName, options)
+    tell_writer(self, format, outputMode, partitionBy, queryName, options)
     said = said_of_writer(self)
     if said.format.casefold() not in FORMATS:
         return original(self, path)
     start = start_into if said.format.casefold() == PROVIDER else start_into_paimon
     with counterparts("writeStream", said.format):
-        return start(self, _path(path, said.options), session_opener(self._spark, None))
+        return start(self, table_path(path, said.options), session_opener(self._spark, None))
 
 
 def stream_to_table(
@@ -100,7 +100,7 @@ def stream_to_table(
     **options: Any,
 ) -> StreamingQuery:
     """`DataStreamWriter.toTable`."""
-    _tell(self, format, outputMode, partitionBy, queryName, options)
+    tell_writer(self, format, outputMode, partitionBy, queryName, options)
     spark, said = self._spark, said_of_writer(self)
     paimon = known_paimon(spark, tableName)
     if paimon is not None:
@@ -119,7 +119,7 @@ def _branch(access: PaimonAccess) -> dict[str, str]:
     return {} if access.branch is None else {"branch": access.branch}
 
 
-def _tell(
+def tell_writer(
     writer: DataStreamWriter,
     format: str | None,
     mode: str | None,
@@ -149,7 +149,12 @@ def _ensure_delta(name: str) -> None:
         )
 
 
-def _path(path: object, options: Any) -> str:
+def table_path(path: object, options: Any) -> str:
+    """What is read or written, of the argument or the option.
+
+    Raises:
+        InvalidRequest: There is none (`"no-path"`).
+    """
     found = path if path is not None else next((v for k, v in options.items() if k.casefold() == "path"), None)
     if not isinstance(found, str) or not found.strip():
         raise InvalidRequest("one path is needed", code="no-path", hint='.load("/data/table") or .start("/data/table")')

@@ -182,10 +182,10 @@ def read_connect(spark: SparkSession, source: ScanSource, why: str, *, is_pinned
     return frame
 
 
-def plan_nodes(df: DataFrame) -> Iterator[LogicalPlan]:
-    """The nodes of the plan of a Connect DataFrame, each once; nothing below ours."""
+def plan_nodes(of: DataFrame | LogicalPlan) -> Iterator[LogicalPlan]:
+    """The nodes of a plan, or of that of a Connect DataFrame, each once; nothing below ours."""
     seen: set[int] = set()
-    waiting: list[object] = [getattr(df, "_plan", None)]
+    waiting: list[object] = [of if isinstance(of, LogicalPlan) else getattr(of, "_plan", None)]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, (list, tuple)):

@@ -117,12 +117,7 @@ def read_stream_by_client(
 
 def scans_of(plan: LogicalPlan) -> list[StreamedScan]:
     """The streams of ours below a plan."""
-    return [node for node in plan_nodes(_Holder(plan)) if isinstance(node, StreamedScan)]  # type: ignore[arg-type]
-
-
-class _Holder:
-    def __init__(self, plan: LogicalPlan) -> None:
-        self._plan = plan
+    return [node for node in plan_nodes(plan) if isinstance(node, StreamedScan)]
 
 
 def batch_frame(spark: SparkSession, plan: LogicalPlan, scan: StreamedScan, sources: Sequence[ScanSource]) -> DataFrame:
