@@ -313,6 +313,10 @@ def test_a_disabled_session_has_sparks_catalog_again(session):
     assert answered.answers_names(session)
 
 
+#: How py4j tells the JVM that Python let an object go: whenever the collector of either comes by, whosesoever it was.
+LET_GO = "m\nd\n"
+
+
 def test_a_path_that_is_named_again_costs_few_round_trips(session, numbers, monkeypatch):
     """Each is a tenth of a millisecond and more, and a query may name many tables."""
     asked = []
@@ -323,4 +327,4 @@ def test_a_path_that_is_named_again_costs_few_round_trips(session, numbers, monk
     for _ in range(2):
         asked.clear()
         session.sql(f"select * from delta.`{numbers}`")
-    assert len(asked) < 100
+    assert len([command for command in asked if not command.startswith(LET_GO)]) < 100
