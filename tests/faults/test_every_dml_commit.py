@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from captured_commits import Captured, Fact, act, capturing, copy
 from dml_tables import MODES, make
 from faulty_store import Crash, Fault, FaultyStore, When
 
@@ -32,9 +30,9 @@ from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import AlluviumError, CommitUnknown
+from alluvium.errors import CommitUnknown
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.plan.changes import TOUCHED_FILES, Committed, EditRows, FileChanges, NewFiles, Operation, ReadScope
+from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -84,25 +82,6 @@ VERBS: dict[str, tuple[Verb, dict[int, str]]] = {
 }
 
 
-class Captured(BaseException):
-    """The verb is stopped at its commit, and keeps what it wrote."""
-
-    def __init__(self, changes: FileChanges) -> None:
-        self.changes = changes
-
-
-@contextmanager
-def capturing() -> Iterator[None]:
-    def stop(self: DeltaTarget, changes: FileChanges) -> Committed:
-        raise Captured(changes)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(DeltaTarget, "commit", stop)
-        # What was written stays, for the commits to come.
-        patch.setattr("alluvium.commands.rows.row_work.RowWork._discard", lambda self, *plans: None)
-        yield
-
-
 def rows(url: str) -> dict[int, str]:
     found = alluvium.open(url).to_arrow(["id", "v"]).to_pylist()
     assert len({row["id"] for row in found}) == len(found), "a row stands twice"
@@ -111,32 +90,6 @@ def rows(url: str) -> dict[int, str]:
 
 def feed(url: str, version: int) -> set[tuple[int, str]]:
     return {(r["id"], r["_change_type"]) for r in alluvium.open(url).changes(version).to_pylist()}
-
-
-def copy(made: Path, url: Path) -> str:
-    shutil.copytree(made, url)
-    return str(url)
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a verb came to: its version, or how it failed."""
-
-    told: str
-    version: int | None
-    error: BaseException | None
-
-
-def act(verb: Callable[[], int], told: Callable[[], str]) -> Fact:
-    version = error = None
-    with warnings.catch_warnings():
-        # What is left undone after the commit is a warning.
-        warnings.simplefilter("ignore", UserWarning)
-        try:
-            version = verb()
-        except (AlluviumError, Crash) as raised:
-            error = raised
-    return Fact(told(), version, error)
 
 
 def ensure_settled(url: str, before: int, expected: dict[int, str], fact: Fact) -> None:
