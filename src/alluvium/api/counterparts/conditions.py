@@ -53,7 +53,7 @@ class Row:
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
             `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs),
             `sql`, and of its statements `query`: those that read or change rows, `changes` (`table_changes`),
-            `clusterBy`, `restore` (what is restored), `path` (VACUUM of a path in quotes); none: anywhere.
+            `clusterBy`, `restore` (what is restored), `path` (VACUUM, OPTIMIZE and DESCRIBE HISTORY of a path in quotes); none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
 
@@ -159,6 +159,7 @@ ROWS: tuple[Row, ...] = (
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", says="there is no table called"),
     _row("missing-version", "DELTA_VERSION_NOT_FOUND", "22003", at="query sql", says="does not exist", userVersion="version"),
     _row("invalid-version", "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", ARGUMENT, at="query", says="is not a version of a table"),
+    _row("invalid-path", "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY", "0A000", at="query"),
     _row("no-column-mapping", "DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", at="sql", says="renaming a column"),
     _row("unknown-column", "INVALID_FIELD_NAME", "42000", at="sql", says="has no name to change", fieldName="column"),
     _row("unknown-column", "FIELD_NOT_FOUND", "42704", at="sql", says="to stand behind", fieldName="column"),
@@ -218,6 +219,7 @@ ROWS: tuple[Row, ...] = (
     _row("no-path", None, None, ARGUMENT),
     _row("table-exists", "DELTA_PATH_EXISTS", "42K04", at="save", path="url"),
     _row("table-exists", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", at=_BY_NAME),
+    _row("format-of-table", "_LEGACY_ERROR_TEMP_1159", None, at="saveAsTable"),
     _row("location-not-empty", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "42601", tableLocation="url"),
     _row("invalid-type", "UNSUPPORTED_DATATYPE", "0A000", PARSE, says="unknown type"),
     _row("invalid-type", "PARSE_SYNTAX_ERROR", "42601", PARSE),
@@ -233,6 +235,8 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-partition-column", "DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", says="is named twice"),
     _row("unknown-column", "DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", says="partition column", columnName="column"),
     _row("unknown-column", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", at="create clusterBy", columnName="column"),
+    _row("unknown-clustering-column", "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED", "0A000", at="sql", cols="column"),
+    _row("unknown-clustering-column", "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", columnName="column"),
     _row("invalid-clustering-column", "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", says="at most"),
     _row("invalid-clustering-column", "DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", says="no statistics of it"),
     _row("invalid-clustering-column", "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY", "42711", says="stands twice"),
