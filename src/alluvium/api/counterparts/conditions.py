@@ -163,7 +163,7 @@ ROWS: tuple[Row, ...] = (
     _row("no-column-mapping", "DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", at="sql", says="renaming a column"),
     _row("unknown-column", "INVALID_FIELD_NAME", "42000", at="sql", says="has no name to change", fieldName="column"),
     _row("unknown-column", "FIELD_NOT_FOUND", "42704", at="sql", says="to stand behind", fieldName="column"),
-    _row("unknown-column", "FIELD_NOT_FOUND", "42704", at="query", says="no such field in", fieldName="column"),
+    _row("unknown-column", "FIELD_NOT_FOUND", "42704", at="query update", says="no such field in", fieldName="column"),
     _row("unknown-database", "SCHEMA_NOT_FOUND", "42704", at="sql"),
     _row("invalid-table-name", "INVALID_SCHEMA_OR_RELATION_NAME", "42602", at="sql", says="the catalog takes no table"),
     _row("no-columns", "DELTA_SCHEMA_NOT_PROVIDED", "42908", at="sql", says="takes the place of another"),

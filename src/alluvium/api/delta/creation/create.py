@@ -17,7 +17,7 @@ from alluvium.api.delta.delta_errors import NotATable, TableExists
 from alluvium.api.delta.optimize.auto import after_rows
 from alluvium.api.delta.write_options import default_properties
 from alluvium.commands.create import create_table, create_table_of_rows
-from alluvium.delta.description.create import NewTable, as_nullable
+from alluvium.delta.description.create import NewTable, as_nullable, resolve_partition_columns
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest
@@ -141,6 +141,9 @@ def _ensure_asked_well(wanted: Wanted) -> None:
             code="no-columns",
             hint="an existing table keeps its partitioning: leave PARTITIONED BY out",
         )
+    if wanted.partition_by and wanted.columns:
+        # What no table can be is refused before one that is there already is looked at.
+        resolve_partition_columns(Struct(wanted.columns), wanted.partition_by)
 
 
 def owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAccess:
