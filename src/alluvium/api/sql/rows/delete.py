@@ -34,8 +34,8 @@ def _table(call: Call) -> DeltaTable | SessionTable | None:
     if _is_of_all_rows(call):
         return changed_table(call, node, Needs.NONE)
     found = changed_table(call, node, Needs.NAMED)
-    shown = None if found is None else shown_by_view(call, node)
-    if shown is not None:
+    shown = shown_by_view(call, node) if isinstance(found, DeltaTable) else None
+    if isinstance(found, DeltaTable) and shown is not None and shown.rows.columns != found.toDF().columns:
         with row_condition(shown.rows, call.column(call.plan.condition()), "the condition of DELETE", shown.name):
             pass
     return found
