@@ -54,17 +54,24 @@ def choose_files(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], 
     """
     if not where:
         return Chosen(snapshot.files.select(FILES.names))
-    said = _parsed(spark, where)
-    _ensure_known(said, snapshot.config, verb)
+    try:
+        files = _chosen(spark, snapshot, where, name, verb)
+    except InvalidRequest as error:
+        if error.code == "invalid-expression":
+            _ensure_known(_parsed(spark, where), snapshot.config, verb)
+        raise
+    return Chosen(files.select(FILES.names), tuple(str(one.toString()) for one in _parsed(spark, where)))
+
+
+def _chosen(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], name: Qualifier, verb: str) -> pa.Table:
     text = " AND ".join(f"({one})" for one in where)
     rows = read_native(spark, DeltaSource(snapshot))
     with row_condition(rows, text, f"the condition of {verb}", name) as judged:
         _ensure_partitions_only(judged, snapshot.config, verb)
         whole = whole_files(snapshot, judged.where(snapshot.config.schema))
-        files = whole.every
-        if whole.undecided.num_rows:
-            files = pa.concat_tables([files, _decided_by_rows(spark, snapshot, whole.undecided, judged)])
-    return Chosen(files.select(FILES.names), tuple(str(one.toString()) for one in said))
+        if not whole.undecided.num_rows:
+            return whole.every
+        return pa.concat_tables([whole.every, _decided_by_rows(spark, snapshot, whole.undecided, judged)])
 
 
 def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str) -> None:
@@ -83,11 +90,14 @@ def _parsed(spark: SparkSession, where: Sequence[str]) -> list[JavaObject]:
     try:
         return [parser.parseExpression(one) for one in where]
     except ParseException:
-        return []  # told when the condition is resolved
+        return []  # Spark has told what is wrong with it
 
 
 def _ensure_known(said: Sequence[JavaObject], config: TableConfig, verb: str) -> None:
-    """Refuses a name that is no column's: as in the reference, it is none of the partition columns."""
+    """Refuses a name that is no column's: as in the reference, it is none of the partition columns.
+
+    Only of what Spark could not resolve: a name may be a variable's.
+    """
     for one in said:
         leaves = items(one.collectLeaves())
         parts = [leaf.nameParts() for leaf in leaves if str(leaf.nodeName()) == "UnresolvedAttribute"]
