@@ -82,7 +82,7 @@ def place_of(spark: SparkSession, wanted: Wanted) -> TableAccess:
     if known is not None:
         _ensure_same_place(spark, known, wanted)
         return known
-    _ensure_free(spark, wanted.name)
+    _ensure_free(spark, wanted.name, wanted.mode)
     if wanted.mode is Mode.REPLACE:
         raise NotATable(f"the table {wanted.name!r} to replace cannot be found", code="not-a-table")
     ensure_nameable(spark, wanted.name)
@@ -91,12 +91,12 @@ def place_of(spark: SparkSession, wanted: Wanted) -> TableAccess:
     return path_access(spark, qualified_location(spark, wanted.name, wanted.location))
 
 
-def _ensure_free(spark: SparkSession, name: str) -> None:
+def _ensure_free(spark: SparkSession, name: str, mode: Mode) -> None:
     other = find_table(spark, name)
     if other is not None:
         kind = f"a table of format {other.provider}" if other.provider else "a view"
         raise TableExists(
-            f"{name!r} is {kind}, not a Delta table",
+            f"{name!r} is {kind}, {'which no Delta table replaces' if mode.replaces else 'not a Delta table'}",
             code="table-exists",
             hint=f"drop it first: DROP {'TABLE' if other.provider else 'VIEW'} {other.name}",
         )
@@ -108,7 +108,7 @@ def _ensure_same_place(spark: SparkSession, known: TableAccess, wanted: Wanted) 
     place = qualified_location(spark, wanted.name, wanted.location) if known.entry else wanted.location
     if not is_same_place(spark, known.url, place):
         raise InvalidRequest(
-            f"the table {wanted.name!r} is at another place than {wanted.location!r}",
+            f"the table {wanted.name!r} {'is at' if known.entry else 'names'} another place than {wanted.location!r}",
             code="location-mismatch",
             url=known.url,
             hint="leave the location out, or drop the table first",
