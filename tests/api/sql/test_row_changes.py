@@ -229,13 +229,18 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     enabled.table(name).createOrReplaceTempView("the_frame")
     enabled.sql("delete from the_frame as f where f.id > 1")
     assert rows(enabled, name) == [(0, 0), (1, 1)]
-    others = ("id, v + 1 v from {}", "* from {} where id = 1", "v, id from {}", "* from {} version as of 0",
+    others = {"id, v + 1 v from {}": "delete from part_of_it where id = 0",
+              "* from {} where id = 1": "delete from part_of_it",
+              "v, id from {}": "update part_of_it set v = 0",
+              "v id, id v from {}": "delete from part_of_it where id = 0",
+              "id from {}": "update part_of_it set id = 0",
+              "* from {} version as of 0": "delete from part_of_it",
               # `id = '01'` is true of a number, not of its text.
-              "cast(id as string) id, v from {}")  # fmt: skip
-    for other in (f"select {text.format(name)}" for text in others):
-        enabled.sql(f"create or replace temporary view part_of_it as {other}")
+              "cast(id as string) id, v from {}": "delete from part_of_it where id = '01'"}  # fmt: skip
+    for other, statement in others.items():
+        enabled.sql(f"create or replace temporary view part_of_it as select {other.format(name)}")
         with pytest.raises(InvalidRequest) as caught:
-            enabled.sql("delete from part_of_it")
+            enabled.sql(statement)
         assert caught.value.code == "changed-view"
     # A query of that name hides the table.
     with pytest.raises(InvalidRequest) as caught:
@@ -243,3 +248,17 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     assert caught.value.code == "changed-view"
     enabled.sql(f"with {name} as (select 7 id) delete from default.{name} where id in (select id from {name})")
     assert len(rows(enabled, name)) == 2
+
+
+def test_rows_are_deleted_by_what_a_view_shows(enabled, name):
+    """As in delta-spark: rows go whole, whatever of their columns a view shows."""
+    enabled.sql(f"create or replace temporary view only_ids as select id from {name}")
+    with pytest.raises(InvalidRequest) as caught:
+        enabled.sql("delete from only_ids where v = 0")
+    assert caught.value.getCondition().startswith("UNRESOLVED_COLUMN")  # type: ignore[attr-defined]
+    assert enabled.sql("delete from only_ids where only_ids.id = 0 and id < 9").collect() == [(1,)]
+    assert enabled.sql("delete from only_ids as o where o.id = 1").collect() == [(1,)]
+    left = len(rows(enabled, name))
+    enabled.sql(f"create or replace temporary view computed as select id + 1 as next from {name}")
+    assert enabled.sql("delete from computed").collect() == [(left,)]
+    assert rows(enabled, name) == []

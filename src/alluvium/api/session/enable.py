@@ -185,6 +185,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(Catalog, "tableExists", _table_exists)
         _replace(Catalog, "createTable", _create_table)
         _replace(Catalog, "listColumns", _list_columns)
+        _replace(Catalog, "recoverPartitions", _recover_partitions)
         _replace(DataStreamReader, "load", _where_enabled(load_stream))
         _replace(DataStreamReader, "table", _where_enabled(stream_table))
         _replace(DataStreamWriter, "start", _where_enabled(start_stream))
@@ -311,6 +312,14 @@ def _list_columns(
     return listed if access is None else told_by_log(access, listed)
 
 
+def _recover_partitions(original: Callable[..., None], self: Catalog, tableName: str) -> None:
+    spark = self._sparkSession
+    if is_enabled(spark) and known_access(spark, tableName) is not None:
+        spark.sql(f"ALTER TABLE {tableName} RECOVER PARTITIONS")  # refused, as the statement is
+    else:
+        original(self, tableName)
+
+
 def _create_table(
     original: Callable[..., DataFrame],
     self: Catalog,
@@ -434,7 +443,9 @@ def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
     if mode.casefold() == "append" and not is_connect(spark) and is_enabled(spark) and known_access(spark, name):
         with counterparts("saveAsTable"):
             raise InvalidRequest(
-                f"{name!r} is a Delta table", code="table-exists", hint="leave the format out, or say format('delta')"
+                f"{name!r} is a Delta table",
+                code="format-of-table",
+                hint="leave the format out, or say format('delta')",
             )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+from pyspark.errors import ParseException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
@@ -19,6 +20,7 @@ from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import InvalidRequest
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.native_lane.index import items
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.resolve import Qualifier
 
@@ -29,7 +31,7 @@ class Chosen:
 
     Attributes:
         files: Live files (`FILES`) in the partitions for which it is true.
-        shown: Its parts, as the reference's history shows them.
+        shown: Its conditions, as the reference's history shows them.
     """
 
     files: pa.Table
@@ -52,15 +54,24 @@ def choose_files(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], 
     """
     if not where:
         return Chosen(snapshot.files.select(FILES.names))
+    try:
+        files = _chosen(spark, snapshot, where, name, verb)
+    except InvalidRequest as error:
+        if error.code == "invalid-expression":
+            _ensure_known(_parsed(spark, where), snapshot.config, verb)
+        raise
+    return Chosen(files.select(FILES.names), tuple(str(one.toString()) for one in _parsed(spark, where)))
+
+
+def _chosen(spark: SparkSession, snapshot: Snapshot, where: Sequence[str], name: Qualifier, verb: str) -> pa.Table:
     text = " AND ".join(f"({one})" for one in where)
     rows = read_native(spark, DeltaSource(snapshot))
     with row_condition(rows, text, f"the condition of {verb}", name) as judged:
         _ensure_partitions_only(judged, snapshot.config, verb)
         whole = whole_files(snapshot, judged.where(snapshot.config.schema))
-        files = whole.every
-        if whole.undecided.num_rows:
-            files = pa.concat_tables([files, _decided_by_rows(spark, snapshot, whole.undecided, judged)])
-    return Chosen(files.select(FILES.names), tuple(part for one in where for part in _shown(spark, one)))
+        if not whole.undecided.num_rows:
+            return whole.every
+        return pa.concat_tables([whole.every, _decided_by_rows(spark, snapshot, whole.undecided, judged)])
 
 
 def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str) -> None:
@@ -71,14 +82,39 @@ def _ensure_partitions_only(judged: RowCondition, config: TableConfig, verb: str
     # Spark resolves names without regard to case, and tells them as they were said.
     others = sorted(column for column in named if config.schema.find(column) not in partitions)
     if others:
-        raise InvalidRequest(
-            # In the words by which callers of the reference know it.
-            f"Predicate references non-partition column {others[0]!r}. "
-            f"Only the partition columns may be referenced: [{', '.join(config.partition_columns)}]",
-            code="predicate-on-data",
-            column=others[0],
-            hint=f"{verb} takes or leaves whole partitions",
-        )
+        raise _not_of_partitions(others[0], config, verb)
+
+
+def _parsed(spark: SparkSession, where: Sequence[str]) -> list[JavaObject]:
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    try:
+        return [parser.parseExpression(one) for one in where]
+    except ParseException:
+        return []  # Spark has told what is wrong with it
+
+
+def _ensure_known(said: Sequence[JavaObject], config: TableConfig, verb: str) -> None:
+    """Refuses a name that is no column's: as in the reference, it is none of the partition columns.
+
+    Only of what Spark could not resolve: a name may be a variable's.
+    """
+    for one in said:
+        leaves = items(one.collectLeaves())
+        parts = [leaf.nameParts() for leaf in leaves if str(leaf.nodeName()) == "UnresolvedAttribute"]
+        for name in (str(part.head()) for part in parts if part.size() == 1):
+            if config.schema.find(name) is None:
+                raise _not_of_partitions(name, config, verb)
+
+
+def _not_of_partitions(column: str, config: TableConfig, verb: str) -> InvalidRequest:
+    return InvalidRequest(
+        # In the words by which callers of the reference know it.
+        f"Predicate references non-partition column {column!r}. "
+        f"Only the partition columns may be referenced: [{', '.join(config.partition_columns)}]",
+        code="predicate-on-data",
+        column=column,
+        hint=f"{verb} takes or leaves whole partitions",
+    )
 
 
 def _decided_by_rows(spark: SparkSession, snapshot: Snapshot, files: pa.Table, judged: RowCondition) -> pa.Table:
@@ -88,14 +124,3 @@ def _decided_by_rows(spark: SparkSession, snapshot: Snapshot, files: pa.Table, j
     number = sf.col(quote(candidates.columns.file))
     found = rows.where(chosen).select(number.alias("file")).distinct().toArrow()
     return candidates.only(found["file"].combine_chunks().cast(pa.int64())).files
-
-
-def _shown(spark: SparkSession, text: str) -> list[str]:
-    parsed = spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
-    return [str(part.toString()) for part in _conjuncts(parsed)]
-
-
-def _conjuncts(expression: JavaObject) -> list[JavaObject]:
-    if str(expression.nodeName()) != "And":
-        return [expression]
-    return [*_conjuncts(expression.left()), *_conjuncts(expression.right())]

@@ -135,11 +135,11 @@ def ensure_columns(schema: Struct, configuration: Mapping[str, str], partition_b
         find_column(schema, text)
 
 
-def find_column(schema: Struct, text: str) -> tuple[str, ...]:
+def find_column(schema: Struct, text: str, code: str = "unknown-column") -> tuple[str, ...]:
     """The path of a dotted name, as the schema spells it.
 
     Raises:
-        InvalidRequest: There is no such column (`unknown-column`).
+        InvalidRequest: There is no such column (`code`).
     """
     current: DataType = schema
     found: list[str] = []
@@ -147,9 +147,7 @@ def find_column(schema: Struct, text: str) -> tuple[str, ...]:
         member = current.find(part) if isinstance(current, Struct) else None
         if member is None:
             known = current.names if isinstance(current, Struct) else ()
-            raise InvalidRequest(
-                f"unknown column {text!r}", code="unknown-column", column=text, hint=suggest(part, known)
-            )
+            raise InvalidRequest(f"unknown column {text!r}", code=code, column=text, hint=suggest(part, known))
         found.append(member.name)
         current = member.type
     return tuple(found)
@@ -159,9 +157,10 @@ def resolve_clustering_columns(schema: Struct, names: Sequence[str]) -> tuple[tu
     """The paths of clustering columns, as the schema spells them.
 
     Raises:
-        InvalidRequest: Unknown columns, too many of them, one twice, or of types without statistics.
+        InvalidRequest: Unknown columns (`unknown-clustering-column`), too many of them, one twice, or of types without
+            statistics.
     """
-    return ensure_clusterable(schema, [find_column(schema, name) for name in names])
+    return ensure_clusterable(schema, [find_column(schema, name, "unknown-clustering-column") for name in names])
 
 
 def clustered_by(config: TableConfig, names: Sequence[str]) -> DomainMetadata:

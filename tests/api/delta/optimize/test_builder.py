@@ -104,7 +104,7 @@ def test_partitions_are_chosen_and_a_dry_run_only_tells(spark, tmp_path):
     assert (len(told.removed), told.operation.metrics["numRemovedFiles"], alluvium.open(path).version) == (2, "2", 2)
     assert metrics_of(builder.executeCompaction())["totalConsideredFiles"] == 2
     (info,) = last(path, "commitInfo")
-    assert info["operationParameters"]["predicate"] == r"""["('P = 1)","('p < 5)","(('p + 0) > 0)"]"""
+    assert info["operationParameters"]["predicate"] == r"""["(('P = 1) AND ('p < 5))","(('p + 0) > 0)"]"""
     assert {a["partitionValues"]["p"] for a in last(path, "add")} == {"1"}
 
 
@@ -117,8 +117,14 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(spark, tmp_path
             AnalysisException,
             "DELTA_NON_PARTITION_COLUMN_REFERENCE",
         ),
-        "invalid-expression": (lambda t: t.where("zz > 1").executeCompaction(), AnalysisException, "zz"),
+        "invalid-expression": (
+            lambda t: t.where("no_function(p) > 1").executeCompaction(),
+            AnalysisException,
+            "no_fun",
+        ),
     }
+    with pytest.raises(AnalysisException, match="non-partition column 'zz'"):
+        table.optimize().where("zz > 1").executeCompaction()
     columns = {
         "p": (IllegalArgumentException, "DELTA_ZORDERING_ON_PARTITION_COLUMN"),
         "zz": (IllegalArgumentException, "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import alluvium
 from alluvium.errors import InvalidRequest
@@ -68,6 +69,11 @@ def test_the_catalog_and_describe_tell_of_partitions(session):
     assert [name for name, c in listed.items() if not c.nullable] == ["a"]
     told = [row["col_name"] for row in session.sql("describe extended t").collect()]
     assert told[told.index("# Partition Information") + 2 :][:2] == ["p", "q"]
+
+
+def test_spark_recovers_no_partitions_of_a_table_whose_log_has_them(session):
+    with pytest.raises(AnalysisException, match="NOT_SUPPORTED_COMMAND_FOR_V2_TABLE"):
+        session.catalog.recoverPartitions("t")
 
 
 def test_partition_columns_that_are_not_the_last(session):

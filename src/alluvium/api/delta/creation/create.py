@@ -17,7 +17,7 @@ from alluvium.api.delta.delta_errors import NotATable, TableExists
 from alluvium.api.delta.optimize.auto import after_rows
 from alluvium.api.delta.write_options import default_properties
 from alluvium.commands.create import create_table, create_table_of_rows
-from alluvium.delta.description.create import NewTable, as_nullable
+from alluvium.delta.description.create import NewTable, as_nullable, resolve_partition_columns
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest
@@ -82,7 +82,7 @@ def place_of(spark: SparkSession, wanted: Wanted) -> TableAccess:
     if known is not None:
         _ensure_same_place(spark, known, wanted)
         return known
-    _ensure_free(spark, wanted.name)
+    _ensure_free(spark, wanted.name, wanted.mode)
     if wanted.mode is Mode.REPLACE:
         raise NotATable(f"the table {wanted.name!r} to replace cannot be found", code="not-a-table")
     ensure_nameable(spark, wanted.name)
@@ -91,12 +91,12 @@ def place_of(spark: SparkSession, wanted: Wanted) -> TableAccess:
     return path_access(spark, qualified_location(spark, wanted.name, wanted.location))
 
 
-def _ensure_free(spark: SparkSession, name: str) -> None:
+def _ensure_free(spark: SparkSession, name: str, mode: Mode) -> None:
     other = find_table(spark, name)
     if other is not None:
         kind = f"a table of format {other.provider}" if other.provider else "a view"
         raise TableExists(
-            f"{name!r} is {kind}, not a Delta table",
+            f"{name!r} is {kind}, {'which no Delta table replaces' if mode.replaces else 'not a Delta table'}",
             code="table-exists",
             hint=f"drop it first: DROP {'TABLE' if other.provider else 'VIEW'} {other.name}",
         )
@@ -108,7 +108,7 @@ def _ensure_same_place(spark: SparkSession, known: TableAccess, wanted: Wanted) 
     place = qualified_location(spark, wanted.name, wanted.location) if known.entry else wanted.location
     if not is_same_place(spark, known.url, place):
         raise InvalidRequest(
-            f"the table {wanted.name!r} is at another place than {wanted.location!r}",
+            f"the table {wanted.name!r} {'is at' if known.entry else 'names'} another place than {wanted.location!r}",
             code="location-mismatch",
             url=known.url,
             hint="leave the location out, or drop the table first",
@@ -141,6 +141,9 @@ def _ensure_asked_well(wanted: Wanted) -> None:
             code="no-columns",
             hint="an existing table keeps its partitioning: leave PARTITIONED BY out",
         )
+    if wanted.partition_by and wanted.columns:
+        # What no table can be is refused before one that is there already is looked at.
+        resolve_partition_columns(Struct(wanted.columns), wanted.partition_by)
 
 
 def owned(existing: Snapshot, wanted: Wanted, access: TableAccess) -> TableAccess:

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import enum
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.names.paimon_access import PaimonAccess
@@ -18,12 +23,21 @@ from alluvium.spark.sessions.session import session_catalog
 from alluvium.spark.statements.statement import reads_of
 
 
-def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | None:
+class Needs(enum.Enum):
+    """Which of a table's columns a statement must find in the view that it names, as in delta-spark."""
+
+    ALL = "every one: its rows are written anew by them"
+    NAMED = "those that it names"
+    NONE = "none: it says nothing of them"
+
+
+def changed_table(call: Call, node: JavaObject, needs: Needs = Needs.ALL) -> DeltaTable | SessionTable | None:
     """The table that a node names, be it under an alias, or by a temporary view that shows it as it is; None where it
     is somebody else's.
 
     Raises:
-        InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session.
+        InvalidRequest: `"changed-view"`: a view shows some of its rows, or of several tables, or is none of a session,
+            or has not the columns that are needed.
     """
     alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
     _ensure_no_query(call, node if alias is None else node.child())
@@ -36,7 +50,7 @@ def changed_table(call: Call, node: JavaObject) -> DeltaTable | SessionTable | N
         paimon = call.paimon(relation)
         if paimon is not None:
             return SessionTable.of(paimon, (alias,) if alias is not None else _called(paimon, parts))
-        access = _viewed(call, parts)
+        access = _viewed(call, parts, needs)
         if access is None:
             _ensure_not_others(call, parts)
             return None
@@ -80,8 +94,8 @@ def _called(paimon: PaimonAccess, parts: tuple[str, ...]) -> tuple[str, ...]:
     return ("spark_catalog", *parts[-2:]) if paimon.entry is None else paimon.entry.parts
 
 
-def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
-    """The table of ours of which a temporary view shows all rows and columns: a `SELECT *`, as in delta-spark.
+def _viewed(call: Call, parts: tuple[str, ...], needs: Needs) -> TableAccess | None:
+    """The table of ours of which a temporary view shows all rows, and the columns that are needed, as in delta-spark.
 
     Raises:
         InvalidRequest: `"changed-view"`: it shows some of them, or of several tables.
@@ -90,10 +104,10 @@ def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
     if not catalog.isTempView(call.java.seq(list(parts))):
         return None
     view = plan = call.spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
-    while _shows_all(plan):
+    while _shows_all(plan, needs):
         if (name := _names_table(plan)) is None or _is_temporary(plan.child()):
             plan = plan.child()
-        elif _names(plan) == _names(view):
+        elif needs is not Needs.ALL or _names(plan) == _names(view):
             access = known_access(call.spark, name)
             if access is None or _shows_older(call, plan, access):
                 break
@@ -110,16 +124,33 @@ def _viewed(call: Call, parts: tuple[str, ...]) -> TableAccess | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a temporary view shows: its rows, and by which name expressions call their columns."""
+
+    rows: DataFrame
+    name: tuple[str, ...]
+
+
+def shown_by_view(call: Call, node: JavaObject) -> Shown | None:
+    """What a node names, if it is a temporary view."""
+    alias = str(node.alias()) if str(node.nodeName()) == "SubqueryAlias" else None
+    parts = call.parts(node if alias is None else node.child())
+    if parts is None or not session_catalog(call.spark).isTempView(call.java.seq(list(parts))):
+        return None
+    return Shown(call.spark.table(quoted_name(parts)), (alias or parts[-1],))
+
+
 def _shows_older(call: Call, plan: JavaObject, access: TableAccess) -> bool:
     """Whether a view shows a version that was asked for: what goes by it would go from the newest."""
     reads = reads_of(call.spark, plan, OwnTable(access.url))
     return len(unpinned(reads)) < len(reads)
 
 
-def _shows_all(plan: JavaObject) -> bool:
-    """Whether a node has all rows and columns that its child has."""
+def _shows_all(plan: JavaObject, needs: Needs) -> bool:
+    """Whether a node has all rows that its child has, and no column that is called like another one of it."""
     kind = str(plan.nodeName())
-    return kind in ("SubqueryAlias", "View") or (kind == "Project" and _keeps_names(plan))
+    return kind in ("SubqueryAlias", "View") or (kind == "Project" and (needs is Needs.NONE or _keeps_names(plan)))
 
 
 def _is_ours(leaf: JavaObject) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -10,14 +10,14 @@ from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.delta.delta_views import DETAIL
 from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
-from alluvium.api.sql.text.terms import TableName, Target
+from alluvium.api.sql.text.terms import PathLiteral, TableName, Target
 from alluvium.api.sql.upkeep.targets import delta_table
 from alluvium.spark.sessions.catalog import find_table, quoted_name
 
 
 def run(spark: SparkSession, statement: DescribeDetail | DescribeHistory | Restore) -> DataFrame | None:
     """Carries out one of the statements."""
-    with counterparts("restore") if isinstance(statement, Restore) else nullcontext():
+    with _door(statement):
         table = delta_table(spark, statement.target)
     if table is None:
         return _of_another(spark, statement.target) if isinstance(statement, DescribeDetail) else None
@@ -26,6 +26,13 @@ def run(spark: SparkSession, statement: DescribeDetail | DescribeHistory | Resto
     if isinstance(statement, DescribeHistory):
         return table.history(statement.limit)  # type: ignore[arg-type]  # parameters are bound
     return _restored(table, statement)
+
+
+def _door(statement: DescribeDetail | DescribeHistory | Restore) -> AbstractContextManager[None]:
+    if isinstance(statement, Restore):
+        return counterparts("restore")
+    is_path = isinstance(statement, DescribeHistory) and isinstance(statement.target, PathLiteral)
+    return counterparts("path") if is_path else nullcontext()
 
 
 def _of_another(spark: SparkSession, target: Target) -> DataFrame | None:

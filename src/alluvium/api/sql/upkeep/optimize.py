@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.sql.grammar.optimize import Optimize, Reorg
+from alluvium.api.sql.text.terms import PathLiteral
 from alluvium.api.sql.upkeep.targets import delta_table
 from alluvium.errors import UnsupportedFeature
 from alluvium.plan.changes import Preview
@@ -15,7 +18,8 @@ from alluvium.spark.naming.names import quote
 
 def run(spark: SparkSession, statement: Optimize | Reorg) -> DataFrame | None:
     """Carries out one of the statements; both answer what the methods of DeltaTable do."""
-    table = delta_table(spark, statement.target)
+    with counterparts("path") if isinstance(statement.target, PathLiteral) else nullcontext():
+        table = delta_table(spark, statement.target)
     if table is None:
         return None
     builder = table.optimize()
