@@ -27,6 +27,7 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
@@ -370,10 +371,11 @@ def publish(
         published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
     except NOTHING_STANDS as error:
         # Where the same commit has won, it is another one's to say that it stands.
-        if draft.is_named and error.code != "concurrent-transaction":
+        known = error.conflicts if isinstance(error, CommitConflict) else ()
+        if draft.is_named and not any(one.rule == "concurrent-transaction" for one in known):
             gave_up(draft, base)
         raise
     if draft.is_named:
-        stands(draft, base, published.entry.version)
+        stands(draft, base, parse_snapshot(published.entry.data, published.entry.path))
     point_to(store, published.entry, base.branch)
     return published
