@@ -83,6 +83,30 @@ def test_engines(spark: SparkSession, tmp_path: Path, options: dict[str, str], l
     assert rows(tmp_path) == left
 
 
+def test_rows_that_wait_are_not_hidden_by_rows_made_without_them(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path)
+    write(spark, tmp_path, (1, 1, "a"), (2, 2, "a"))
+    table.compact()
+    write(spark, tmp_path, (1, 10, "a"))
+    read, source = alluvium.read(spark, str(tmp_path / "t")), spark.createDataFrame([(1, 5)], "k long, n long")
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate({"n": "s.n"})
+    for verb in (
+        lambda: table.update("k = 1", {"n": "n + 1"}),
+        lambda: table.delete("n < 5"),
+        merge.execute,
+        lambda: alluvium.write(read, str(tmp_path / "t"), mode="append", format="paimon"),
+    ):
+        with pytest.raises(UnsupportedFeature) as caught:
+            verb()
+        assert caught.value.code == "hidden-rows" and kinds(tmp_path)[-1] == "APPEND"
+    # No other key is in the way.
+    table.update("k = 2", {"n": "n + 1"})
+    table.compact()
+    table.update("k = 1", {"n": "n + 1"})
+    table.compact()
+    assert rows(tmp_path) == [(1, 11, "a"), (2, 3, "a")]
+
+
 def test_overwrites_take_rows_that_wait(spark: SparkSession, tmp_path: Path) -> None:
     table = make(tmp_path)
     write(spark, tmp_path, (1, 1, "a"), (1, 1, "b"))

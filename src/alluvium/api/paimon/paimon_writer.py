@@ -169,10 +169,12 @@ def _write(
             target = _target(df, store, names, options, retry)
             if _is_repeated(target, txn):
                 return Committed.nothing(target.version)
+        read = ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced)
+        target = replace(target, has_read=not read.is_nothing)
         request = WriteRequest(
             replaced,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
-            ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced),
+            read,
             txn,
             _engine_options(options),
             merging.assignment(df.sparkSession),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -28,6 +30,8 @@ from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.spec import parse_snapshot
+from alluvium.paimon.view.file_rows import FILE, FileRows
+from alluvium.paimon.view.selection import hidden, with_new_rows
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
@@ -44,6 +48,7 @@ from alluvium.plan.changes import (
     Replace,
     WrittenRows,
 )
+from alluvium.plan.crossing import UnseenRows
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -72,6 +77,7 @@ class PaimonTarget:
         properties: Of the snapshot to make.
         kind: Of rows of keys that are written, as of `keyed_rows`.
         rescales: Whether what is replaced gets another number of buckets than the table says.
+        has_read: Whether the rows were made of those that readers of the table see.
     """
 
     store: Store
@@ -81,6 +87,7 @@ class PaimonTarget:
     properties: Mapping[str, str] = field(default_factory=dict)
     kind: int | RowKinds | None = None
     rescales: bool = False
+    has_read: bool = False
 
     @property
     def url(self) -> str:
@@ -103,7 +110,19 @@ class PaimonTarget:
         with locating(self.store, self.version or None):
             ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
-            return plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            plan = plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            return plan if base is None else dataclasses.replace(plan, unseen=self._unseen(base))
+
+    def _unseen(self, base: Snapshot) -> UnseenRows | None:
+        """The rows that are hidden from readers, and from verbs those that wait."""
+        if not self.table.primary_keys or not (self.has_read or self.kind is not None):
+            return None
+        seen = with_new_rows(base) if self.kind is not None else base
+        entries = hidden(seen.schema, base.entries)
+        if not entries.num_rows:
+            return None
+        order = pa.array(np.arange(entries.num_rows), pa.int64())
+        return UnseenRows(FileRows(base, entries, pa.table({FILE: order})), self.table.primary_keys)
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
@@ -196,7 +215,7 @@ class PaimonTarget:
             gone = str(pc.sum(added["delete_row_count"]).as_py() or 0)
             return replace(done, metrics={**done.metrics, RETRACTS: gone})
         except CommitConflict as error:
-            is_brought = not isinstance(changes, Rearrange) and changes.read.is_nothing
+            is_brought = isinstance(changes, Append) and changes.read.is_nothing
             if moves_keys(self.table) and is_brought and error.code in _READS_LOST:
                 # What the caller brings may be written anew; only where its keys are has changed.
                 error.code = KEYS_MOVED
@@ -258,8 +277,9 @@ class PaimonTarget:
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
         # Where keys are must still hold when their rows land.
-        reads = moves_keys(self.table) or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         replaced = _replaced(_replace_of(changes), added)
+        asks = moves_keys(self.table) and replaced is None
+        reads = asks or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         index = None
         if changes.new.assigned is not None:
             index = index_change(self.table, self.snapshot if replaced is None else None, changes.new.assigned)
