@@ -23,6 +23,7 @@ from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
+from alluvium.paimon.schema.option_values import wrong_values
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import ensure_option_may_change
 from alluvium.paimon.upkeep.maintain import maintain
@@ -208,6 +209,8 @@ def _target(
             code="partition-mismatch",
             hint="leave partitionBy out",
         )
+    for key, message in wrong_values(options.table):
+        raise InvalidRequest(message, code="invalid-table-option", column=key)
     for key, value in options.table.items():
         # Files are written by them, and their other readers and writers know what the schema says alone.
         ensure_option_may_change(schema.options, key, value)
