@@ -14,7 +14,7 @@ from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.write import data_error
 
 
-def ensure_seen(rows: DataFrame, unseen: UnseenRows, root: str) -> None:
+def ensure_none_hidden(rows: DataFrame, unseen: UnseenRows, root: str) -> None:
     """Refuses rows of keys of which there are others that nobody has seen who made them.
 
     Args:

@@ -164,8 +164,8 @@ def test_what_is_asked_of_those_who_have_read(tmp_path: Path) -> None:
 
 def test_files_that_came_later_are_read_later(tmp_path: Path) -> None:
     store = make(tmp_path)
-    for ks in ((1,), (2, 3), (4, 5, 6)):
-        append(open_target(store), some(*ks))
+    for batch in ((1,), (2, 3), (4, 5, 6)):
+        append(open_target(store), some(*batch))
     found = moving(store)
     assert found.before["row_count"].to_pylist() == [1, 2, 3]
     times = found.before["creation_time"].to_pylist()

@@ -37,6 +37,7 @@ from alluvium.paimon.terms.options import (
     DELETION_VECTORS,
     DYNAMIC_BUCKET,
     MANIFEST_FORMAT,
+    POSTPONE_BUCKET,
 )
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
 from alluvium.paimon.view.selection import hidden
@@ -299,7 +300,7 @@ def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table
     """
     added = draft.added
     if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
-        if draft.compacts:
+        if draft.compacts and BUCKET.get(draft.schema.options) == POSTPONE_BUCKET and base.document is not None:
             _ensure_divided_alike(base, added, removed)
         return added if draft.schema.primary_keys else _numbered(added, None)
     partitions = pc.unique(added["partition"].combine_chunks())

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 
 import msgspec
 
@@ -185,11 +186,12 @@ def _has_expired(store: Store, branch: str, known: _Caller) -> bool:
     """
     if known.manifests is None or not is_there(store, f"manifest/{known.manifests}"):
         return True
-    kept = [read_tag(store, name, branch) for name in list_tags(store, branch)]
-    try:
+    kept = list[SnapshotDocument]()
+    with suppress(NotFound):
         kept.append(read_changelog(store, known.snapshot, branch))
-    except NotFound:
-        pass  # none is kept
+    for name in list_tags(store, branch):
+        with suppress(NotFound):
+            kept.append(read_tag(store, name, branch))
     return any(document.delta_manifest_list == known.manifests for document in kept)
 
 

@@ -21,8 +21,8 @@ _KNOWN = tuple(
     if isinstance(found, o.Option)
 )
 _CODECS = o.one_of(
-    "none", "null", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "lz4_hadoop", "zstd", "zstandard",
-    "zlib", "deflate", "bzip2", "xz",
+    "none", "null", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "lz4_hadoop", "zstd",
+    "zstandard", "zlib", "deflate", "bzip2", "xz",
 )  # fmt: skip
 _MODES = re.compile(r"none|counts|full|truncate\(0*[1-9][0-9]{0,8}\)")
 
