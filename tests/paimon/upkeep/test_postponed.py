@@ -14,10 +14,13 @@ from paimon_rows import append, ks, open_target, stage, write_files
 from alluvium.errors import CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.draft import Draft
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.keyed.plan import Asked
 from alluvium.paimon.upkeep.postponed import Moving, plan_moving, totals_of
+from alluvium.paimon.write.target import publish
+from alluvium.paimon.write.write import added_entries
 from alluvium.plan.changes import Overwrite, ReadScope, Replace
 from alluvium.plan.write import BUCKET_COLUMN
 from alluvium.schema.arrow import to_arrow
@@ -86,6 +89,23 @@ def test_partitions_keep_the_number_that_they_have(tmp_path: Path) -> None:
     with pytest.raises(CorruptTable) as caught:
         totals_of(snapshot, waiting, entries(placed, {**placed, "total_buckets": 8}))
     assert caught.value.code == "bucket-conflict"
+
+
+def test_who_commits_later_is_later_though_clocks_went_back(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    append(open_target(store), some(1))
+    for count in (2, 3):
+        target = open_target(store)
+        new = stage(target, some(*range(count))).new
+        entries = added_entries(target.table, new.table, new.footers)
+        times = [time - dt.timedelta(hours=1) for time in entries["creation_time"].to_pylist()]
+        place = entries.schema.get_field_index("creation_time")
+        entries = entries.set_column(place, ENTRIES.field(place), pa.array(times, ENTRIES.field(place).type))
+        assert target.snapshot is not None
+        publish(store, Draft(target.table, entries), target.snapshot, target.retry)
+    found = moving(store)
+    assert found.before["row_count"].to_pylist() == [1, 2, 3]
+    assert len(set(found.before["creation_time"].to_pylist())) == 3
 
 
 def divide(store: Store, moving: Moving, rows: list[dict[str, Any]]) -> None:

@@ -302,6 +302,7 @@ def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table
     if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
         if draft.compacts and BUCKET.get(draft.schema.options) == POSTPONE_BUCKET and base.document is not None:
             _ensure_divided_alike(base, added, removed)
+        added = _behind_waiting(base, added)
         return added if draft.schema.primary_keys else _numbered(added, None)
     partitions = pc.unique(added["partition"].combine_chunks())
     live = partition_entries(base.store, manifests, base.schema, partitions)
@@ -361,6 +362,22 @@ def _ensure_divided_alike(base: Snapshot, added: pa.Table, removed: pa.Table) ->
     others = others.filter(pc.not_equal(pc.fill_null(others["total_buckets"], others["own"]), others["own"]))
     if others.num_rows:
         raise _gone(f"partitions have {others['total_buckets'][0].as_py()} buckets by now", base)
+
+
+def _behind_waiting(base: Snapshot, added: pa.Table) -> pa.Table:
+    """Files of rows that wait are divided in the order of their times, and clocks go back, or differ: who commits later
+    is later.
+    """
+    waits = pc.equal(added["bucket"], POSTPONE_BUCKET)
+    if not pc.any(waits, min_count=0).as_py():
+        return added
+    last = pc.max(base.entries.filter(pc.equal(base.entries["bucket"], POSTPONE_BUCKET))["creation_time"])
+    own = added["creation_time"].combine_chunks()
+    if last.as_py() is None or not pc.any(pc.less_equal(own, last), min_count=0).as_py():
+        return added
+    next_one = pc.add(last, pa.scalar(1, pa.duration("ms")))
+    place = added.schema.get_field_index("creation_time")
+    return added.set_column(place, ENTRIES.field(place), pc.if_else(waits, pc.max_element_wise(own, next_one), own))
 
 
 def _formatted(manifests: pa.Table, codec: str) -> bytes:
