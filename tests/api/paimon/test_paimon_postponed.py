@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 
 pytestmark = pytest.mark.spark
@@ -99,6 +99,13 @@ def test_rows_that_wait_are_not_hidden_by_rows_made_without_them(spark: SparkSes
         with pytest.raises(UnsupportedFeature) as caught:
             verb()
         assert caught.value.code == "hidden-rows" and kinds(tmp_path)[-1] == "APPEND"
+    old = alluvium.read(spark, str(tmp_path / "t")).select("k", "n", "p")
+    table.compact()
+    for mode in ("overwrite", "append"):
+        with pytest.raises(CommitConflict) as late:
+            alluvium.write(old, str(tmp_path / "t"), mode=mode, format="paimon")
+        assert late.value.code == "concurrent-append" and kinds(tmp_path)[-1] == "COMPACT"
+    write(spark, tmp_path, (1, 10, "a"))
     # No other key is in the way.
     table.update("k = 2", {"n": "n + 1"})
     table.compact()

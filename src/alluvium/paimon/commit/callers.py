@@ -22,6 +22,7 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots, list_tags, read_changelog, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.storage.locating import locating
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
@@ -150,8 +151,8 @@ def take_over(store: Store, branch: str, first: int) -> None:
 
 
 def _all(store: Store, branch: str) -> list[tuple[str, _Caller]]:
-    paths = [info.path for info in store.list_tree(directory(branch, _FOLDER))]
-    return [(path, _parsed(path, store.get(path))) for path in paths]
+    paths = [info.path for info in store.list_tree(directory(branch, _FOLDER)) if info.path.endswith(".json")]
+    return list(zip(paths, map_parallel(lambda path: _parsed(path, store.get(path)), paths), strict=True))
 
 
 def _known(draft: Draft, base: Snapshot) -> _Caller:

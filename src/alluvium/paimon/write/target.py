@@ -31,6 +31,7 @@ from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.view.file_rows import FILE, FileRows
+from alluvium.paimon.view.merge import AGGREGATION, FIRST_ROW, merge_engine
 from alluvium.paimon.view.selection import hidden, with_new_rows
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
@@ -114,10 +115,17 @@ class PaimonTarget:
             return plan if base is None else dataclasses.replace(plan, unseen=self._unseen(base))
 
     def _unseen(self, base: Snapshot) -> UnseenRows | None:
-        """The rows that are hidden from readers, and from verbs those that wait."""
-        if not self.table.primary_keys or not (self.has_read or self.kind is not None):
+        """The rows that are hidden from readers, and from verbs those that wait.
+
+        The first row of a key stays, whatever comes, and what is aggregated hides nothing.
+        """
+        is_verb = self.kind is not None
+        if not self.table.primary_keys or not (self.has_read or is_verb):
             return None
-        seen = with_new_rows(base) if self.kind is not None else base
+        engine = merge_engine(self.table)
+        if engine == FIRST_ROW or (engine == AGGREGATION and not is_verb):
+            return None
+        seen = with_new_rows(base) if is_verb else base
         entries = hidden(seen.schema, base.entries)
         if not entries.num_rows:
             return None
