@@ -89,7 +89,7 @@ def test_rows_that_wait_are_not_hidden_by_rows_made_without_them(spark: SparkSes
     table.compact()
     write(spark, tmp_path, (1, 10, "a"))
     read, source = alluvium.read(spark, str(tmp_path / "t")), spark.createDataFrame([(1, 5)], "k long, n long")
-    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate({"n": "s.n"})
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate(set={"n": "s.n"})
     for verb in (
         lambda: table.update("k = 1", {"n": "n + 1"}),
         lambda: table.delete("n < 5"),
