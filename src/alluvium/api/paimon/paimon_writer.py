@@ -23,8 +23,8 @@ from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
-from alluvium.paimon.schema.option_values import wrong_values
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.option_values import wrong_values
 from alluvium.paimon.terms.options import ensure_option_may_change
 from alluvium.paimon.upkeep.maintain import maintain
 from alluvium.paimon.write.target import KEYS_MOVED, PaimonTarget

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.schema.merge_checks import CheckedSchema, check_aggregators, check_sequence_groups
-from alluvium.paimon.schema.option_values import wrong_values
 from alluvium.paimon.schema.types import DataType, duplicates
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.option_values import wrong_values
 
 #: Columns that Paimon adds itself.
 SYSTEM_FIELDS = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"})

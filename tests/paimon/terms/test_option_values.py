@@ -12,7 +12,7 @@ from paimon_rows import append, open_target
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.schema import SchemaChange
-from alluvium.paimon.schema.option_values import wrong_values
+from alluvium.paimon.terms.option_values import wrong_values
 from alluvium.storage.open import open_store
 
 SCHEMA = pa.schema([("k", pa.int64()), ("p", pa.string())])
