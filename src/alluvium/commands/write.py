@@ -32,6 +32,7 @@ from alluvium.spark.assigned import in_buckets
 from alluvium.spark.crossing import across_partitions
 from alluvium.spark.run_ends import with_ends
 from alluvium.spark.sessions.session import is_connect
+from alluvium.spark.unseen import ensure_none_hidden
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import CompleteRows, complete
 from alluvium.spark.workers.worker_files import OpenStore
@@ -118,8 +119,11 @@ def new_files(
 
     Raises:
         InvalidRequest: As of `write_files`.
+        UnsupportedFeature: As of `ensure_none_hidden`.
     """
     placed, done, assigned = rows.df, rows.plan, None
+    if done.unseen is not None:
+        ensure_none_hidden(placed, done.unseen, done.root)
     if done.crossing is not None:
         placed, done = across_partitions(placed, done, done.crossing)
     elif done.assigned is not None:

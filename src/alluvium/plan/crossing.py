@@ -39,3 +39,16 @@ class Crossing:
     follows: str
     rows_most: int
     counts: pa.Table | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenRows:
+    """Rows of keys that whoever made new ones of the same keys has not seen: these would hide them for ever.
+
+    Attributes:
+        there: They.
+        keys: Columns of the key.
+    """
+
+    there: ScanSource
+    keys: tuple[str, ...]

@@ -13,7 +13,7 @@ from alluvium.plan.scan import KeyMerge
 from alluvium.schema.types import DataType, Struct
 
 if TYPE_CHECKING:
-    from alluvium.plan.crossing import Crossing
+    from alluvium.plan.crossing import Crossing, UnseenRows
 
 #: One row a file that a write job left. `path` is decoded and relative to the table's root; `partition` holds
 #: the values as text (null: null), in the order of `partition_by`; `bucket` is null where rows have none.
@@ -236,6 +236,7 @@ class WritePlan:
         crossing: How keys find their partition and bucket, where the partition does not belong to the key; `bucket` and
             `assigned` are None then.
         keyed: How rows merge by key, within their bucket; None: each row is written.
+        unseen: Rows whose keys none of those to write may have.
         is_arranged: Whether each task's rows are of one partition, and stand as its file shall have them: nothing is
             moved or sorted any more.
         is_staged: The commit moves the files from `directory` to where they belong, so only their partitions' exact
@@ -280,6 +281,7 @@ class WritePlan:
     assigned: AssignedBuckets | None = None
     crossing: Crossing | None = None
     keyed: KeyedRows | None = None
+    unseen: UnseenRows | None = None
     is_arranged: bool = False
     is_staged: bool = False
 

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import alluvium
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 
 pytestmark = pytest.mark.spark
@@ -81,6 +81,37 @@ def test_engines(spark: SparkSession, tmp_path: Path, options: dict[str, str], l
         write(spark, tmp_path, *batch)
         table.compact()
     assert rows(tmp_path) == left
+
+
+def test_rows_that_wait_are_not_hidden_by_rows_made_without_them(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path)
+    write(spark, tmp_path, (1, 1, "a"), (2, 2, "a"))
+    table.compact()
+    write(spark, tmp_path, (1, 10, "a"))
+    read, source = alluvium.read(spark, str(tmp_path / "t")), spark.createDataFrame([(1, 5)], "k long, n long")
+    merge = table.alias("t").merge(source.alias("s"), "t.k = s.k").whenMatchedUpdate(set={"n": "s.n"})
+    for verb in (
+        lambda: table.update("k = 1", {"n": "n + 1"}),
+        lambda: table.delete("n < 5"),
+        merge.execute,
+        lambda: alluvium.write(read, str(tmp_path / "t"), mode="append", format="paimon"),
+    ):
+        with pytest.raises(UnsupportedFeature) as caught:
+            verb()
+        assert caught.value.code == "hidden-rows" and kinds(tmp_path)[-1] == "APPEND"
+    old = alluvium.read(spark, str(tmp_path / "t")).select("k", "n", "p")
+    table.compact()
+    for mode in ("overwrite", "append"):
+        with pytest.raises(CommitConflict) as late:
+            alluvium.write(old, str(tmp_path / "t"), mode=mode, format="paimon")
+        assert late.value.code == "concurrent-append" and kinds(tmp_path)[-1] == "COMPACT"
+    write(spark, tmp_path, (1, 10, "a"))
+    # No other key is in the way.
+    table.update("k = 2", {"n": "n + 1"})
+    table.compact()
+    table.update("k = 1", {"n": "n + 1"})
+    table.compact()
+    assert rows(tmp_path) == [(1, 11, "a"), (2, 3, "a")]
 
 
 def test_overwrites_take_rows_that_wait(spark: SparkSession, tmp_path: Path) -> None:

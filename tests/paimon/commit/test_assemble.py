@@ -212,9 +212,9 @@ def test_fields_that_may_be_missing_have_defaults(tmp_path: Path) -> None:
 
 
 def test_errors_of_a_table_without_snapshots_name_no_version(tmp_path: Path) -> None:
-    store = make(tmp_path, **{"fields.k.stats-mode": "most"})
+    store = make(tmp_path)
     with pytest.raises(Exception, match="statistics") as caught:
-        stage(open_target(store), [{"k": 1}])
+        stage(open_target(store, **{"metadata.stats-mode": "most"}), [{"k": 1}])
     assert getattr(caught.value, "version", None) is None
     put = make(tmp_path / str(uuid.uuid4()))
     append(open_target(put), [{"k": 1}])

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from paimon_rows import append, open_target
+from paimon_rows import append, ks, open_target
 
 import alluvium
 from alluvium.commit.loop import Entry
@@ -119,6 +120,73 @@ def test_what_a_rollback_took_back_is_written_again(store: Store) -> None:
     assert not seen(store, 1)
     commit(store, 2, ("job", 1))
     assert seen(store, 1)
+
+
+def test_a_rollback_is_not_forgotten_with_the_snapshots_that_came_in_the_place_of_others(store: Store) -> None:
+    """Numbers are given again, and expire again: of a commit that was taken back nobody would know it any more."""
+    commit(store, 1, ("early", 1))
+    commit(store, 2, ("job", 1))
+    PaimonTable.forPath(store.url).rollback_to(1)
+    commit(store, 3)
+    commit(store, 4)
+    expire_all_but_last(store)
+    assert not seen(store, 1)
+    assert seen(store, 1, "early")
+    commit(store, 2, ("job", 1))
+    assert ks(store) == [1, 2, 3, 4] and seen(store, 1)
+
+
+def test_a_rollback_takes_what_was_begun_behind_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, 1, ("job", 1))
+    commit(store, 2)
+    kill(monkeypatch, store, ("job", 2), after=True)
+    PaimonTable.forPath(store.url).rollback_to(1)
+    for k in (3, 4, 5):
+        commit(store, k)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (1, 2)] == [True, False]
+
+
+def test_a_rollback_by_others_leaves_nobody_sure(store: Store) -> None:
+    """Theirs know nothing of our files, but what the snapshot alone named stays, as it does not when one expires."""
+    commit(store, 1)
+    commit(store, 2, ("job", 4))
+    store.delete("snapshot/snapshot-2")
+    store.put("snapshot/LATEST", b"1")
+    commit(store, 3)
+    commit(store, 4)
+    expire_all_but_last(store)
+    with pytest.raises(CommitUnknown) as caught:
+        seen(store, 4)
+    assert caught.value.code == "transaction-unknown"
+    assert not seen(store, 5)
+    commit(store, 5, ("job", 5))
+    assert [seen(store, n) for n in (4, 5)] == [True, True]
+
+
+def test_what_a_tag_keeps_stood(store: Store) -> None:
+    """Its manifests stay with it, though it has expired."""
+    commit(store, 1, ("job", 4))
+    PaimonTable.forPath(store.url).create_tag("kept")
+    commit(store, 2)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (4, 5)] == [True, False]
+
+
+def test_a_branch_that_the_table_goes_on_as(store: Store) -> None:
+    """What was committed to it is, and what it leaves behind is not."""
+    commit(store, 1, ("both", 1))
+    table = PaimonTable.forPath(store.url)
+    table.create_tag("start")
+    table.create_branch("b", "start")
+    commit(store, 2, ("main", 1))
+    branch = replace(open_target(store), snapshot=load_snapshot(store, At(), "b"))
+    append(branch, [{"k": 3}], txn=("branch", 1))
+    table.fast_forward("b")
+    commit(store, 4)
+    commit(store, 5)
+    expire_all_but_last(store)
+    assert [seen(store, 1, user) for user in ("both", "main", "branch")] == [True, False, True]
 
 
 class Expiring(MemoryStore):

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from paimon_rows import append, open_target
+from paimon_rows import append, ks, open_target, stage, write_files
 
-from alluvium.errors import CorruptTable, InvalidRequest
+from alluvium.errors import CommitConflict, CorruptTable, InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.draft import Draft
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.terms.spec import ENTRIES
 from alluvium.paimon.upkeep.keyed.plan import Asked
 from alluvium.paimon.upkeep.postponed import Moving, plan_moving, totals_of
+from alluvium.paimon.write.target import publish
+from alluvium.paimon.write.write import added_entries
+from alluvium.plan.changes import Overwrite, ReadScope, Replace
 from alluvium.plan.write import BUCKET_COLUMN
+from alluvium.schema.arrow import to_arrow
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -62,7 +68,9 @@ def test_partitions_get_as_many_buckets_as_options_say(
 
 @pytest.mark.parametrize("option", ["postpone.default-bucket-num", "postpone.target-row-num-per-bucket"])
 def test_no_number_of_buckets(tmp_path: Path, option: str) -> None:
-    store = make(tmp_path, **{option: "0"})
+    store = make(tmp_path, **{option: "7"})
+    # Whoever else made the table let it through.
+    store.put("schema/schema-0", store.get("schema/schema-0").replace(b'"7"', b'"0"'))
     append(open_target(store), some(1))
     with pytest.raises(InvalidRequest) as caught:
         moving(store)
@@ -83,10 +91,101 @@ def test_partitions_keep_the_number_that_they_have(tmp_path: Path) -> None:
     assert caught.value.code == "bucket-conflict"
 
 
+def test_who_commits_later_is_later_though_clocks_went_back(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    append(open_target(store), some(1))
+    for count in (2, 3):
+        target = open_target(store)
+        new = stage(target, some(*range(count))).new
+        entries = added_entries(target.table, new.table, new.footers)
+        times = [time - dt.timedelta(hours=1) for time in entries["creation_time"].to_pylist()]
+        place = entries.schema.get_field_index("creation_time")
+        entries = entries.set_column(place, ENTRIES.field(place), pa.array(times, ENTRIES.field(place).type))
+        assert target.snapshot is not None
+        publish(store, Draft(target.table, entries), target.snapshot, target.retry)
+    found = moving(store)
+    assert found.before["row_count"].to_pylist() == [1, 2, 3]
+    assert len(set(found.before["creation_time"].to_pylist())) == 3
+
+
+def divide(store: Store, moving: Moving, rows: list[dict[str, Any]]) -> None:
+    """As the verb does it, with all rows in the first bucket."""
+    target, plan = open_target(store), moving.plan_write()
+    assert plan.keyed is not None
+    stored = [{"_KEY_k": row["k"], "_SEQUENCE_NUMBER": n, "_VALUE_KIND": 0, **row} for n, row in enumerate(rows)]
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in (*plan.keyed.stored.fields, *plan.schema.fields)])
+    new = write_files(store, plan, {("a", 0): pa.Table.from_pylist(stored, schema)})
+    target = replace(target, snapshot=moving.snapshot)
+    target.compact(new, moving.added(new.table, new.footers), moving.before)
+
+
+def read_by(store: Store, replaced: Replace) -> Overwrite:
+    """Rows in the place of others that were made of them."""
+    staged = stage(open_target(store), some(9), replaced)
+    assert isinstance(staged, Overwrite)
+    return replace(staged, read=ReadScope.table())
+
+
+def test_rows_of_the_table_do_not_take_the_place_of_others_that_wait(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    append(open_target(store), some(1))
+    with pytest.raises(UnsupportedFeature) as caught:
+        open_target(store).commit(read_by(store, Replace()))
+    assert (caught.value.code, load_snapshot(store).version) == ("hidden-rows", 1)
+    # Of nothing that was read it is an overwrite like any other.
+    append(open_target(store), some(2), Replace())
+    assert load_snapshot(store).version == 2
+
+
+def test_rows_of_the_table_do_not_take_the_place_of_others_that_a_compaction_has_shown_since(tmp_path: Path) -> None:
+    store = make(tmp_path)
+    append(open_target(store), some(1))
+    late = open_target(store)
+    divide(store, moving(store), some(1))
+    with pytest.raises(CommitConflict) as caught:
+        late.commit(read_by(store, Replace()))
+    assert (caught.value.code, ks(store)) == ("concurrent-append", [1])
+    open_target(store).commit(read_by(store, Replace()))
+
+
+def test_a_partition_is_divided_once(tmp_path: Path) -> None:
+    """Who divides other rows of it at the same time has another number of buckets."""
+    store = make(tmp_path)
+    for k in (1, 2):
+        append(open_target(store), some(k))
+    both = moving(store)
+    first, last = (replace(both, before=both.before.slice(n, 1), totals=both.totals.slice(n, 1)) for n in (0, 1))
+    divide(store, first, some(1))
+    with pytest.raises(CommitConflict) as caught:
+        divide(store, replace(last, totals=pa.array([4], pa.int32())), some(2))
+    assert (caught.value.code, ks(store)) == ("concurrent-delete-delete", [1])
+    divide(store, last, some(2))
+    assert ks(store) == [1, 2]
+
+
+def test_what_is_asked_of_those_who_have_read(tmp_path: Path) -> None:
+    """Rows that wait are hidden from all, new ones of vectors not from verbs."""
+    store = make(tmp_path)
+    append(open_target(store), some(1))
+    target = open_target(store)
+    for known, wanted in (
+        (target, None), (replace(target, has_read=True), 1), (replace(target, kind=3), 1),
+    ):  # fmt: skip
+        unseen = known.plan_write(None, ()).unseen
+        assert (None if unseen is None else unseen.there.plan_scan().parts[0].files.num_rows) == wanted
+        assert known.plan_write(Replace(), ()).unseen is None
+    url = str(tmp_path / "vectors")
+    PaimonTable.create(url, SCHEMA, ["p"], ["k", "p"], {"bucket": "1", "deletion-vectors.enabled": "true"})
+    append(open_target(open_store(url)), some(1))
+    target = open_target(open_store(url))
+    assert replace(target, has_read=True).plan_write(None, ()).unseen is not None
+    assert replace(target, kind=3).plan_write(None, ()).unseen is None
+
+
 def test_files_that_came_later_are_read_later(tmp_path: Path) -> None:
     store = make(tmp_path)
-    for ks in ((1,), (2, 3), (4, 5, 6)):
-        append(open_target(store), some(*ks))
+    for batch in ((1,), (2, 3), (4, 5, 6)):
+        append(open_target(store), some(*batch))
     found = moving(store)
     assert found.before["row_count"].to_pylist() == [1, 2, 3]
     times = found.before["creation_time"].to_pylist()

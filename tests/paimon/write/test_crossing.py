@@ -62,6 +62,33 @@ def test_fixed_buckets_leave_a_key_in_each_partition(tmp_path: Path) -> None:
     assert (caught.value.code, getattr(caught.value, "features", ())) == ("unsupported-option", ("cross-partition",))
 
 
+def test_rows_that_wait_leave_a_key_in_each_partition(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedFeature) as caught:
+        planned(tmp_path, bucket="-2")
+    assert (caught.value.code, caught.value.features) == ("unsupported-option", ("cross-partition",))
+
+
+def test_zero_has_two_signs_in_partitions(tmp_path: Path) -> None:
+    """To Spark they are one key of a group, to directories two partitions: a key would stay in the other one."""
+    schema = pa.schema([("k", pa.int32()), ("p", pa.float64())])
+    PaimonTable.create(url := str(tmp_path / "t"), schema, ["p"], ["k"])
+    with pytest.raises(UnsupportedFeature) as caught:
+        open_target(open_store(url)).plan_write(None, ())
+    assert (caught.value.code, caught.value.column) == ("unsupported-type", "p")
+
+
+def test_an_overwrite_asks_for_no_keys(tmp_path: Path) -> None:
+    """New rows that no compaction has shown go with all others; what was appended meanwhile does not."""
+    planned(tmp_path, **{"deletion-vectors.enabled": "true"})
+    store = open_store(str(tmp_path / "t"))
+    append(open_target(store), [{"k": 1, "n": 1, "p": "a"}])
+    late = open_target(store)
+    append(open_target(store), [{"k": 2, "n": 1, "p": "b"}], Replace())
+    with pytest.raises(CommitConflict) as caught:
+        append(late, [{"k": 3, "n": 1, "p": "b"}], Replace())
+    assert caught.value.code == "concurrent-append"
+
+
 def test_who_loses_asks_again_where_keys_are(tmp_path: Path) -> None:
     planned(tmp_path)
     store = open_store(str(tmp_path / "t"))

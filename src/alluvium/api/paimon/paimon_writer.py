@@ -24,6 +24,7 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.logical import fields_from_logical
 from alluvium.paimon.schema.numbering import number_fields
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.option_values import wrong_values
 from alluvium.paimon.terms.options import ensure_option_may_change
 from alluvium.paimon.upkeep.maintain import maintain
 from alluvium.paimon.write.target import KEYS_MOVED, PaimonTarget
@@ -169,10 +170,12 @@ def _write(
             target = _target(df, store, names, options, retry)
             if _is_repeated(target, txn):
                 return Committed.nothing(target.version)
+        read = ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced)
+        target = replace(target, has_read=not read.is_nothing)
         request = WriteRequest(
             replaced,
             Operation("WRITE", {"mode": save_mode}, engine=engine_of(df.sparkSession)),
-            ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced),
+            read,
             txn,
             _engine_options(options),
             merging.assignment(df.sparkSession),
@@ -206,6 +209,8 @@ def _target(
             code="partition-mismatch",
             hint="leave partitionBy out",
         )
+    for key, message in wrong_values(options.table):
+        raise InvalidRequest(message, code="invalid-table-option", column=key)
     for key, value in options.table.items():
         # Files are written by them, and their other readers and writers know what the schema says alone.
         ensure_option_may_change(schema.options, key, value)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
 from alluvium.commands.paimon.compact_keyed import keyed_compacted
 from alluvium.commands.paimon.move_postponed import move_postponed
-from alluvium.errors import AlluviumError, CommitConflict, UnsupportedFeature
+from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
@@ -107,5 +105,5 @@ def compact_written(
             by_full = o.CHANGELOG_PRODUCER.get(target.table.options) == "full-compaction"
             asked, retry = replace(asked, is_full=by_full, is_told=False), replace(retry, max_repeats=0)
         compact_rows(spark, newest, asked, open_store, retry)
-    except (AlluviumError, PySparkException, Py4JJavaError) as error:
+    except Exception as error:  # noqa: BLE001 - whatever it is, the rows stand
         log.warning("rows were committed, and left to the next compaction, for this one failed: %s", error)

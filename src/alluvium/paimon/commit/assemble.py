@@ -37,9 +37,10 @@ from alluvium.paimon.terms.options import (
     DELETION_VECTORS,
     DYNAMIC_BUCKET,
     MANIFEST_FORMAT,
+    POSTPONE_BUCKET,
 )
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
-from alluvium.paimon.view.selection import merges_on_read
+from alluvium.paimon.view.selection import hidden
 from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -237,15 +238,15 @@ def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
 
 def _ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
-    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys or merges_on_read(base):
+    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys:
         return
-    hidden = removed.filter(pc.equal(removed["level"], 0))
-    if not hidden.num_rows:
+    unseen = hidden(base.schema, removed)
+    if not unseen.num_rows:
         return
     raise UnsupportedFeature(
         "rows of the table itself would replace others that readers see only after a compaction: these would be lost",
         code="hidden-rows",
-        path=hidden["file_name"][0].as_py(),
+        path=unseen["file_name"][0].as_py(),
         features=("level 0",),
         hint="call compact() first, and read the table again",
     )
@@ -299,6 +300,9 @@ def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table
     """
     added = draft.added
     if BUCKET.get(draft.schema.options) <= 0 or not added.num_rows or base.document is None:
+        if draft.compacts and BUCKET.get(draft.schema.options) == POSTPONE_BUCKET and base.document is not None:
+            _ensure_divided_alike(base, added, removed)
+        added = _behind_waiting(base, added)
         return added if draft.schema.primary_keys else _numbered(added, None)
     partitions = pc.unique(added["partition"].combine_chunks())
     live = partition_entries(base.store, manifests, base.schema, partitions)
@@ -342,6 +346,38 @@ def _ensure_buckets(live: pa.Table, added: pa.Table, draft: Draft) -> None:
             code="bucket-change",
             hint="overwrite these partitions as a whole, which gives them the new number of buckets",
         )
+
+
+def _ensure_divided_alike(base: Snapshot, added: pa.Table, removed: pa.Table) -> None:
+    """Rows that waited come into as many buckets as their partition has by now.
+
+    Raises:
+        CommitConflict: Somebody else has divided it meanwhile: keys would be in two buckets.
+    """
+    keys = ["partition", "total_buckets"]
+    live = base.entries.filter(pc.greater_equal(base.entries["bucket"], 0)).select([*keys, "file_name"])
+    live = live.filter(pc.invert(pc.is_in(live["file_name"], value_set=removed["file_name"].combine_chunks())))
+    own = added.select(keys).group_by(keys).aggregate([]).rename_columns({"total_buckets": "own"})
+    others = live.join(own, "partition", join_type="inner")
+    others = others.filter(pc.not_equal(pc.fill_null(others["total_buckets"], others["own"]), others["own"]))
+    if others.num_rows:
+        raise _gone(f"partitions have {others['total_buckets'][0].as_py()} buckets by now", base)
+
+
+def _behind_waiting(base: Snapshot, added: pa.Table) -> pa.Table:
+    """Files of rows that wait are divided in the order of their times, and clocks go back, or differ: who commits later
+    is later.
+    """
+    waits = pc.equal(added["bucket"], POSTPONE_BUCKET)
+    if not pc.any(waits, min_count=0).as_py():
+        return added
+    last = pc.max(base.entries.filter(pc.equal(base.entries["bucket"], POSTPONE_BUCKET))["creation_time"])
+    own = added["creation_time"].combine_chunks()
+    if last.as_py() is None or not pc.any(pc.less_equal(own, last), min_count=0).as_py():
+        return added
+    next_one = pc.add(last, pa.scalar(1, pa.duration("ms")))
+    place = added.schema.get_field_index("creation_time")
+    return added.set_column(place, ENTRIES.field(place), pc.if_else(waits, pc.max_element_wise(own, next_one), own))
 
 
 def _formatted(manifests: pa.Table, codec: str) -> bytes:

@@ -2,22 +2,27 @@
 
 A snapshot says who committed it, and Paimon's own engines know a repetition by that alone: only until it expires. Here
 a file a caller stands beside the table's own, which only this project reads. It is written before a commit, so that
-nobody takes one that is in the making for one that never was, and after it.
+nobody takes one that is in the making for one that never was, and after it. Numbers of snapshots are given again after
+a rollback, which takes such files back, too; those of others are found out by what they leave behind.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 
 import msgspec
 
 from alluvium.errors import AlluviumError, CommitUnknown, CorruptTable, NotFound
 from alluvium.paimon.commit.draft import Draft
-from alluvium.paimon.log.names import directory
+from alluvium.paimon.log.names import directory, is_there
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.log.travel import list_snapshots, read_snapshot
+from alluvium.paimon.log.travel import list_snapshots, list_tags, read_changelog, read_snapshot, read_tag
+from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.storage.locating import locating
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
@@ -32,6 +37,7 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         user: The caller.
         done: The last commit that is known to stand; None: none is.
         snapshot: Its snapshot.
+        manifests: The manifest list that this snapshot alone names: it goes when the snapshot expires.
         begun: A commit of which nobody has said how it ended; None: none.
         after: No snapshot up to this one is of `begun`.
     """
@@ -39,6 +45,7 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     user: str
     done: int | None = None
     snapshot: int = 0
+    manifests: str | None = None
     begun: int | None = None
     after: int = 0
 
@@ -93,14 +100,59 @@ def begin(draft: Draft, base: Snapshot) -> None:
     base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
 
 
-def stands(draft: Draft, base: Snapshot, snapshot: int) -> None:
+def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
     """Notes that a commit with a name stands, as a snapshot."""
-    _note(base, _Caller(draft.user, draft.identifier, snapshot))
+    _note(base, _Caller(draft.user, draft.identifier, document.id, document.delta_manifest_list))
 
 
 def gave_up(draft: Draft, base: Snapshot) -> None:
     """Notes that nothing stands of a commit with a name."""
     _note(base, msgspec.structs.replace(_known(draft, base), begun=None, after=0))
+
+
+def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
+    """Forgets what was committed behind a snapshot, as the table goes back to it.
+
+    Raises:
+        StorageError: Not all is forgotten.
+    """
+    for path, known in _all(store, branch):
+        left = known
+        if known.done is not None and known.snapshot > last:
+            left = msgspec.structs.replace(left, done=None, snapshot=0, manifests=None)
+        if known.begun is not None and known.after > last:
+            left = msgspec.structs.replace(left, begun=None, after=0)
+        if left.done is None and left.begun is None:
+            store.delete(path)
+        elif left != known:
+            store.put(path, msgspec.json.encode(left))
+
+
+def take_over(store: Store, branch: str, first: int) -> None:
+    """Knows what a branch knows, which the main one goes on as.
+
+    Args:
+        store: The table's objects.
+        branch: Its name.
+        first: Its first snapshot, which the main branch may have, too.
+
+    Raises:
+        StorageError: Not all is known.
+    """
+    take_back(store, first)
+    for path, known in _all(store, MAIN_BRANCH):
+        if known.snapshot == first and known.done is not None and _valid(store, branch, known).done is None:
+            # The branch was not made of this one.
+            store.delete(path)
+    for _, known in _all(store, branch):
+        # As long as the branch is there, so are its manifests.
+        told = msgspec.structs.replace(known, manifests=None)
+        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(told))
+
+
+def _all(store: Store, branch: str) -> list[tuple[str, _Caller]]:
+    paths = [info.path for info in store.list_tree(directory(branch, _FOLDER)) if info.path.endswith(".json")]
+    return list(zip(paths, map_parallel(lambda path: _parsed(path, store.get(path)), paths), strict=True))
 
 
 def _known(draft: Draft, base: Snapshot) -> _Caller:
@@ -125,19 +177,44 @@ def _valid(store: Store, branch: str, known: _Caller) -> _Caller:
             return known
     except NotFound as error:
         if error.code == "snapshot-expired":
-            return known
+            return known if _has_expired(store, branch, known) else _in_doubt(known)
     return _Caller(known.user)
+
+
+def _has_expired(store: Store, branch: str, known: _Caller) -> bool:
+    """Whether a snapshot that is gone was in the table's history until it expired. One that others took back leaves
+    its manifest list; so does one of which a tag or a changelog is kept, but these tell whose it is.
+    """
+    if known.manifests is None or not is_there(store, f"manifest/{known.manifests}"):
+        return True
+    kept = list[SnapshotDocument]()
+    with suppress(NotFound):
+        kept.append(read_changelog(store, known.snapshot, branch))
+    for name in list_tags(store, branch):
+        with suppress(NotFound):
+            kept.append(read_tag(store, name, branch))
+    return any(document.delta_manifest_list == known.manifests for document in kept)
+
+
+def _in_doubt(known: _Caller) -> _Caller:
+    """As if nobody had said how the last commit ended."""
+    return _Caller(known.user, begun=known.done, after=known.snapshot - 1)
 
 
 def _read(store: Store, branch: str, user: str) -> _Caller:
     path = _path(branch, user)
     try:
-        return msgspec.json.decode(store.get(path), type=_Caller)
+        return _parsed(path, store.get(path))
     except NotFound:
         return _Caller(user)
+
+
+def _parsed(path: str, data: bytes) -> _Caller:
+    try:
+        return msgspec.json.decode(data, type=_Caller)
     except msgspec.MsgspecError as error:
         raise CorruptTable(
-            f"what {user!r} has committed cannot be read: {error}",
+            f"what a caller has committed cannot be read: {error}",
             code="damaged-callers",
             path=path,
             hint="delete the file: the snapshots that are there tell what was committed",

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from alluvium.errors import Conflict
 from alluvium.paimon.commit.draft import BATCH_IDENTIFIER, READS, Draft
 from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
+from alluvium.paimon.view.selection import hidden
 
 #: Paths shown in a conflict.
 _SHOWN = 5
@@ -99,6 +100,21 @@ def concurrent_append(draft: Draft, winner: Winner) -> Conflict | None:
     return winner.conflict("concurrent-append", message, added)
 
 
+def concurrent_show(draft: Draft, winner: Winner) -> Conflict | None:
+    """The winner, a compaction, has shown rows to readers, and ours replace all that there are: they were made without
+    them.
+    """
+    if draft.replaced is None or not draft.reads or draft.compacts or winner.document.commit_kind != "COMPACT":
+        return None
+    if not draft.schema.primary_keys:
+        return None
+    shown = hidden(draft.schema, winner.entries.filter(pc.equal(winner.entries["kind"], 1)))
+    if not shown.num_rows:
+        return None
+    message = f"it shows rows of {shown.num_rows} files that were hidden from what we read"
+    return winner.conflict("concurrent-append", message, shown)
+
+
 def concurrent_delete_delete(draft: Draft, winner: Winner) -> Conflict | None:
     """Both take out the same file: its rows would be replaced twice; or rows that were read are gone."""
     if draft.replaced is None and not draft.reads:
@@ -175,6 +191,7 @@ def _numbered_later(draft: Draft, entries: pa.Table) -> pa.Table:
 
 CHECKS: tuple[Callable[[Draft, Winner], Conflict | None], ...] = (
     concurrent_append,
+    concurrent_show,
     concurrent_delete_delete,
     concurrent_masks,
     concurrent_transaction,

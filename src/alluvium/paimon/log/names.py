@@ -63,3 +63,12 @@ def read_file(store: Store, path: str, missing: NotFound) -> bytes:
         return store.get(path)
     except NotFound:
         raise missing from None
+
+
+def is_there(store: Store, path: str) -> bool:
+    """Whether a file is there."""
+    try:
+        store.head(path)
+    except NotFound:
+        return False
+    return True

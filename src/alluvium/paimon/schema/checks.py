@@ -12,6 +12,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.paimon.schema.merge_checks import CheckedSchema, check_aggregators, check_sequence_groups
 from alluvium.paimon.schema.types import DataType, duplicates
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.option_values import wrong_values
 
 #: Columns that Paimon adds itself.
 SYSTEM_FIELDS = frozenset({"_SEQUENCE_NUMBER", "_VALUE_KIND", "_LEVEL", "rowkind", "_ROW_ID"})
@@ -86,6 +87,12 @@ def _problems_of(schema: CheckedSchema) -> tuple[Problem, ...]:
 
 def _option(message: str, column: str | None = None) -> Problem:
     return Problem("invalid-table-option", message, column)
+
+
+def check_option_values(schema: CheckedSchema) -> Iterator[Problem]:
+    """Each text is a value of its option."""
+    for key, message in wrong_values(schema.options):
+        yield _option(message, key)
 
 
 def check_key_types(schema: CheckedSchema) -> Iterator[Problem]:
@@ -338,6 +345,7 @@ def check_file_indexes(schema: CheckedSchema) -> Iterator[Problem]:
 
 
 _CHECKS: tuple[Callable[[CheckedSchema], Iterator[Problem]], ...] = (
+    check_option_values,
     check_key_types,
     check_bucket,
     check_scan_options,

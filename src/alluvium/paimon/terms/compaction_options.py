@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.durations import parse_duration
-from alluvium.paimon.terms.options import Option, parse_boolean, parse_names, parse_size
+from alluvium.paimon.terms.options import Option, integer, parse_boolean, parse_names, parse_size
 
 TRIGGER = o.NUM_SORTED_RUN_COMPACTION_TRIGGER
-MAX_AMPLIFICATION = Option("compaction.max-size-amplification-percent", 200, int)
-SIZE_RATIO = Option("compaction.size-ratio", 1, int)
+MAX_AMPLIFICATION = Option("compaction.max-size-amplification-percent", 200, integer())
+SIZE_RATIO = Option("compaction.size-ratio", 1, integer())
 INTERVAL_MS: Option[int | None] = Option("compaction.optimization-interval", None, parse_duration)
 TOTAL_SIZE: Option[int | None] = Option("compaction.total-size-threshold", None, parse_size)
 INCREMENTAL_SIZE: Option[int | None] = Option("compaction.incremental-size-threshold", None, parse_size)

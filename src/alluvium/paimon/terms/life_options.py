@@ -11,6 +11,7 @@ from alluvium.paimon.terms.options import (
     SNAPSHOT_NUM_RETAINED_MAX,
     SNAPSHOT_NUM_RETAINED_MIN,
     Option,
+    integer,
     one_of,
     parse_boolean,
     parse_names,
@@ -19,7 +20,7 @@ from alluvium.paimon.terms.options import (
 _HOUR_MS = 3_600_000
 
 SNAPSHOT_TIME_RETAINED_MS = Option("snapshot.time-retained", _HOUR_MS, parse_duration)
-SNAPSHOT_EXPIRE_LIMIT = Option("snapshot.expire.limit", 50, int)
+SNAPSHOT_EXPIRE_LIMIT = Option("snapshot.expire.limit", 50, integer())
 CHANGELOG_TIME_RETAINED_MS: Option[int | None] = Option("changelog.time-retained", None, parse_duration)
 CLEAN_EMPTY_DIRECTORIES = Option(
     "snapshot.clean-empty-directories", False, parse_boolean, ("snapshot.expire.clean-empty-directories",)
@@ -29,7 +30,7 @@ PARTITION_EXPIRATION_MS: Option[int | None] = Option("partition.expiration-time"
 PARTITION_EXPIRATION_STRATEGY = Option(
     "partition.expiration-strategy", "values-time", one_of("values-time", "update-time")
 )
-PARTITION_EXPIRATION_MAX = Option("partition.expiration-max-num", 100, int)
+PARTITION_EXPIRATION_MAX = Option("partition.expiration-max-num", 100, integer())
 PARTITION_TIMESTAMP_PATTERN: Option[str | None] = Option("partition.timestamp-pattern", None, str)
 PARTITION_TIMESTAMP_FORMATTER: Option[str | None] = Option("partition.timestamp-formatter", None, str)
 MARK_DONE_ACTIONS: Option[tuple[str, ...]] = Option("partition.mark-done-action", ("success-file",), parse_names)
@@ -40,7 +41,7 @@ TAG_DELAY_MS = Option("tag.creation-delay", 0, parse_duration)
 TAG_FORMATTER = Option(
     "tag.period-formatter", "with_dashes", one_of("with_dashes", "without_dashes", "without_dashes_and_spaces")
 )
-TAG_NUM_RETAINED_MAX: Option[int | None] = Option("tag.num-retained-max", None, int)
+TAG_NUM_RETAINED_MAX: Option[int | None] = Option("tag.num-retained-max", None, integer())
 TAG_TIME_RETAINED_MS: Option[int | None] = Option("tag.default-time-retained", None, parse_duration)
 TAG_TIME_EXPIRE_ENABLED = Option("tag.time-expire-enabled", True, parse_boolean)
 TAG_AUTOMATIC_COMPLETION = Option("tag.automatic-completion", False, parse_boolean)

@@ -28,6 +28,27 @@ def parse_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+_INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
+_MOST_INT, MOST_LONG = (1 << 31) - 1, (1 << 63) - 1
+
+
+def integer(least: int = -_MOST_INT - 1, most: int = _MOST_INT) -> Callable[[str], int]:
+    """A parser of whole numbers within bounds, in digits as Java takes them."""
+
+    def parse(text: str) -> int:
+        number = int(text) if _INTEGER.fullmatch(text) else None
+        if number is None or not least <= number <= most:
+            raise ValueError(f"expected a whole number from {least} to {most}")
+        return number
+
+    return parse
+
+
+def wrong_value(key: str, text: str, error: ValueError) -> str:
+    """The sentence for an option's text that is none of its values."""
+    return f"table option {key} = {text!r} is not valid: {error}"
+
+
 def one_of(*known: str) -> Callable[[str], str]:
     """A parser of words; case, `-` and `_` do not matter, as in Java's enumerations."""
     by_folded = {word.replace("-", "_").casefold(): word for word in known}
@@ -70,9 +91,7 @@ class Option(Generic[T]):
             try:
                 return self.parse(text)
             except ValueError as error:
-                raise InvalidRequest(
-                    f"table option {key} = {text!r} is not valid: {error}", code="invalid-table-option"
-                ) from None
+                raise InvalidRequest(wrong_value(key, text, error), code="invalid-table-option") from None
         return self.default
 
     def is_set(self, options: Mapping[str, str]) -> bool:
@@ -113,7 +132,7 @@ PARTITION = "partition"
 DYNAMIC_BUCKET = -1
 POSTPONE_BUCKET = -2
 
-BUCKET = Option("bucket", DYNAMIC_BUCKET, int)
+BUCKET = Option("bucket", DYNAMIC_BUCKET, integer())
 FILE_FORMAT = Option("file.format", "parquet", str.lower)
 MERGE_ENGINE = Option(
     "merge-engine", "deduplicate", one_of("deduplicate", "partial-update", "aggregation", "first-row")
@@ -141,10 +160,10 @@ REMOVE_RECORD_ON_DELETE = _flag("partial-update.remove-record-on-delete")
 AGGREGATION_REMOVE_RECORD_ON_DELETE = _flag("aggregation.remove-record-on-delete")
 REMOVE_RECORD_ON_SEQUENCE_GROUP = _names("partial-update.remove-record-on-sequence-group")
 STREAMING_READ_OVERWRITE = _flag("streaming-read-overwrite")
-SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", 10, int)
-SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", 2**31 - 1, int)
-CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.min", None, int)
-CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, int)
+SNAPSHOT_NUM_RETAINED_MIN = Option("snapshot.num-retained.min", 10, integer())
+SNAPSHOT_NUM_RETAINED_MAX = Option("snapshot.num-retained.max", 2**31 - 1, integer())
+CHANGELOG_NUM_RETAINED_MIN: Option[int | None] = Option("changelog.num-retained.min", None, integer())
+CHANGELOG_NUM_RETAINED_MAX: Option[int | None] = Option("changelog.num-retained.max", None, integer())
 #: Milliseconds; None: rows stay.
 RECORD_LEVEL_EXPIRE_TIME: Option[int | None] = Option("record-level.expire-time", None, parse_duration)
 RECORD_LEVEL_TIME_FIELD = Option("record-level.time-field", "", str)
@@ -170,19 +189,19 @@ SCAN_MODE = Option(
     ("log.scan",),
 )  # fmt: skip
 FALLBACK_BRANCH = Option("scan.fallback-branch", "", str.strip)
-NUM_SORTED_RUN_COMPACTION_TRIGGER = Option("num-sorted-run.compaction-trigger", 5, int)
+NUM_SORTED_RUN_COMPACTION_TRIGGER = Option("num-sorted-run.compaction-trigger", 5, integer())
 #: None: one more than the trigger.
-NUM_LEVELS: Option[int | None] = Option("num-levels", None, int)
+NUM_LEVELS: Option[int | None] = Option("num-levels", None, integer())
 FILE_COMPRESSION = Option("file.compression", "zstd", str.lower)
 #: None: each format has its own.
 FILE_BLOCK_SIZE: Option[int | None] = Option("file.block-size", None, parse_size)
 #: Whether Java has instants in ORC go by the clock of its own zone, when it writes and when it reads.
 ORC_LOCAL_INSTANTS = Option("orc.timestamp-ltz.legacy.type", True, parse_boolean)
-ZSTD_LEVEL = Option("file.compression.zstd-level", 1, int)
+ZSTD_LEVEL = Option("file.compression.zstd-level", 1, integer())
 #: 256 MB is the default of append tables, 128 MB that of others.
 TARGET_FILE_SIZE = Option("target-file-size", 256 << 20, parse_size)
 SPLIT_OPEN_COST = Option("source.split.open-file-cost", 4 << 20, parse_size)
-COMPACTION_MIN_FILES = Option("compaction.min.file-num", 5, int)
+COMPACTION_MIN_FILES = Option("compaction.min.file-num", 5, integer())
 COMPACTION_DELETE_RATIO = Option("compaction.delete-ratio-threshold", 0.2, float)
 #: In front of the directories of partitions and buckets, within the table.
 DATA_FILE_DIRECTORY = Option("data-file.path-directory", "", lambda text: text.strip("/"))
@@ -194,11 +213,11 @@ PARTITION_LEGACY_NAME = Option("partition.legacy-name", True, parse_boolean)
 #: Whether files of keyed rows do without columns for their keys, which are among the others.
 THIN_MODE = _flag("data-file.thin-mode")
 #: How many keys a bucket is filled with, and how many buckets there may be (-1: any number).
-DYNAMIC_BUCKET_ROWS = Option("dynamic-bucket.target-row-num", 2_000_000, int)
-DYNAMIC_BUCKET_MOST = Option("dynamic-bucket.max-buckets", -1, int)
+DYNAMIC_BUCKET_ROWS = Option("dynamic-bucket.target-row-num", 2_000_000, integer(most=MOST_LONG))
+DYNAMIC_BUCKET_MOST = Option("dynamic-bucket.max-buckets", -1, integer())
 #: Into how many buckets a partition's first waiting rows are divided: so that each has so many rows, or else so many.
-POSTPONE_TARGET_ROWS: Option[int | None] = Option("postpone.target-row-num-per-bucket", None, int)
-POSTPONE_DEFAULT_BUCKETS = Option("postpone.default-bucket-num", 1, int)
+POSTPONE_TARGET_ROWS: Option[int | None] = Option("postpone.target-row-num-per-bucket", None, integer(most=MOST_LONG))
+POSTPONE_DEFAULT_BUCKETS = Option("postpone.default-bucket-num", 1, integer())
 #: Whether writers leave compaction to a job of its own.
 WRITE_ONLY = _flag("write-only", "write.compaction-skip")
 SNAPSHOT_ORDERING = _flag("sequence.snapshot-ordering")
@@ -209,10 +228,10 @@ BUCKET_FUNCTION = Option("bucket-function.type", "default", one_of("default", "m
 MANIFEST_FORMAT = Option("manifest.format", "avro", str.lower)
 MANIFEST_COMPRESSION = Option("manifest.compression", "zstd", str.lower)
 MANIFEST_TARGET_SIZE = Option("manifest.target-file-size", 8 << 20, parse_size)
-MANIFEST_MERGE_MIN_COUNT = Option("manifest.merge-min-count", 30, int)
+MANIFEST_MERGE_MIN_COUNT = Option("manifest.merge-min-count", 30, integer())
 STATS_MODE = Option("metadata.stats-mode", "truncate(16)", str.lower)
 STATS_DENSE = Option("metadata.stats-dense-store", True, parse_boolean)
-STATS_FIRST_COLUMNS = Option("metadata.stats-keep-first-n-columns", -1, int)
+STATS_FIRST_COLUMNS = Option("metadata.stats-keep-first-n-columns", -1, integer())
 DEFAULT_AGGREGATE_FUNCTION = "fields.default-aggregate-function"
 
 

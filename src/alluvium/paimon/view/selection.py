@@ -67,12 +67,22 @@ def visible_entries(snapshot: Snapshot) -> pa.Table:
 
 def merges_on_read(snapshot: Snapshot) -> bool:
     """Whether rows of a table with a primary key merge while reading."""
-    schema = snapshot.schema
+    return shows_new(snapshot.schema)
+
+
+def shows_new(schema: TableSchema) -> bool:
+    """Whether readers see the rows of keys that no compaction has seen."""
     if not schema.primary_keys:
         return False
     if merge_engine(schema) == FIRST_ROW:
         return False
     return not o.DELETION_VECTORS.get(schema.options) or o.DELETION_VECTORS_MERGE_ON_READ.get(schema.options)
+
+
+def hidden(schema: TableSchema, entries: pa.Table) -> pa.Table:
+    """Of files of keys those whose rows readers see after a compaction only: they wait for it, or are new."""
+    waits, new = pc.equal(entries["bucket"], _POSTPONED), pc.equal(entries["level"], 0)
+    return entries.filter(waits if shows_new(schema) else pc.or_(waits, new))
 
 
 def with_new_rows(snapshot: Snapshot) -> Snapshot:

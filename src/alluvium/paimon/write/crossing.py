@@ -11,6 +11,7 @@ import pyarrow as pa
 from alluvium.errors import UnsupportedFeature
 from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.view.file_rows import FILE, FileRows
@@ -18,6 +19,7 @@ from alluvium.paimon.view.merge import AGGREGATION, DEDUPLICATE, FIRST_ROW, PART
 from alluvium.plan.changes import Replace
 from alluvium.plan.crossing import DELETES, SKIPS, STAYS, Crossing
 from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN
+from alluvium.schema import types as t
 
 _UPDATE_BEFORE, _DELETE = 1, 3
 _RETRACTS = (_UPDATE_BEFORE, _DELETE)
@@ -78,20 +80,31 @@ def _counts(base: Snapshot) -> pa.Table:
 
 
 def ensure_crossing(schema: TableSchema, replace: Replace | None) -> None:
-    """Refuses fixed buckets, in which nobody looks for keys of other partitions, and overwrites of some partitions: the
-    keys would have to leave others.
+    """Refuses other buckets than dynamic ones, in which nobody looks for keys of other partitions, partitions by
+    numbers of which zero has two signs, and overwrites of some partitions: the keys would have to leave others.
 
     Raises:
-        UnsupportedFeature: `"unsupported-option"`, `"unsupported-overwrite"`.
+        UnsupportedFeature: `"unsupported-option"`, `"unsupported-type"`, `"unsupported-overwrite"`.
     """
     bucket = o.BUCKET.get(schema.options)
-    if schema.crosses_partitions and bucket > 0:
+    if schema.crosses_partitions and bucket != o.DYNAMIC_BUCKET:
         raise UnsupportedFeature(
             f"tables with bucket = {bucket} whose primary key lacks a partition key are read, but not written",
             code="unsupported-option",
             features=("cross-partition",),
             hint="with bucket = -1 they are, or make these part of the key",
         )
+    for name in schema.partition_keys if schema.crosses_partitions else ():
+        column = schema.find(name)
+        if column is not None and to_logical(column.type) in (t.FLOAT, t.DOUBLE):
+            raise UnsupportedFeature(
+                f"keys are in any partition, and {name!r} is of type {column.type}: zero has two signs in it, which "
+                "are two partitions to some",
+                code="unsupported-type",
+                column=name,
+                features=(str(column.type),),
+                hint="partition by a column of another type",
+            )
     if replace is None or not moves_keys(schema) or not (replace.dynamic or replace.where is not None):
         return
     raise UnsupportedFeature(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -27,6 +29,10 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.spec import parse_snapshot
+from alluvium.paimon.view.file_rows import FILE, FileRows
+from alluvium.paimon.view.merge import AGGREGATION, FIRST_ROW, merge_engine
+from alluvium.paimon.view.selection import hidden, with_new_rows
 from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
@@ -43,6 +49,7 @@ from alluvium.plan.changes import (
     Replace,
     WrittenRows,
 )
+from alluvium.plan.crossing import UnseenRows
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import Check, WritePlan
 from alluvium.schema.types import Struct
@@ -71,6 +78,7 @@ class PaimonTarget:
         properties: Of the snapshot to make.
         kind: Of rows of keys that are written, as of `keyed_rows`.
         rescales: Whether what is replaced gets another number of buckets than the table says.
+        has_read: Whether the rows were made of those that readers of the table see.
     """
 
     store: Store
@@ -80,6 +88,7 @@ class PaimonTarget:
     properties: Mapping[str, str] = field(default_factory=dict)
     kind: int | RowKinds | None = None
     rescales: bool = False
+    has_read: bool = False
 
     @property
     def url(self) -> str:
@@ -102,7 +111,26 @@ class PaimonTarget:
         with locating(self.store, self.version or None):
             ensure_crossing(self.table, replace)
             checks, base = self._replace_checks(replace), None if replace is not None else self.snapshot
-            return plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            plan = plan_write(self.table, self.store.url, checks, options, base, self.kind)
+            return plan if base is None else dataclasses.replace(plan, unseen=self._unseen(base))
+
+    def _unseen(self, base: Snapshot) -> UnseenRows | None:
+        """The rows that are hidden from readers, and from verbs those that wait.
+
+        The first row of a key stays, whatever comes, and what is aggregated hides nothing.
+        """
+        is_verb = self.kind is not None
+        if not self.table.primary_keys or not (self.has_read or is_verb):
+            return None
+        engine = merge_engine(self.table)
+        if engine == FIRST_ROW or (engine == AGGREGATION and not is_verb):
+            return None
+        seen = with_new_rows(base) if is_verb else base
+        entries = hidden(seen.schema, base.entries)
+        if not entries.num_rows:
+            return None
+        order = pa.array(np.arange(entries.num_rows), pa.int64())
+        return UnseenRows(FileRows(base, entries, pa.table({FILE: order})), self.table.primary_keys)
 
     def _replace_checks(self, replace: Replace | None) -> tuple[Check, ...]:
         """New rows must lie in what they replace, or they would stand beside it."""
@@ -195,7 +223,7 @@ class PaimonTarget:
             gone = str(pc.sum(added["delete_row_count"]).as_py() or 0)
             return replace(done, metrics={**done.metrics, RETRACTS: gone})
         except CommitConflict as error:
-            is_brought = not isinstance(changes, Rearrange) and changes.read.is_nothing
+            is_brought = isinstance(changes, Append) and changes.read.is_nothing
             if moves_keys(self.table) and is_brought and error.code in _READS_LOST:
                 # What the caller brings may be written anew; only where its keys are has changed.
                 error.code = KEYS_MOVED
@@ -257,8 +285,9 @@ class PaimonTarget:
 
     def _draft(self, added: pa.Table, changes: WrittenRows) -> Draft:
         # Where keys are must still hold when their rows land.
-        reads = moves_keys(self.table) or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         replaced = _replaced(_replace_of(changes), added)
+        asks = moves_keys(self.table) and replaced is None
+        reads = asks or (not isinstance(changes, Rearrange) and not changes.read.is_nothing)
         index = None
         if changes.new.assigned is not None:
             index = index_change(self.table, self.snapshot if replaced is None else None, changes.new.assigned)
@@ -370,10 +399,11 @@ def publish(
         published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
     except NOTHING_STANDS as error:
         # Where the same commit has won, it is another one's to say that it stands.
-        if draft.is_named and error.code != "concurrent-transaction":
+        known = error.conflicts if isinstance(error, CommitConflict) else ()
+        if draft.is_named and not any(one.rule == "concurrent-transaction" for one in known):
             gave_up(draft, base)
         raise
     if draft.is_named:
-        stands(draft, base, published.entry.version)
+        stands(draft, base, parse_snapshot(published.entry.data, published.entry.path))
     point_to(store, published.entry, base.branch)
     return published

@@ -54,6 +54,16 @@ def test_rows_of_each_type_of_time(tmp_path: Path, kind: pa.DataType, stays: str
     assert full(snapshot).reads_rows
 
 
+def test_a_time_that_is_longer_than_all_calendars(tmp_path: Path) -> None:
+    """It stands behind each write, which has been committed by then."""
+    options = {**OPTIONS, "record-level.expire-time": "999999999 d"}
+    schema = pa.schema([("k", pa.int32()), ("t", pa.timestamp("us"))])
+    PaimonTable.create(url := str(tmp_path / "t"), schema, (), ["k"], options)
+    expiry = row_expiry(load_snapshot(open_store(url)).schema)
+    assert expiry is not None
+    assert expiry.stays == "(`t` is null or `t` >= timestamp_ntz'0001-01-01 00:00:00')"
+
+
 @pytest.mark.parametrize("options", [{}, {"record-level.time-field": "t"}])
 def test_a_table_without_them_keeps_all(tmp_path: Path, options: dict[str, str]) -> None:
     assert row_expiry(load_snapshot(made(tmp_path, options)).schema) is None

@@ -26,6 +26,7 @@ from alluvium.schema import types as t
 
 #: Numbers from here on are milliseconds, smaller ones seconds.
 _MILLIS_FROM = 1_000_000_000_000
+_FIRST_SECOND = -62_135_596_800
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +83,7 @@ def row_expiry(schema: TableSchema) -> RowExpiry | None:
         InvalidRequest: As of `time_column`.
     """
     column, kept_ms = time_column(schema), o.RECORD_LEVEL_EXPIRE_TIME.get(schema.options)
-    return None if column is None or kept_ms is None else RowExpiry(column, int(time.time()) - kept_ms // 1000)
+    if column is None or kept_ms is None:
+        return None
+    # Before the first year no calendar has a time, and no row.
+    return RowExpiry(column, max(int(time.time()) - kept_ms // 1000, _FIRST_SECOND))

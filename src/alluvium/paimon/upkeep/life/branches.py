@@ -6,12 +6,12 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 from __future__ import annotations
 
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.log.names import directory, ensure_name, list_branches, list_names
+from alluvium.paimon.commit.callers import take_over
+from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.life.tags import tag_path
-from alluvium.paimon.upkeep.removal.roots import is_there
 from alluvium.storage.store import PutOutcome, Store
 
 
@@ -115,6 +115,7 @@ def fast_forward(store: Store, name: str) -> int:
         if number >= first and number not in ids:
             store.delete(f"{folder}/snapshot-{number}")
     _take_tags(store, name, first)
+    take_over(store, name, first)
     return last
 
 

@@ -12,11 +12,11 @@ import uuid
 from collections.abc import Sequence
 
 from alluvium.errors import NotFound
-from alluvium.paimon.log.names import directory, list_numbers
+from alluvium.paimon.commit.callers import take_back
+from alluvium.paimon.log.names import directory, is_there, list_numbers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, tag_path
-from alluvium.paimon.upkeep.removal.roots import is_there
 from alluvium.storage.store import PutOutcome, Store
 
 #: Names of tags that stand while a rollback goes on.
@@ -98,6 +98,8 @@ def _forget(store: Store, snapshot_id: int, later: Sequence[int], branch: str) -
         # A hint is believed where no snapshot of the next number is there, be its own snapshot gone: it leads back
         # before the snapshots go.
         store.put(f"{folder}/LATEST", str(snapshot_id).encode())
+    # As long as the snapshots are there they tell; without them what is known must not.
+    take_back(store, snapshot_id, branch)
     for number in reversed(later):
         store.delete(f"{folder}/snapshot-{number}")
     kept = directory(branch, "changelog")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import msgspec
 
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.log.names import directory, ensure_name, list_names
+from alluvium.paimon.log.names import directory, ensure_name, is_there, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import SnapshotDocument, parse_snapshot
 from alluvium.paimon.upkeep.removal.remove import remove_dead
-from alluvium.paimon.upkeep.removal.roots import Kind, Root, is_there
+from alluvium.paimon.upkeep.removal.roots import Kind, Root
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 

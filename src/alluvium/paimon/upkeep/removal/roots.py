@@ -72,15 +72,6 @@ def _listed(store: Store) -> Iterator[tuple[Kind, str, str]]:
             yield from ((kind, branch, f"{folder}/{prefix}{name}") for name in names)
 
 
-def is_there(store: Store, path: str) -> bool:
-    """Whether a file is there."""
-    try:
-        store.head(path)
-    except NotFound:
-        return False
-    return True
-
-
 def _read(store: Store, kind: Kind, branch: str, path: str) -> Root | None:
     try:
         return Root(kind, branch, path, parse_snapshot(store.get(path), path))
