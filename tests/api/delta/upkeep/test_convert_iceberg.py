@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,32 @@ def test_a_hint_may_be_behind(tmp_path: Path) -> None:
     for number, path in enumerate(names):
         path.rename(metadata / f"v{number}.metadata.json")
     (metadata / "version-hint.text").write_text(str(len(names) - 2))
+    convert_table(table.location())
+    assert alluvium.open(table.location()).count() == 6
+
+
+def test_a_hint_of_before_the_catalog(tmp_path: Path) -> None:
+    """Whoever gives a table to a catalog leaves the hint where it is."""
+    table = made(tmp_path, None)
+    metadata = tmp_path / "n/t/metadata"
+    sorted(metadata.glob("*.metadata.json"))[0].rename(metadata / "v1.metadata.json")
+    (metadata / "version-hint.text").write_text("1")
+    with pytest.raises(InvalidRequest) as caught:
+        convert_table(table.location())
+    assert caught.value.code == "ambiguous-state"
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_packed_state(behind: int, tmp_path: Path) -> None:
+    table = made(tmp_path, None)
+    metadata = tmp_path / "n/t/metadata"
+    names = sorted(metadata.glob("*.metadata.json"))
+    for number, path in enumerate(names[:-1]):
+        path.rename(metadata / f"v{number}.metadata.json")
+    last = metadata / f"v{len(names) - 1}.gz.metadata.json"
+    last.write_bytes(gzip.compress(names[-1].read_bytes()))
+    names[-1].unlink()
+    (metadata / "version-hint.text").write_text(str(len(names) - 1 - behind))
     convert_table(table.location())
     assert alluvium.open(table.location()).count() == 6
 
