@@ -54,10 +54,13 @@ class LogTail:
             self._wait()
         with self._lock:
             listed = dict(list_log(self.store, max(0, start - 1)).commits)
+            known = self._before.get(start)
             self._ensure_same(start, listed)
             listed.pop(start - 1, None)
             self.newest = max(self.newest, max(listed, default=start - 1))
-        self._idle_since_s = None if listed or end is not None else time.monotonic()
+        # A stream of changes stays in the last version that it has read.
+        is_news = any(version > start or info != known for version, info in listed.items())
+        self._idle_since_s = None if is_news or end is not None else time.monotonic()
         found = [info for version, info in listed.items() if end is None or version <= end]
         if fails_on_loss:
             _ensure_whole([commit_version(info) for info in found], start, end)

@@ -38,7 +38,12 @@ def joined_to_itself(*above: str) -> list[str]:
 
 def in_subquery() -> list[str]:
     leaf = LEAF.split("\n")
-    return ["Filter id#9L IN (list#8 [])", ":  +- " + leaf[0], *(":     " + line for line in leaf[1:]), "+- Range (0, 9)"]
+    return [
+        "Filter id#9L IN (list#8 [])",
+        ":  +- " + leaf[0],
+        *(":     " + line for line in leaf[1:]),
+        "+- Range (0, 9)",
+    ]
 
 
 @pytest.mark.parametrize(
