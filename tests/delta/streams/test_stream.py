@@ -318,6 +318,24 @@ def test_offsets_between_batches() -> None:
     assert told == {"versionsBehind": "0", "numFilesOutstanding": "0", "numBytesOutstanding": "0"}
 
 
+@pytest.mark.parametrize(("is_anew", "is_known"), [(False, True), (False, False), (True, True)])
+def test_a_version_that_was_read_is_gone(is_anew: bool, is_known: bool) -> None:
+    """What comes under its number must not be taken for read."""
+    log = Log(f"stream-rolled-back-{is_anew}-{is_known}", add("a"), delta__enableChangeDataFeed="true")
+    log.commit(add("b"), remove("a"), cdc("c"), operation="UPDATE")
+    stream = log.stream(changes=True, starting_version=0)
+    reached = stream.latest(None)
+    assert reached == Offset("t", 1, 0)
+    assert stream.latest(reached) == reached
+    log.lose(1)
+    log.version -= 1
+    if is_anew:
+        log.commit(add("other"), remove("a"), cdc("changes"), operation="UPDATE")
+    with pytest.raises(InvalidRequest) as caught:
+        (stream if is_known else log.stream(changes=True)).latest(reached)
+    assert caught.value.code == "different-table"
+
+
 def test_changes_begin_with_all_rows() -> None:
     log = Log("stream-changes-first", add("a"), add("b"), delta__enableChangeDataFeed="true")
     assert batches(log.stream(changes=True, max_files=1)) == [["a"], ["b"]]

@@ -342,6 +342,9 @@ class Stream:
         if last is not None and last < start:
             return
         commits = self._tail.commits(start, last, fails_on_loss=self.options.fails_on_loss)
+        if last is None and not commits and begin.index > BEFORE and not begin.in_snapshot:
+            # Of it files have been read: it was there, and the newest is not cleaned up.
+            raise other_table(start)
         for at in range(0, len(commits), _BLOCK):
             for commit in self._tail.read(commits[at : at + _BLOCK]):
                 yield self._step(commit)

@@ -77,10 +77,10 @@ class LogTail:
 
     def _ensure_same(self, start: int, listed: dict[int, ObjectInfo]) -> None:
         """What was there is there still: a table that was made anew has other commits under the same names."""
-        before = listed.get(start - 1)
-        known = self._before.get(start - 1)
-        if before is not None and known is not None and before != known:
-            raise other_table(start - 1)
+        for version in (start - 1, start):
+            now, known = listed.get(version), self._before.get(version)
+            if now is not None and known is not None and now != known:
+                raise other_table(version)
         if start > 0 and not listed:
             newest = list_log(self.store).latest
             if newest < start - 1:
