@@ -116,6 +116,8 @@ STATEFUL: dict[str, Callable[[Any], Any]] = {
     "Sort": lambda rows: rows.orderBy("id"),
     "Limit": lambda rows: rows.limit(1),
     "Window": lambda rows: rows.selectExpr("id", "row_number() over (order by id) as n"),
+    "more than once": lambda rows: rows.alias("a").join(rows.alias("b"), "odd").select("a.id", "odd"),
+    "a subquery of Filter": lambda rows: rows.sparkSession.range(2).where(rows.select("id").exists()),
     "Join RightOuter": lambda rows: rows.join(rows.sparkSession.range(3), "id", "right"),
 }
 

@@ -7,7 +7,9 @@ import re
 import pytest
 from stream_log import Log, add, batches, cdc, metadata, paths, remove
 
-from alluvium.delta.streams.offset import Offset
+from alluvium.api.delta.streams.source import DeltaStream
+from alluvium.delta.streams.offset import Offset, format_offset
+from alluvium.delta.streams.stream import Stream
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.expr.tree import Literal
 from alluvium.schema.types import BOOLEAN
@@ -284,6 +286,54 @@ def test_changes() -> None:
     assert stream.latest(Offset("t", 2, 0)) == Offset("t", 4)
     assert stream.batch(Offset("t", 2, 0), Offset("t", 3)) == ()
     assert paths(stream.batch(Offset("t", 2), Offset("t", 2, 0))) == ["e"]
+
+
+def test_offsets_between_batches() -> None:
+    """As delta-spark 4.4 has them: versions without rows are passed, and changes end at the last file of a version."""
+
+    def offsets(stream: Stream, begin: Offset) -> list[tuple[int, int]]:
+        found = []
+        while (end := stream.latest(begin)) not in (None, begin):
+            assert end is not None
+            begin = end
+            found.append((end.version, end.index))
+        return found
+
+    rows = Log("stream-offsets", add("a"), add("b"))
+    rows.commit(add("c"), add("d"))
+    rows.commit(remove("a"), operation="DELETE")
+    rows.commit(add("e"))
+    stream = rows.stream(ignore_deletes=True, max_files=1)
+    assert offsets(stream, Offset("t", 0)) == [(0, 0), (1, -1), (1, 0), (3, -1), (4, -1)]
+    changes = Log("stream-offsets-of-changes", add("a"), delta__enableChangeDataFeed="true")
+    changes.commit(add("b"), add("c"), add("d"))
+    changes.commit(add("e"), remove("a"), cdc("f"), cdc("g"), operation="UPDATE")
+    changes.commit(add("h"), remove("e"), cdc("i"), operation="DELETE")
+    changes.commit(add("j"))
+    changes.commit(add("k"), remove("j"), cdc("l"), operation="UPDATE")
+    stream = changes.stream(changes=True, max_files=1)
+    wanted = [(1, -1), (1, 0), (1, 1), (2, -1), (2, 1), (3, 0), (5, -1), (5, 0)]
+    assert offsets(stream, Offset("t", 0)) == wanted
+    told = DeltaStream(stream).metrics(format_offset(Offset("t", 5, 0)))
+    assert told == {"versionsBehind": "0", "numFilesOutstanding": "0", "numBytesOutstanding": "0"}
+
+
+@pytest.mark.parametrize(("is_anew", "is_known"), [(False, True), (False, False), (True, True)])
+def test_a_version_that_was_read_is_gone(is_anew: bool, is_known: bool) -> None:
+    """What comes under its number must not be taken for read."""
+    log = Log(f"stream-rolled-back-{is_anew}-{is_known}", add("a"), delta__enableChangeDataFeed="true")
+    log.commit(add("b"), remove("a"), cdc("c"), operation="UPDATE")
+    stream = log.stream(changes=True, starting_version=0)
+    reached = stream.latest(None)
+    assert reached == Offset("t", 1, 0)
+    assert stream.latest(reached) == reached
+    log.lose(1)
+    log.version -= 1
+    if is_anew:
+        log.commit(add("other"), remove("a"), cdc("changes"), operation="UPDATE")
+    with pytest.raises(InvalidRequest) as caught:
+        (stream if is_known else log.stream(changes=True)).latest(reached)
+    assert caught.value.code == "different-table"
 
 
 def test_changes_begin_with_all_rows() -> None:

@@ -63,10 +63,6 @@ class Offset:
         """The index of the first file of the version that has not been read."""
         return max(self.index, BEFORE) + 1
 
-    def after(self, version: int) -> Offset:
-        """Behind the last file of a version."""
-        return Offset(self.table_id, version + 1)
-
 
 def format_offset(offset: Offset) -> str:
     """The JSON that stands in a checkpoint."""

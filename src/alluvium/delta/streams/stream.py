@@ -153,7 +153,8 @@ class Stream:
         for step in self._steps(begin, until):
             if not step.in_snapshot and self.tracker is not None and self.tracker.is_changed_by(step.commit):
                 return Offset(self.table_id, step.version, CHANGED)
-            if not capacity.is_left:
+            # As in the reference, versions without rows are passed behind the last file, but not in a change feed.
+            if not capacity.is_left and (options.changes or step.files.num_rows):
                 return end
             everything = step.in_snapshot and options.in_event_order
             first = begin.first if step.version == begin.version else 0
@@ -166,11 +167,17 @@ class Stream:
                 if taken > 0:
                     end = Offset(self.table_id, step.version, first + taken - 1, step.in_snapshot)
                 return end
-            end = begin.after(step.version)
-            if (self.tracker is None and not capacity.is_left) or (step.in_snapshot and not passes):
+            end = self._behind(step)
+            if step.in_snapshot and not passes:
                 return end
         # The version of a mark is not looked at again: nothing of it lies before the mark.
         return until if until is not None and until.is_mark and until.version == end.version else end
+
+    def _behind(self, step: Step) -> Offset:
+        """Behind all of a version; as in the reference, of one whose changes are recorded, at the last file of them."""
+        if self.options.changes and step.commit.recorded.num_rows:
+            return Offset(self.table_id, step.version, step.commit.recorded.num_rows - 1)
+        return Offset(self.table_id, step.version + 1)
 
     def backlog(self, reached: Offset) -> tuple[int, int] | None:
         """How many files, and bytes of them, are still to be read behind an offset, as far as the log has been seen.
@@ -335,6 +342,9 @@ class Stream:
         if last is not None and last < start:
             return
         commits = self._tail.commits(start, last, fails_on_loss=self.options.fails_on_loss)
+        if last is None and not commits and begin.index > BEFORE and not begin.in_snapshot:
+            # Of it files have been read: it was there, and the newest is not cleaned up.
+            raise other_table(start)
         for at in range(0, len(commits), _BLOCK):
             for commit in self._tail.read(commits[at : at + _BLOCK]):
                 yield self._step(commit)

@@ -54,10 +54,13 @@ class LogTail:
             self._wait()
         with self._lock:
             listed = dict(list_log(self.store, max(0, start - 1)).commits)
+            known = self._before.get(start)
             self._ensure_same(start, listed)
             listed.pop(start - 1, None)
             self.newest = max(self.newest, max(listed, default=start - 1))
-        self._idle_since_s = None if listed or end is not None else time.monotonic()
+        # A stream of changes stays in the last version that it has read.
+        is_news = any(version > start or info != known for version, info in listed.items())
+        self._idle_since_s = None if is_news or end is not None else time.monotonic()
         found = [info for version, info in listed.items() if end is None or version <= end]
         if fails_on_loss:
             _ensure_whole([commit_version(info) for info in found], start, end)
@@ -74,10 +77,10 @@ class LogTail:
 
     def _ensure_same(self, start: int, listed: dict[int, ObjectInfo]) -> None:
         """What was there is there still: a table that was made anew has other commits under the same names."""
-        before = listed.get(start - 1)
-        known = self._before.get(start - 1)
-        if before is not None and known is not None and before != known:
-            raise other_table(start - 1)
+        for version in (start - 1, start):
+            now, known = listed.get(version), self._before.get(version)
+            if now is not None and known is not None and now != known:
+                raise other_table(version)
         if start > 0 and not listed:
             newest = list_log(self.store).latest
             if newest < start - 1:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
 
 import fastavro
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.memory import InMemoryCatalog
 from pyiceberg.table import Table
@@ -112,6 +114,18 @@ def test_an_added_and_a_dropped_column(tmp_path: Path) -> None:
     assert t.to_arrow()["extra"].to_pylist() == [None] * 6
 
 
+def test_files_of_others_and_forgotten_schemas(tmp_path: Path) -> None:
+    table = made(tmp_path, None)
+    path = f"{table.location()}/data/more.parquet"
+    pq.write_table(rows(7, 8), path.removeprefix("file://"))
+    table.add_files([path])
+    with table.update_schema() as change:
+        change.add_column("extra", StringType())
+    expected = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    convert_table(state(table))
+    assert sorted(alluvium.open(table.location()).to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
+
+
 def test_a_hint_may_be_behind(tmp_path: Path) -> None:
     table = made(tmp_path, None)
     metadata = tmp_path / "n/t/metadata"
@@ -119,6 +133,32 @@ def test_a_hint_may_be_behind(tmp_path: Path) -> None:
     for number, path in enumerate(names):
         path.rename(metadata / f"v{number}.metadata.json")
     (metadata / "version-hint.text").write_text(str(len(names) - 2))
+    convert_table(table.location())
+    assert alluvium.open(table.location()).count() == 6
+
+
+def test_a_hint_of_before_the_catalog(tmp_path: Path) -> None:
+    """Whoever gives a table to a catalog leaves the hint where it is."""
+    table = made(tmp_path, None)
+    metadata = tmp_path / "n/t/metadata"
+    sorted(metadata.glob("*.metadata.json"))[0].rename(metadata / "v1.metadata.json")
+    (metadata / "version-hint.text").write_text("1")
+    with pytest.raises(InvalidRequest) as caught:
+        convert_table(table.location())
+    assert caught.value.code == "ambiguous-state"
+
+
+@pytest.mark.parametrize("behind", [0, 1])
+def test_a_packed_state(behind: int, tmp_path: Path) -> None:
+    table = made(tmp_path, None)
+    metadata = tmp_path / "n/t/metadata"
+    names = sorted(metadata.glob("*.metadata.json"))
+    for number, path in enumerate(names[:-1]):
+        path.rename(metadata / f"v{number}.metadata.json")
+    last = metadata / f"v{len(names) - 1}.gz.metadata.json"
+    last.write_bytes(gzip.compress(names[-1].read_bytes()))
+    names[-1].unlink()
+    (metadata / "version-hint.text").write_text(str(len(names) - 1 - behind))
     convert_table(table.location())
     assert alluvium.open(table.location()).count() == 6
 
@@ -157,6 +197,37 @@ def moved(table: Table) -> None:
     path.write_text(path.read_text().replace("/n/t/metadata/snap", "/n/u/metadata/snap"))
 
 
+def added_twice(table: Table) -> None:
+    path = f"{table.location()}/data/more.parquet"
+    pq.write_table(rows(7, 8), path.removeprefix("file://"))
+    for _ in range(2):
+        table.add_files([path], check_duplicate_files=False)
+
+
+def renamed_and_forgotten(table: Table) -> None:
+    """As by whoever expires snapshots, and then schemas that none of them names."""
+    renamed(table)
+    path = Path(table.metadata_location.removeprefix("file://"))
+    document = json.loads(path.read_text())
+    document["schemas"] = [s for s in document["schemas"] if s["schema-id"] == document["current-schema-id"]]
+    for snapshot in document["snapshots"]:
+        del snapshot["schema-id"]
+    path.write_text(json.dumps(document))
+
+
+def mapped(table: Table) -> None:
+    """Files of others, without numbers, whose columns the table knows by more names than one."""
+    path = f"{table.location()}/data/more.parquet"
+    pq.write_table(rows(7, 8), path.removeprefix("file://"))
+    table.add_files([path])
+    names = rows(7, 8).rename_columns(["ident", *SCHEMA.names[1:]])
+    pq.write_table(names, path.removeprefix("file://"))
+    mapping = json.loads(table.properties["schema.name-mapping.default"])
+    mapping[0]["names"].append("ident")
+    with table.transaction() as change:
+        change.set_properties(**{"schema.name-mapping.default": json.dumps(mapping)})
+
+
 def cut(table: Table) -> None:
     path = Path(table.metadata_location.removeprefix("file://"))
     path.write_text(path.read_text()[:-40])
@@ -168,6 +239,9 @@ REFUSED: dict[str, tuple[Callable[[Table], None], type[AlluviumError], str]] = {
     "widened": (widened, InvalidRequest, "of type int once"),
     "a type": (filled, UnsupportedFeature, "uuid"),
     "partitioned anew": (partitioned_anew, InvalidRequest, "partitioned by different columns"),
+    "added twice": (added_twice, InvalidRequest, "more than once"),
+    "renamed and forgotten": (renamed_and_forgotten, InvalidRequest, "was 'name'"),
+    "mapped": (mapped, InvalidRequest, "was 'ident'"),
     "elsewhere": (moved, InvalidRequest, "outside of the table's folder"),
     "damaged": (cut, CorruptTable, "pyiceberg cannot read"),
 }

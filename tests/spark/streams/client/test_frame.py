@@ -26,6 +26,26 @@ def below(*above: str, branch: str = "+- ", beside: str = "") -> list[str]:
     return lines + (other + hung if branch == "+- " else hung + other)
 
 
+TWICE = "the stream stands in it more than once"
+
+
+def joined_to_itself(*above: str) -> list[str]:
+    """The other side may have nodes of its own, which are not above the first leaf."""
+    first = [":- " + LEAF.split("\n")[0], *(":  " + line for line in LEAF.split("\n")[1:])]
+    second = below(*above)
+    return ["Join Inner, (odd#1L = odd#2L)", *first, "+- " + second[0], *("   " + line for line in second[1:])]
+
+
+def in_subquery() -> list[str]:
+    leaf = LEAF.split("\n")
+    return [
+        "Filter id#9L IN (list#8 [])",
+        ":  +- " + leaf[0],
+        *(":     " + line for line in leaf[1:]),
+        "+- Range (0, 9)",
+    ]
+
+
 @pytest.mark.parametrize(
     ("tree", "kept"),
     [
@@ -42,6 +62,9 @@ def below(*above: str, branch: str = "+- ", beside: str = "") -> list[str]:
         (below("Aggregate [id#2L], [count(1)]", "Project [id#2L]"), "Aggregate [id#2L], [count(1)]"),
         (below("Union false, false", beside="Range (0, 3)"), "Union false, false"),
         (["Range (0, 3)"], None),
+        (joined_to_itself(), TWICE),
+        (joined_to_itself("Aggregate [odd#2L], [count(1)]"), TWICE),
+        (in_subquery(), "a subquery of Filter id#9L IN (list#8 [])"),
     ],
 )
 def test_nodes_above_a_stream(tree: list[str], kept: str | None) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from alluvium.api.counterparts.raising import counterparts
 from alluvium.delta.streams.batch import LostBatch
-from alluvium.delta.streams.offset import Offset, format_offset, parse_offset
+from alluvium.delta.streams.offset import BEFORE, Offset, format_offset, parse_offset
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import AlluviumError
 from alluvium.plan.ports import ScanSource
@@ -68,16 +68,20 @@ class DeltaStream:
     def metrics(self, offset: str) -> Mapping[str, str]:
         with self._told():
             reached = parse_offset(offset, self.stream.table_id)
-        told = {"versionsBehind": str(max(0, self.stream.newest + 1 - reached.version))}
+        behind = max(0, self.stream.newest + 1 - reached.version)
         try:
             backlog = self.stream.backlog(reached)
         except AlluviumError as error:
             # A query does not end for what it tells of itself.
             log.warning("how far a stream is behind cannot be told: %s", error)
             backlog = None
-        if backlog is not None:
-            told.update(numFilesOutstanding=str(backlog[0]), numBytesOutstanding=str(backlog[1]))
-        return told
+        if backlog is None:
+            return {"versionsBehind": str(behind)}
+        if backlog[0] == 0 and reached.index > BEFORE and not reached.in_snapshot:
+            # It is behind the last file of this version.
+            behind -= 1
+        files, size = map(str, backlog)
+        return {"versionsBehind": str(behind), "numFilesOutstanding": files, "numBytesOutstanding": size}
 
     def _parsed(self, text: str | None) -> Offset | None:
         return None if text is None else parse_offset(text, self.stream.table_id)

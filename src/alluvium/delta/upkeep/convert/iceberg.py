@@ -16,6 +16,8 @@ from alluvium.storage.store import Store
 
 NAME = "iceberg"
 _FOLDER, _SUFFIX, _HINT = "metadata", ".metadata.json", "metadata/version-hint.text"
+#: States of tables without a catalog; between the number and the end may stand how they are packed.
+_NUMBERED = re.compile(r"v(\d+)(?:\.\w+)?\.metadata\.json", re.ASCII)
 _STATE = "alluvium.delta.upkeep.convert.iceberg_state"
 _IN_METADATA = re.compile(r"(?P<root>.*)/metadata/(?P<name>[^/]+\.metadata\.json)")
 
@@ -53,11 +55,14 @@ def _newest(store: Store, names: list[str]) -> str:
         if not text.isdigit():
             return text if text.endswith(_SUFFIX) else f"{text}{_SUFFIX}"
         number = int(text)
+        numbered = {int(found[1]): found[0] for name in names if (found := _NUMBERED.fullmatch(name))}
         # The hint is written after the state: it may be behind.
-        while f"v{number + 1}{_SUFFIX}" in names:
+        while number + 1 in numbered:
             number += 1
-        return f"v{number}{_SUFFIX}"
-    if len(names) == 1:
+        if len(numbered) == len(names):
+            return numbered.get(number, f"v{number}{_SUFFIX}")
+        # A catalog has taken the table over, and writes no hints.
+    elif len(names) == 1:
         return names[0]
     raise InvalidRequest(
         f"{len(names)} files say states of the Iceberg table, and only its catalog knows which is the newest",

@@ -8,14 +8,17 @@ Specification: https://iceberg.apache.org/spec/, "Schema Evolution", "Partitioni
 from __future__ import annotations
 
 import io
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyiceberg import types as i
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.io import FileIO, InputFile, OutputFile
+from pyiceberg.io.pyarrow import pyarrow_to_schema
 from pyiceberg.manifest import FileFormat
 from pyiceberg.schema import Schema
 from pyiceberg.serializers import FromInputFile
@@ -27,6 +30,7 @@ from alluvium.plan.scan import SCAN_FILES, FileConstant, OutputColumn, Physical,
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DataType, Field, Struct
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import relative_to, resolve, split_url
 from alluvium.storage.store import Store
 
@@ -55,6 +59,7 @@ def plan_of(store: Store, path: str) -> ScanPlan:
         table = Table((path,), metadata, location, files, NoopCatalog(path))
         schema = _described(table, store.url)
         tasks = list(table.scan().plan_files()) if table.current_snapshot() else []
+        _ensure_files_fit(store, table, tasks)
     except (ValueError, TypeError, KeyError, ValidationError, EOFError, OSError) as error:
         raise CorruptTable(
             f"pyiceberg cannot read the Iceberg table's state: {error}",
@@ -90,6 +95,29 @@ def _changes(current: Schema, schemas: Any) -> Iterator[str]:
     for number in now:
         if (default := current.find_field(number).initial_default) is not None:
             yield f"column {now[number][0]!r} is {default!r} in files that were written before it was added"
+
+
+def _ensure_files_fit(store: Store, table: Table, tasks: list[Any]) -> None:
+    """Asks the files what their columns are called, where the table does not say all that they ever were.
+
+    Whoever expires snapshots may remove schemas that no snapshot names, and files that were imported without numbers
+    have any names that the table's mapping says.
+    """
+    known = {schema.schema_id for schema in table.schemas().values()}
+    mapping = table.name_mapping()
+    if mapping is None and known.issuperset(range(max(known) + 1)):
+        return
+
+    def problem_of(task: Any) -> str | None:
+        if task.file.file_format is not FileFormat.PARQUET:
+            return None
+        with store.open_input(_below(store.url, task.file.file_path)) as data:
+            stored = pyarrow_to_schema(pq.read_schema(data), mapping)
+        return next(_changes(table.schema(), (stored,)), None)
+
+    for task, problem in zip(tasks, map_parallel(problem_of, tasks), strict=True):
+        if problem is not None:
+            _refuse(store.url, problem, task.file.file_path)
 
 
 def _leaves(schema: Schema) -> dict[int, tuple[str, str]]:
@@ -157,6 +185,9 @@ def _plan(store: Store, table: Table, schema: Struct, partitions: tuple[str, ...
             _refuse(store.url, f"they are {task.file.file_format.value.lower()}", task.file.file_path)
         paths.append(_below(store.url, task.file.file_path))
         values.append(_values(table, task.file))
+    if (again := next((path for path, n in Counter(paths).items() if n > 1), None)) is not None:
+        # In a Delta table a path stands once.
+        _refuse(store.url, "one of them is in the table more than once, and so are its rows", again)
     constants = pa.StructArray.from_arrays(
         [pa.array([one[name] for one in values], to_arrow(columns[name].type)) for name in partitions],
         names=list(partitions),

@@ -90,12 +90,16 @@ class Checkpoint:
         if outcome is PutOutcome.EXISTS or (
             outcome is PutOutcome.UNKNOWN and self.store.get(f"offsets/{number}") != data
         ):
-            raise InvalidRequest(
-                f"another query runs with the checkpoint {self.store.url}",
-                code="checkpoint-taken",
-                path=self.store.url,
-                hint="stop it first, or give each query a checkpointLocation of its own",
-            )
+            raise self.taken()
+
+    def taken(self) -> InvalidRequest:
+        """What a query is told where another one runs."""
+        return InvalidRequest(
+            f"another query runs with the checkpoint {self.store.url}",
+            code="checkpoint-taken",
+            path=self.store.url,
+            hint="stop it first, or give each query a checkpointLocation of its own",
+        )
 
     def done(self, number: int) -> None:
         """Writes down that a batch is done, and forgets one of long ago: a query that runs for years stays small."""

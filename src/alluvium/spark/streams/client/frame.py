@@ -33,6 +33,7 @@ _STATELESS = frozenset({
     "EventTimeWatermark", "CollectMetrics", "ResolvedHint", "UnresolvedHint", "Sample",
 })  # fmt: skip
 #: Joins with rows that stand still, by the side of the stream.
+_SUBQUERY = "subquery"
 _LEFT, _RIGHT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"), ("Inner", "Cross", "RightOuter")
 
 
@@ -155,15 +156,20 @@ def ensure_stateless(spark: SparkSession, plan: LogicalPlan, scan: StreamedScan)
 
 def _kept_by(tree: Sequence[str], mark: str) -> str | None:
     """The first node above the stream's own that may keep state; empty: none may; None: the stream is not there."""
-    place = next((n for n, line in enumerate(tree) if mark in line), None)
-    if place is None:
+    places = [n for n, line in enumerate(tree) if mark in line]
+    if not places:
         return None
-    above = list(_above(tree, place))
+    if len(places) > 1:
+        # What meets itself meets the rows of other batches, too: a join, a subquery.
+        return "the stream stands in it more than once"
+    above = list(_above(tree, places[0]))
     # The leaf's own: the columns, and the union with nothing.
     own = next((n for n, (name, _, _) in enumerate(above) if name == "Union"), None)
     if own is None:
         return None
     for name, rest, side in above[own + 1 :]:
+        if side == _SUBQUERY:
+            return f"a subquery of {name}{rest}"[:200]
         if name == "Join" and rest.strip().startswith(_LEFT if side == ":- " else _RIGHT):
             continue
         if name not in _STATELESS:
@@ -172,14 +178,17 @@ def _kept_by(tree: Sequence[str], mark: str) -> str | None:
 
 
 def _above(tree: Sequence[str], place: int) -> Iterator[tuple[str, str, str]]:
-    """The nodes above a line, nearest first: the name, what follows it, and by which branch the line hangs below it."""
+    """The nodes above a line, nearest first: the name, what follows it, and by which branch the line hangs below it.
+
+    Plans of subqueries stand one step further in than children do.
+    """
     match = _NODE.match(tree[place])
     assert match is not None
     depth, branch = _depth(match), match[2] or ""
     for line in reversed(tree[:place]):
         match = _NODE.match(line)
         if match is not None and _depth(match) < depth:
-            yield match[3], match[4], branch
+            yield match[3], match[4], branch if depth - _depth(match) == 1 else _SUBQUERY
             depth, branch = _depth(match), match[2] or ""
 
 

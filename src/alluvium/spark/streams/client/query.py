@@ -16,6 +16,10 @@ from alluvium.spark.streams.client.checkpoint import Checkpoint
 _PAUSE_S = 0.5
 _KEPT_PROGRESS = 100
 
+#: Checkpoints of the queries that run in this process.
+_running: set[str] = set()
+_lock = threading.Lock()
+
 #: Writes a batch: its sources, and its number.
 RunBatch = Callable[[Sequence[ScanSource], int], None]
 
@@ -35,6 +39,18 @@ class Trigger:
     every_s: float | None = None
 
 
+def _take(checkpoint: Checkpoint) -> None:
+    """Notes that a query runs, of which there must not be two: the second would run the first one's batch again.
+
+    Raises:
+        InvalidRequest: One runs with the checkpoint (`"checkpoint-taken"`).
+    """
+    with _lock:
+        if checkpoint.store.url in _running:
+            raise checkpoint.taken()
+        _running.add(checkpoint.store.url)
+
+
 class ClientQuery:
     """A query that runs, or has ended; with the members of PySpark's `StreamingQuery` that have a meaning here."""
 
@@ -52,6 +68,7 @@ class ClientQuery:
         self._error: BaseException | None = None
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._work, name=f"stream {name or checkpoint.query}", daemon=True)
+        _take(checkpoint)
         self._thread.start()
 
     @property
@@ -137,6 +154,8 @@ class ClientQuery:
             self._batches()
         except BaseException as error:  # noqa: BLE001 - whoever waits for the query gets it
             self._error = error
+        finally:
+            _running.discard(self._checkpoint.store.url)
 
     def _batches(self) -> None:
         number, is_done = self._checkpoint.last()
