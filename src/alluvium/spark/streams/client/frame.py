@@ -32,8 +32,9 @@ _STATELESS = frozenset({
     "RebalancePartitions", "MapInPandas", "MapInArrow", "MapPartitions", "ArrowEvalPython", "BatchEvalPython",
     "EventTimeWatermark", "CollectMetrics", "ResolvedHint", "UnresolvedHint", "Sample",
 })  # fmt: skip
-#: Joins with rows that stand still, by the side of the stream.
+#: Where a plan hangs below a node not as its child but in an expression of it.
 _SUBQUERY = "subquery"
+#: Joins with rows that stand still, by the side of the stream.
 _LEFT, _RIGHT = ("Inner", "Cross", "LeftOuter", "LeftSemi", "LeftAnti"), ("Inner", "Cross", "RightOuter")
 
 
