@@ -57,6 +57,8 @@ ZONE = "America/New_York"
         ("i = 1.0", "(i = 1)"),
         ("i > 1.5", "(CAST(i AS DECIMAL(11,1)) > CAST('1.5' AS DECIMAL(11,1)))"),
         ("i > 2.5D", "(CAST(i AS DOUBLE) > 2.5D)"),
+        ("i > CAST(1.5 AS DECIMAL(5))", "(i > 2)"),
+        ("i > CAST(1.5 AS DECIMAL)", "(i > 2)"),
         ("dec = 1.5", "(dec = CAST('1.50' AS DECIMAL(10,2)))"),
         ("dec > 1.234", "(CAST(dec AS DECIMAL(11,3)) > CAST('1.234' AS DECIMAL(11,3)))"),
         ("dec = '1.5'", "(CAST(dec AS DOUBLE) = 1.5D)"),

@@ -317,19 +317,20 @@ def test_files_of_another_size_and_leftovers_are_said(table: Path) -> None:
     assert alluvium.open(str(table)).version == 3
 
 
-def without_statistics(table: Path) -> str:
+def without_statistics(table: Path, instead: str | None = None) -> str:
     lines = commit_of(table, 3)
     path = ""
     for line in lines:
         if "add" in line:
-            del line["add"]["stats"]
+            line["add"]["stats"] = instead
             path = str(line["add"]["path"])
     (table / commit_path(3)).write_text("\n".join(map(json.dumps, lines)))
     return path
 
 
-def test_missing_statistics_are_computed(table: Path) -> None:
-    path = without_statistics(table)
+@pytest.mark.parametrize("instead", [None, "", "{", '{"numRecords": -1}'])
+def test_missing_statistics_are_computed(table: Path, instead: str | None) -> None:
+    path = without_statistics(table, instead)
     wanted = RepairRequest(engine="test")
     assert repaired(table, wanted, dry_run=True).statistics == 1
     done = repaired(table, wanted)
