@@ -207,7 +207,7 @@ def find_callers(tests: Sequence[str], folder: Path, kept: Path | None) -> Calle
     Args:
         tests: The files.
         folder: For the copy.
-        kept: The answers of earlier calls, which gets those of this one, of files that were changed since: each at once.
+        kept: The answers of earlier calls, which gets those of this one at once: of files that were changed since.
     """
     known: dict[str, Any] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     noting = Copy(folder)

@@ -124,7 +124,10 @@ INTS = Listed([10] * 6, {"i": [(1, 5, 0), (5, 9, 3), (7, 7, 0), (None, None, 10)
         ("i IN (" + ", ".join(str(x) for x in range(100, 400, 2)) + ")", [0, 0, 0, 0, 1, 0]),
         # More of them than ranges are kept: those are of neighbours, in whatever order they are written.
         ("i IN (" + ", ".join(str(x * 77 % 200) for x in range(200)) + ")", [1, 1, 1, 0, 1, 1]),
-        ("i IN (" + ", ".join(str(x) for x in [*range(1_000, 1_099), 6, *range(2_000, 2_099)]) + ")", [0, 1, 1, 0, 1, 1]),
+        (
+            "i IN (" + ", ".join(str(x) for x in [*range(1_000, 1_099), 6, *range(2_000, 2_099)]) + ")",
+            [0, 1, 1, 0, 1, 1],
+        ),
     ],
 )
 def test_integers(text: str, kept: list[int]) -> None:
