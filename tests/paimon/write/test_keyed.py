@@ -188,3 +188,12 @@ def test_rows_written_together_merge_in_ascending_order_whatever_the_table_says(
     keyed = open_target(store).plan_write(None, ()).keyed
     assert keyed is not None
     assert keyed.merge.order and not any(column.descending for column in keyed.merge.order)
+
+
+def test_what_is_read_without_a_merge_is_what_was_merged(tmp_path: Path) -> None:
+    """Of files that wait for a compaction no row is told: an older one of its key may stand beside it."""
+    store = make(tmp_path, ["k"])
+    append(open_target(store), [{"k": 1, "s": "old"}])
+    append(open_target(store), [{"k": 1, "s": "new"}])
+    assert alluvium.open(store.url).system("ro").num_rows == 0
+    assert rows(store) == [(1, "new", None)]
