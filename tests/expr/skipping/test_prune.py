@@ -447,3 +447,9 @@ def test_speed() -> None:
         assert pc.sum(prune(predicate, Many([]))).as_py() == 1000
         times.append(time.process_time() - start)
     assert min(times) < 0.05
+
+
+@pytest.mark.parametrize("text", ["i <> 7", "NOT (i = 7)", "NOT (i <=> 7)", "i NOT IN (7)", "p <> 7"])
+def test_a_file_of_which_one_bound_is_unknown_may_hold_another_value(text: str) -> None:
+    half = Listed([2] * 3, {"i": [(7, None, 0), (None, 7, 0), (7, 7, 0)]}, {"p": [1, 2, 7]})
+    assert prune(parse_predicate(text, SCHEMA), half).to_pylist() == [True, True, False]

@@ -57,6 +57,7 @@ ZONE = "America/New_York"
         ("i = 1.0", "(i = 1)"),
         ("i > 1.5", "(CAST(i AS DECIMAL(11,1)) > CAST('1.5' AS DECIMAL(11,1)))"),
         ("i > 2.5D", "(CAST(i AS DOUBLE) > 2.5D)"),
+        ("s LIKE NULL", "CAST(NULL AS BOOLEAN)"),
         ("i > CAST(1.5 AS DECIMAL(5))", "(i > 2)"),
         ("i > CAST(1.5 AS DECIMAL)", "(i > 2)"),
         ("dec = 1.5", "(dec = CAST('1.50' AS DECIMAL(10,2)))"),
