@@ -22,7 +22,7 @@ NO_TYPE = pa.time64("us")
         (pa.map_(pa.string(), NO_TYPE), "a.value"),
         (pa.map_(NO_TYPE, pa.string()), "a.key"),
         (pa.large_list(pa.struct([("c", pa.decimal256(50, 2))])), "a.element.c"),
-        (pa.decimal128(3, -2), "a"),
+        (pa.decimal128(3, -1), "a"),
     ],
 )
 def test_what_no_type_holds_is_refused_by_its_place(kind: pa.DataType, column: str) -> None:
