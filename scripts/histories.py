@@ -27,7 +27,7 @@ from typing import Any
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 sys.path[:0] = [str(TESTS), str(TESTS / "support")]
 
-from history.contest import Contest, Outcome, hold  # noqa: E402  # found by the path above
+from history.contest import WITH_JVM, Contest, Outcome, hold  # noqa: E402  # found by the path above
 from history.writers.run import KINDS  # noqa: E402
 
 #: A contest that has not come to its commits by then is over: so long for each.
@@ -55,7 +55,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     until, failed = time.monotonic() + asked.minutes * 60, 0
     while time.monotonic() < until and failed < asked.failures:
-        contest = draw(state["next_seed"], kinds, asked.commits, until - time.monotonic())
+        pace_s = asked.pace if WITH_JVM & {*kinds} else 0.0
+        contest = draw(state["next_seed"], kinds, asked.commits, until - time.monotonic(), pace_s)
         folder = Path(tempfile.mkdtemp(prefix="history-", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
         outcome = hold(contest, folder)
         problems = [*outcome.alone, *outcome.verdict.problems]
@@ -73,14 +74,15 @@ def main() -> int:
     return 1 if failed else 0
 
 
-def draw(seed: int, kinds: Sequence[str], commits: int, seconds: float) -> Contest:
+def draw(seed: int, kinds: Sequence[str], commits: int, seconds: float, pace_s: float) -> Contest:
     """A contest of its own for each seed."""
     chance = random.Random(seed)
     properties = {"delta.isolationLevel": chance.choice(["Serializable", "WriteSerializable"])}
     if "deltalake" not in kinds and chance.random() < 0.5:
         properties |= RICH
     kill_s = chance.choice([0.5, 1, 3])
-    return Contest(seed, kinds, commits, min(seconds, commits * SECONDS_A_COMMIT), properties, kill_s=kill_s)
+    seconds = min(seconds, commits * SECONDS_A_COMMIT)
+    return Contest(seed, kinds, commits, seconds, properties, pause_s=pace_s, kill_s=kill_s)
 
 
 def _several(word: str) -> list[str]:
@@ -94,6 +96,9 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5)
     parser.add_argument("--writers", default="python:8", help=f"of {', '.join(KINDS)}, and how many of each")
+    parser.add_argument(
+        "--pace", type=float, default=1.0, help="so long rests a writer without a JVM, where others have one (seconds)"
+    )
     parser.add_argument("--commits", type=int, default=400, help="of each contest")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--failures", type=int, default=5, help="stop after so many")

@@ -201,14 +201,15 @@ def digest(*paths: Path) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def find_callers(tests: Sequence[str], folder: Path, known: dict[str, Any]) -> Callers:
+def find_callers(tests: Sequence[str], folder: Path, kept: Path | None) -> Callers:
     """Runs each file of tests alone, in a copy whose functions take note.
 
     Args:
         tests: The files.
         folder: For the copy.
-        known: The answers of earlier calls, which gets those of this one: of files that were changed since.
+        kept: The answers of earlier calls, which gets those of this one at once: of files that were changed since.
     """
+    known: dict[str, Any] = json.loads(kept.read_text()) if kept and kept.exists() else {}
     noting = Copy(folder)
     modules = sorted((ROOT / PACKAGE).rglob("*.py"))
     for path in modules:
@@ -221,6 +222,9 @@ def find_callers(tests: Sequence[str], folder: Path, known: dict[str, Any]) -> C
         key = [sources, digest(ROOT / test)]
         if known.get(test, {}).get("key") != key:
             known[test] = {"key": key, **asked(noting, test, folder / "reached.json")}
+            if kept:
+                kept.with_suffix(".new").write_text(json.dumps(known))
+                kept.with_suffix(".new").replace(kept)
         if known[test]["functions"]:
             found.seconds[test] = known[test]["seconds"]
         for function in known[test]["functions"]:
@@ -356,10 +360,7 @@ def main(words: Sequence[str]) -> int:
         print("\n".join(map(told, changes)))
         return 0
     with tempfile.TemporaryDirectory(prefix="alluvium-mutants-") as scratch:
-        known = json.loads(given.map.read_text()) if given.map and given.map.exists() else {}
-        callers = find_callers(judges(given.by or ["tests"]), Path(scratch) / "noting", known)
-        if given.map:
-            given.map.write_text(json.dumps(known))
+        callers = find_callers(judges(given.by or ["tests"]), Path(scratch) / "noting", given.map)
         place = Copy(Path(scratch) / "changed")
         place.compile()
         verdicts = []

@@ -120,7 +120,8 @@ def call_changes(node: ast.Call) -> Iterator[tuple[str, ast.expr]]:
     name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
     # Of arguments that are not alike nobody could swap two unnoticed.
     kinds = {type(arg.value) if isinstance(arg, ast.Constant) else type(arg) for arg in node.args[:2]}
-    if len(node.args) > 1 and len(kinds) == 1 and name not in SYMMETRIC | {"isinstance"}:
+    alike = len({ast.unparse(arg) for arg in node.args[:2]}) == 1
+    if len(node.args) > 1 and len(kinds) == 1 and not alike and name not in SYMMETRIC | {"isinstance"}:
         made = copy.deepcopy(node)
         made.args[:2] = reversed(made.args[:2])
         yield "arguments swapped", made

@@ -51,6 +51,8 @@ CASTS: list[tuple[object, DataType, DataType, object]] = [
     ("2024-07-01 01:30", t.STRING, t.TIMESTAMP_NTZ, dt.datetime(2024, 7, 1, 1, 30)),
     ("10:20", t.STRING, t.TIME, dt.time(10, 20)), (" 1:02:03.5 ", t.STRING, t.TIME, dt.time(1, 2, 3, 500_000)),
     ("10:20:30.1234", t.STRING, t.TIME, dt.time(10, 20, 30, 123_400)),
+    *((word, t.STRING, t.BOOLEAN, True) for word in ("t", "true", "y", "yes", "1")),
+    *((word, t.STRING, t.BOOLEAN, False) for word in ("f", "false", "n", "no", "0")),
     # nothing to do
     (None, t.STRING, t.DATE, None), ("x", t.STRING, t.STRING, "x"),
 ]  # fmt: skip

@@ -25,8 +25,10 @@ TESTS = Path(__file__).parents[1]
 DAY_S = 86_400
 #: Of which kinds a JVM is part: seconds to start, so they are killed less often, and have longer to begin.
 WITH_JVM = frozenset({"spark", "delta-spark"})
-#: How long writers have to end what they do, once the contest is over; and to come to its beginning.
+#: How long writers have to end what they do, once the contest is over; and to come to its beginning, each with a JVM
+#: longer by so much: on one core they start one after the other, and have tried each verb before it begins.
 END_S = BEGIN_S = 60
+BEGIN_JVM_S = 60
 #: delta-rs is ten times as quick as others on such a table: it pauses, so that they get to work, too.
 PAUSES_S = {"deltalake": 0.25}
 
@@ -41,7 +43,7 @@ class Contest:
         commits: So many, and it is over.
         seconds: Or so long.
         properties: Of the table.
-        pause_s: Between two acts of a writer, beside what `PAUSES_S` says.
+        pause_s: Between two acts of a writer without a JVM, beside what `PAUSES_S` says: an act by Spark takes a second.
         kill_s: Somebody is killed after at most so long.
     """
 
@@ -107,7 +109,7 @@ class _Writers:
         writers = range(1, len(self._contest.kinds) + 1)
         for writer in writers:
             self._start(writer)
-        until = time.monotonic() + BEGIN_S
+        until = time.monotonic() + BEGIN_S + BEGIN_JVM_S * sum(kind in WITH_JVM for kind in self._contest.kinds)
         while time.monotonic() < until and not all(self._ready(writer).exists() for writer in writers):
             time.sleep(0.05)
         (self._folder / "notes" / "go").touch()
@@ -147,7 +149,7 @@ class _Writers:
         kind = self._contest.kinds[writer - 1]
         self._seasoned(writer).unlink(missing_ok=True)
         run = [str(python_of(kind)), "-m", "history.writers.run", kind, str(self._folder / "table")]
-        pause_s = self._contest.pause_s + PAUSES_S.get(kind, 0)
+        pause_s = 0.0 if kind in WITH_JVM else self._contest.pause_s + PAUSES_S.get(kind, 0)
         run += [str(self._folder / "notes"), str(self._contest.seed), str(writer), str(pause_s)]
         with (self._folder / f"{writer}.log").open("ab") as log:
             self._running[writer] = subprocess.Popen(

@@ -8,8 +8,11 @@ from pathlib import Path
 import pytest
 
 import alluvium
+from history.acts import Act
 from history.contest import Contest, hold, python_of
 from history.replay import Broken, Log
+from history.writers.alluvium_writer import AlluviumWriter, make_table
+from history.writers.run import practise
 
 #: Of `make histories` play hundreds of times as many.
 COMMITS = 40
@@ -25,6 +28,21 @@ def test_killed_writers_leave_a_serial_order(tmp_path: Path) -> None:
     assert outcome.alone == []
     assert outcome.verdict.problems == []
     assert sum(outcome.verdict.commits.values()) == outcome.versions
+
+
+def test_practice_leaves_the_table_as_it_is(tmp_path: Path) -> None:
+    make_table(str(tmp_path / "table"), {})
+    practised: list[str] = []
+
+    class Watched(AlluviumWriter):
+        def __call__(self, act: Act) -> None:
+            practised.append(act.verb)
+            super().__call__(act)
+
+    practise(Watched, tmp_path / "table", 1, frozenset({"drop", "append"}))
+    assert practised == ["append", "drop"]
+    assert alluvium.open(str(tmp_path / "table")).version == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
 
 
 _TWO_COMPACTIONS = """

@@ -203,6 +203,9 @@ def test_sections_of_a_fallback_branch_are_its_own(tmp_path: Path) -> None:
     )
     travelled = alluvium.open(str(tmp_path / "t"), version=1).to_arrow().sort_by("p")
     assert travelled.to_pylist() == [{"k": 1, "p": "x", "v": "old"}, {"k": 1, "p": "y", "v": "new"}]
+    # A number that was asked for is one of the table's own snapshots.
+    named = alluvium.open(str(tmp_path / "t"), options={"scan.fallback-branch": "b", "scan.snapshot-id": "1"})
+    assert named.to_arrow().sort_by("p").to_pylist() == travelled.to_pylist()
 
 
 def test_sections_keep_their_numbers(tmp_path: Path) -> None:

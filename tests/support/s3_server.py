@@ -22,12 +22,14 @@ class S3Bucket:
         conditional: Whether `If-None-Match` is known; otherwise it is answered 501.
         fault: None; a status to answer PUTs with; `"drop"`: cut the connection; `"lose"`: store, then cut it.
         puts: Keys of all PUT requests.
+        denied: Whether every request is answered 403.
     """
 
     objects: dict[str, bytes] = field(default_factory=dict)
     conditional: bool = True
     fault: int | str | None = None
     puts: list[str] = field(default_factory=list)
+    denied: bool = False
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
@@ -35,6 +37,16 @@ class _Requests(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
     bucket: ClassVar[S3Bucket]
+
+    def parse_request(self) -> bool:
+        """Denies before anything is looked at; whoever is denied sends nothing more on this connection."""
+        if not super().parse_request():
+            return False
+        if self.bucket.denied:
+            self.close_connection = True
+            self._error(403, "AccessDenied")
+            return False
+        return True
 
     def log_message(self, *_: object) -> None:
         """Silent."""

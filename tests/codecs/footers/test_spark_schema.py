@@ -35,12 +35,14 @@ def test_by_the_types_of_the_file() -> None:
     old = pa.table(
         {
             "x": [1],
+            # Of each leaf one is counted off, wherever it lies.
+            "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64())),
             "t": pa.array([1], pa.timestamp("us")),
             "s": pa.array([{"t": 1}], pa.struct([("t", pa.timestamp("us"))])),
         }
     )
     assert str(schema_of(old, use_deprecated_int96_timestamps=True)) == (
-        "struct<x:bigint,t:timestamp,s:struct<t:timestamp>>"
+        "struct<x:bigint,m:map<string,bigint>,t:timestamp,s:struct<t:timestamp>>"
     )
 
 

@@ -256,6 +256,8 @@ FIELD = {"x": {"value": None, "typed_value": 1}}
         column(TAGS, [(b"\x00", [])]),
         # "INVALID: `typed_value` is present and `value` is not an object"
         column(X, [(b"\x05a", FIELD)], names("x")),
+        # ... be it a list, which without elements looks like an object without fields.
+        column(X, [(b"\x03\x00\x00", FIELD)], names("x")),
         # "INVALID: Shredded field is present in `value`"
         column(X, [(b"\x02\x01\x00\x00\x02\x0c\x01", FIELD)], names("x")),
         # "All field names of a Variant, whether shredded or not, must be present in the metadata."

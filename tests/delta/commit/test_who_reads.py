@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from plain_writer import commit_rows, open_target
 
 import alluvium
@@ -52,3 +53,18 @@ def test_features_of_ours_are_known() -> None:
     names = {f.name for f in FEATURES if f.writable and f.readable}
     lines = who_reads(LEGACY, listed(*names))
     assert "that know" not in lines[1].replace("that know materializePartitionColumns", ""), lines
+
+
+@pytest.mark.parametrize(
+    ("feature", "since"),
+    [
+        ("columnMapping", "1.2"), ("deletionVectors", "2.3"), ("timestampNtz", "2.4"), ("v2Checkpoint", "3.0"),
+        ("vacuumProtocolCheck", "3.3"), ("typeWidening", "4.0"), ("variantType", "4.0"),
+    ],
+)  # fmt: skip
+def test_since_when_delta_spark_reads_a_feature(feature: str, since: str) -> None:
+    """By its release notes; lists of features themselves came with 2.3."""
+    reads, writes = who_reads(LEGACY, listed(readers=(feature,)))
+    least = since if since > "2.3" else "2.3"
+    assert reads.startswith(f"can be read by: delta-spark from {least} on")
+    assert writes.startswith(f"can be written by: delta-spark from {least} on")

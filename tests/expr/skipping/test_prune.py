@@ -122,6 +122,12 @@ INTS = Listed([10] * 6, {"i": [(1, 5, 0), (5, 9, 3), (7, 7, 0), (None, None, 10)
         ("false", [0] * 6),
         ("1 = 2 OR i = 7", [0, 1, 1, 0, 1, 1]),
         ("i IN (" + ", ".join(str(x) for x in range(100, 400, 2)) + ")", [0, 0, 0, 0, 1, 0]),
+        # More of them than ranges are kept: those are of neighbours, in whatever order they are written.
+        ("i IN (" + ", ".join(str(x * 77 % 200) for x in range(200)) + ")", [1, 1, 1, 0, 1, 1]),
+        (
+            "i IN (" + ", ".join(str(x) for x in [*range(1_000, 1_099), 6, *range(2_000, 2_099)]) + ")",
+            [0, 1, 1, 0, 1, 1],
+        ),
     ],
 )
 def test_integers(text: str, kept: list[int]) -> None:
@@ -441,3 +447,9 @@ def test_speed() -> None:
         assert pc.sum(prune(predicate, Many([]))).as_py() == 1000
         times.append(time.process_time() - start)
     assert min(times) < 0.05
+
+
+@pytest.mark.parametrize("text", ["i <> 7", "NOT (i = 7)", "NOT (i <=> 7)", "i NOT IN (7)", "p <> 7"])
+def test_a_file_of_which_one_bound_is_unknown_may_hold_another_value(text: str) -> None:
+    half = Listed([2] * 3, {"i": [(7, None, 0), (None, 7, 0), (7, 7, 0)]}, {"p": [1, 2, 7]})
+    assert prune(parse_predicate(text, SCHEMA), half).to_pylist() == [True, True, False]

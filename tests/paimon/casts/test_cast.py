@@ -253,3 +253,10 @@ def test_rows_are_put_together_in_sql() -> None:
     ):
         cast_of = cast_between(old, DataType("ROW", fields=(member,)))
         assert cast_of is not None and cast_of.sql("`s`") is None
+
+
+@pytest.mark.parametrize("source", [DataType("MULTISET", element=DataType("INTEGER")), DataType("VECTOR", element=DataType("FLOAT"), length=2)],
+                         ids=["multiset", "vector"])  # fmt: skip
+def test_collections_that_java_casts_to_no_text(source: DataType) -> None:
+    with pytest.raises(UnsupportedFeature, match="there is no cast"):
+        cast_between(source, parse_column_type("STRING"))

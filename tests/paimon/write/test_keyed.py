@@ -179,3 +179,21 @@ def test_an_update_does_not_add_a_value_to_itself(tmp_path: Path) -> None:
         with pytest.raises(UnsupportedFeature) as refused:
             ensure_rows_change(schema, deletes=False)
         assert refused.value.code == "unsupported-row-change" and repr("v") in refused.value.message
+
+
+@pytest.mark.parametrize("order", ["ascending", "descending"])
+def test_rows_written_together_merge_in_ascending_order_whatever_the_table_says(tmp_path: Path, order: str) -> None:
+    """Java's write buffer sorts so; `sequence.field.sort-order` is for rows of several files."""
+    store = make(tmp_path, ["k"], **{"sequence.field": "s", "sequence.field.sort-order": order})
+    keyed = open_target(store).plan_write(None, ()).keyed
+    assert keyed is not None
+    assert keyed.merge.order and not any(column.descending for column in keyed.merge.order)
+
+
+def test_what_is_read_without_a_merge_is_what_was_merged(tmp_path: Path) -> None:
+    """Of files that wait for a compaction no row is told: an older one of its key may stand beside it."""
+    store = make(tmp_path, ["k"])
+    append(open_target(store), [{"k": 1, "s": "old"}])
+    append(open_target(store), [{"k": 1, "s": "new"}])
+    assert alluvium.open(store.url).system("ro").num_rows == 0
+    assert rows(store) == [(1, "new", None)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from decimal import Decimal
 from typing import Any
 
 import fastavro
@@ -99,3 +100,13 @@ def test_decimals_that_are_none(more: Any) -> None:
     with pytest.raises(CorruptTable) as raised:
         list(file.batches(file.names(["c"]), 100))
     assert raised.value.code == "damaged-file"
+
+
+@pytest.mark.parametrize("scale", [{}, {"scale": 0}, {"scale": 1}])
+def test_decimals_without_a_scale_are_whole_numbers(scale: dict[str, int]) -> None:
+    """ "scale, a JSON integer representing the scale (optional). If not specified the scale is 0." """
+    made = column({"type": "bytes", "logicalType": "decimal", "precision": 5, **scale}, [Decimal("12"), None])
+    assert made.to_pylist() == [Decimal("12"), None]
+    assert made.type == pa.decimal128(5, scale.get("scale", 0))
+    inside = column({"type": "array", "items": {"type": "bytes", "logicalType": "decimal", "precision": 5, **scale}}, [[Decimal("-7")]])  # fmt: skip
+    assert inside.to_pylist() == [[Decimal("-7")]]

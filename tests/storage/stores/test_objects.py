@@ -6,6 +6,7 @@ import json
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
 from s3_server import S3Bucket
@@ -238,3 +239,37 @@ def test_credentials_in_an_address_are_refused_unseen(url: str) -> None:
         open_store(url)
     assert caught.value.code == "credentials-in-url"
     assert "hunter2" not in str(caught.value)
+
+
+ASKED: dict[str, Callable[[Store], object]] = {
+    "get": lambda s: s.get("x"),
+    "get_range": lambda s: s.get_range("x", 0, 1),
+    "head": lambda s: s.head("x"),
+    "open_input": lambda s: s.open_input("x").read(),
+    "put": lambda s: s.put("x", b"2"),
+    "put_if_absent": lambda s: s.put_if_absent("y", b"2"),
+    "list_from": lambda s: s.list_from("", "a"),
+    "list_names": lambda s: s.list_names("d"),
+    "list_tree": lambda s: list(s.list_tree("d")),
+    "list_columns": lambda s: list(s.list_columns("", lambda name: False)),
+    "delete": lambda s: s.delete("x"),
+    "delete_all": lambda s: s.delete_all(["x", "y"]),
+    "delete_tree": lambda s: s.delete_tree("d"),
+    "move": lambda s: s.move("x", "y"),
+}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_what_is_denied_is_never_taken_for_done_or_empty(s3: Store, s3_bucket: S3Bucket, what: str) -> None:
+    s3_bucket.objects.update({"t/x": b"1", "t/d/z": b"3"})
+    s3_bucket.denied = True
+    with pytest.raises(StorageError, match="credentials"):
+        ASKED[what](s3)
+    assert s3_bucket.objects == {"t/x": b"1", "t/d/z": b"3"}
+
+
+def test_what_is_gone_already_needs_no_delete(s3: Store, s3_bucket: S3Bucket) -> None:
+    s3_bucket.objects["t/x"] = b"1"
+    s3.delete("y")
+    s3.delete_all(["y", "x"])
+    assert s3_bucket.objects == {}

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from change_table import vector
 from delta_values import make_metadata
 from faulty_store import Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
@@ -133,11 +134,11 @@ def test_files_elsewhere_whose_place_is_gone_are_unknown(table: Path, tmp_path_f
 
 def test_a_vector_that_is_gone_takes_its_file_along(table: Path) -> None:
     path = files_of(table)[0]
-    vector = DeletionVector(
+    gone = DeletionVector(
         storage_type="u", path_or_inline_dv="vBn[lx{q8@P<9BNH/isA", offset=1, size_in_bytes=36, cardinality=1
     )
     add = Add(path=path, partition_values={}, size=1, modification_time=1, data_change=True,
-              stats='{"numRecords":1}', deletion_vector=vector)  # fmt: skip
+              stats='{"numRecords":1}', deletion_vector=gone)  # fmt: skip
     features = ("deletionVectors",)
     protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
     (table / commit_path(4)).write_bytes(format_actions([protocol, add]))
@@ -149,6 +150,27 @@ def test_a_vector_that_is_gone_takes_its_file_along(table: Path) -> None:
     assert rows[0]["deletionVectorPath"].startswith("deletion_vector_")
     # The file without the vector, which an older version has, is another logical file.
     assert commit_of(table, 5)[1]["remove"]["deletionVector"]["offset"] == 1
+
+
+def test_statistics_of_files_with_vectors_are_said_to_be_wide(table: Path) -> None:
+    """ "tightBounds": bounds that a footer tells are of rows that a vector has deleted, too."""
+    masked, other = files_of(table)[:2]
+    row = vector([0])
+    inline = DeletionVector(
+        storage_type="i", path_or_inline_dv=row["pathOrInlineDv"], size_in_bytes=row["sizeInBytes"], cardinality=1
+    )
+    size = (table / masked).stat().st_size
+    adds = [
+        Add(path=path, partition_values={}, size=size, modification_time=1, data_change=True, deletion_vector=of)
+        for path, of in ((masked, inline), (other, None))
+    ]
+    features = ("deletionVectors",)
+    protocol = Protocol(min_reader_version=3, min_writer_version=7, reader_features=features, writer_features=features)
+    (table / commit_path(4)).write_bytes(format_actions([protocol, *adds]))
+    done = repaired(table, RepairRequest(engine="test"))
+    assert (done.statistics, done.version) == (2, 5)
+    told = {line["add"]["path"]: json.loads(str(line["add"]["stats"])) for line in commit_of(table, 5) if "add" in line}
+    assert {path: stats["tightBounds"] for path, stats in told.items()} == {masked: False, other: True}
 
 
 def test_another_writer_was_faster(table: Path) -> None:
@@ -317,19 +339,20 @@ def test_files_of_another_size_and_leftovers_are_said(table: Path) -> None:
     assert alluvium.open(str(table)).version == 3
 
 
-def without_statistics(table: Path) -> str:
+def without_statistics(table: Path, instead: str | None = None) -> str:
     lines = commit_of(table, 3)
     path = ""
     for line in lines:
         if "add" in line:
-            del line["add"]["stats"]
+            line["add"]["stats"] = instead
             path = str(line["add"]["path"])
     (table / commit_path(3)).write_text("\n".join(map(json.dumps, lines)))
     return path
 
 
-def test_missing_statistics_are_computed(table: Path) -> None:
-    path = without_statistics(table)
+@pytest.mark.parametrize("instead", [None, "", "{", '{"numRecords": -1}'])
+def test_missing_statistics_are_computed(table: Path, instead: str | None) -> None:
+    path = without_statistics(table, instead)
     wanted = RepairRequest(engine="test")
     assert repaired(table, wanted, dry_run=True).statistics == 1
     done = repaired(table, wanted)

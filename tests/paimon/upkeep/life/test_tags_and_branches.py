@@ -71,6 +71,16 @@ def test_what_is_refused(table: PaimonTable) -> None:
     assert (sorted(list_tags(table._store)), list_branches(table._store)) == (["a"], ["b", "empty"])
 
 
+@pytest.mark.parametrize("left", ["snapshot/snapshot-1", "schema/schema-7", "tag/tag-x"])
+def test_a_branch_is_not_made_over_what_is_left_of_one(table: PaimonTable, left: str) -> None:
+    """Its files would be those of another history."""
+    table._store.put(f"branch/branch-z/{left}", b"{}")
+    with pytest.raises(InvalidRequest) as raised:
+        table.create_branch("z")
+    assert raised.value.code == "branch-exists"
+    assert [found.path for found in table._store.list_tree("branch")] == [f"branch/branch-z/{left}"]
+
+
 @pytest.mark.parametrize("verb", ["get", "put_if_absent"])
 @pytest.mark.parametrize("when", list(When))
 def test_a_snapshot_that_expires_while_it_is_tagged(table: PaimonTable, verb: str, when: When) -> None:
