@@ -77,6 +77,13 @@ def kill(monkeypatch: pytest.MonkeyPatch, store: Store, txn: tuple[str, int], *,
             commit(store, 7, txn)
 
 
+def expire_as_others_do(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other engines know nothing of callers' files."""
+    with monkeypatch.context() as patched:
+        patched.setattr("alluvium.paimon.upkeep.removal.expire.expire_callers", lambda *args: None)
+        expire_all_but_last(store)
+
+
 @pytest.mark.parametrize("after", [True, False], ids=["behind", "before"])
 def test_a_writer_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch, after: bool) -> None:
     """As long as the snapshots since are there they tell; then nobody does."""
@@ -85,7 +92,7 @@ def test_a_writer_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch,
     commit(store, 2)
     assert [seen(store, n) for n in (4, 5, 6)] == [True, after, False]
     commit(store, 3)
-    expire_all_but_last(store)
+    expire_as_others_do(store, monkeypatch)
     assert [seen(store, n) for n in (4, 6)] == [True, False]
     with pytest.raises(CommitUnknown) as caught:
         seen(store, 5)
@@ -98,6 +105,58 @@ def test_a_writer_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch,
     assert seen(store, 5)
     store.delete(path)
     assert not seen(store, 5)
+
+
+@pytest.mark.parametrize("after", [True, False], ids=["behind", "before"])
+@pytest.mark.parametrize("steps", [1, 2], ids=["at once", "in steps"])
+def test_who_lets_snapshots_expire_tells_what_became_of_a_writer_that_was_killed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, after: bool, steps: int
+) -> None:
+    commit(store, 1, ("job", 4))
+    kill(monkeypatch, store, ("job", 5), after=after)
+    for k in range(2, 2 + steps):
+        commit(store, k)
+        expire_all_but_last(store)
+    assert [seen(store, n) for n in (4, 5, 6)] == [True, after, False]
+    if not after:
+        commit(store, 7, ("job", 5))
+    assert seen(store, 5)
+    # The next attempt is another one.
+    kill(monkeypatch, store, ("job", 6), after=False)
+    assert [seen(store, n) for n in (5, 6)] == [True, False]
+    commit(store, 9)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (5, 6)] == [True, False]
+    assert sorted(ks(store)) == sorted([1, 7, 9, *range(2, 2 + steps)])
+
+
+def test_snapshots_that_others_let_expire_are_not_counted_as_seen(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(monkeypatch, store, ("job", 1), after=True)
+    commit(store, 2)
+    commit(store, 3)
+    expire_as_others_do(store, monkeypatch)
+    commit(store, 4)
+    expire_all_but_last(store)
+    with pytest.raises(CommitUnknown):
+        seen(store, 1)
+
+
+def test_what_was_seen_of_a_snapshot_is_forgotten_with_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = PaimonTable.forPath(store.url)
+    commit(store, 1)
+    table.create_tag("old")
+    kill(monkeypatch, store, ("job", 1), after=True)
+    commit(store, 2)
+    expire_all_but_last(store)
+    assert seen(store, 1)
+    table.rollback_to("old")
+    assert not seen(store, 1)
+    for k in (3, 4, 5):
+        commit(store, k)
+        expire_all_but_last(store)
+        assert not seen(store, 1)
 
 
 def test_an_attempt_that_failed_is_over(store: Store) -> None:

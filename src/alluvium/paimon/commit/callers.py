@@ -3,13 +3,16 @@
 A snapshot says who committed it, and Paimon's own engines know a repetition by that alone: only until it expires. Here
 a file a caller stands beside the table's own, which only this project reads. It is written before a commit, so that
 nobody takes one that is in the making for one that never was, and after it. Numbers of snapshots are given again after
-a rollback, which takes such files back, too; those of others are found out by what they leave behind.
+a rollback, which takes such files back, too; those of others are found out by what they leave behind. Whoever lets
+snapshots expire has read what they say, and writes down what became of commits that are still in the making.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
+import uuid
+from collections.abc import Mapping
 from contextlib import suppress
 
 import msgspec
@@ -40,6 +43,7 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         manifests: The manifest list that this snapshot alone names: it goes when the snapshot expires.
         begun: A commit of which nobody has said how it ended; None: none.
         after: No snapshot up to this one is of `begun`.
+        mark: Of this attempt at `begun`, for what others have seen of it (`_Seen`).
     """
 
     user: str
@@ -48,6 +52,21 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     manifests: str | None = None
     begun: int | None = None
     after: int = 0
+    mark: str | None = None
+
+
+class _Seen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What snapshots that expired told of a commit in the making. A file of its own: its caller may live, and writes.
+
+    Attributes:
+        through: No snapshot behind `after` up to this one is of the commit; 0: not all of them were seen.
+        snapshot: The one that is; None: none was.
+        manifests: As of `_Caller`.
+    """
+
+    through: int = 0
+    snapshot: int | None = None
+    manifests: str | None = None
 
 
 def is_committed(now: Snapshot, user: str, identifier: int) -> bool:
@@ -70,7 +89,7 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
     known = _valid(store, branch, _read(store, branch, user))
     if known.done is not None and known.done >= identifier:
         return True
-    is_seen = not there or there[0] <= known.after + 1
+    is_seen = not there or there[0] <= max(known.after, _seen(store, branch, known).through) + 1
     for number in reversed([n for n in there if n > max(known.snapshot, known.after)]):
         try:
             document = read_snapshot(store, number, branch)
@@ -95,8 +114,8 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
 
 def begin(draft: Draft, base: Snapshot) -> None:
     """Notes that a commit with a name is in the making, which no snapshot up to the base is."""
-    known = _known(draft, base)
-    entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0)
+    known, mark = _known(draft, base), uuid.uuid4().hex[:16]
+    entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0, mark=mark)
     base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
 
 
@@ -107,7 +126,41 @@ def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
 
 def gave_up(draft: Draft, base: Snapshot) -> None:
     """Notes that nothing stands of a commit with a name."""
-    _note(base, msgspec.structs.replace(_known(draft, base), begun=None, after=0))
+    _note(base, msgspec.structs.replace(_known(draft, base), begun=None, after=0, mark=None))
+
+
+def expire(store: Store, branch: str, documents: Mapping[int, SnapshotDocument]) -> None:
+    """Notes what snapshots tell of commits in the making, before they expire.
+
+    Nobody would know it afterwards: a writer that was killed beside its commit could not be started again.
+
+    Args:
+        store: The table's objects.
+        branch: Whose snapshots.
+        documents: They, by number.
+
+    Raises:
+        StorageError: Not all is noted.
+    """
+    for path, known in _all(store, branch):
+        if known.begun is None or known.mark is None:
+            continue
+        before, behind = _seen(store, branch, known), {n: d for n, d in documents.items() if n > known.after}
+        if before.snapshot is not None:
+            continue
+        own = next(
+            (d for d in behind.values() if (d.commit_user, d.commit_identifier) == (known.user, known.begun)), None
+        )
+        if own is not None:
+            told = _Seen(snapshot=own.id, manifests=own.delta_manifest_list)
+        else:
+            # Another expiry may have taken some of them: what that has seen it says itself.
+            through = max(before.through, known.after)
+            while through + 1 in behind:
+                through += 1
+            told = _Seen(through)
+        if told not in (before, _Seen(known.after)):
+            store.put(_seen_path(path, known.mark), msgspec.json.encode(told))
 
 
 def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
@@ -116,12 +169,15 @@ def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
     Raises:
         StorageError: Not all is forgotten.
     """
-    for path, known in _all(store, branch):
-        left = known
+    for path, noted in _all(store, branch):
+        known = left = _settled(store, branch, noted)
+        if noted.mark is not None and _seen(store, branch, noted).through > last:
+            # Of snapshots whose numbers are given again.
+            store.delete(_seen_path(path, noted.mark))
         if known.done is not None and known.snapshot > last:
             left = msgspec.structs.replace(left, done=None, snapshot=0, manifests=None)
         if known.begun is not None and known.after > last:
-            left = msgspec.structs.replace(left, begun=None, after=0)
+            left = msgspec.structs.replace(left, begun=None, after=0, mark=None)
         if left.done is None and left.begun is None:
             store.delete(path)
         elif left != known:
@@ -144,9 +200,10 @@ def take_over(store: Store, branch: str, first: int) -> None:
         if known.snapshot == first and known.done is not None and _valid(store, branch, known).done is None:
             # The branch was not made of this one.
             store.delete(path)
-    for _, known in _all(store, branch):
+    for _, noted in _all(store, branch):
+        known = _settled(store, branch, noted)
         # As long as the branch is there, so are its manifests.
-        told = msgspec.structs.replace(known, manifests=None)
+        told = msgspec.structs.replace(known, manifests=None, mark=None)
         store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(told))
 
 
@@ -204,9 +261,37 @@ def _in_doubt(known: _Caller) -> _Caller:
 def _read(store: Store, branch: str, user: str) -> _Caller:
     path = _path(branch, user)
     try:
-        return _parsed(path, store.get(path))
+        known = _parsed(path, store.get(path))
     except NotFound:
         return _Caller(user)
+    return _settled(store, branch, known)
+
+
+def _settled(store: Store, branch: str, known: _Caller) -> _Caller:
+    """With a commit in the making done where its snapshot was seen."""
+    seen = _seen(store, branch, known)
+    return known if seen.snapshot is None else _Caller(known.user, known.begun, seen.snapshot, seen.manifests)
+
+
+def _seen(store: Store, branch: str, known: _Caller) -> _Seen:
+    if known.begun is None or known.mark is None:
+        return _Seen()
+    path = _seen_path(_path(branch, known.user), known.mark)
+    try:
+        return msgspec.json.decode(store.get(path), type=_Seen)
+    except NotFound:
+        return _Seen()
+    except msgspec.MsgspecError as error:
+        raise CorruptTable(
+            f"what was seen of a caller's commit cannot be read: {error}",
+            code="damaged-callers",
+            path=path,
+            hint="delete the file: snapshots that are still there tell what was committed, else nobody knows it",
+        ) from None
+
+
+def _seen_path(path: str, mark: str) -> str:
+    return f"{path.removesuffix('.json')}-{mark}.seen"
 
 
 def _parsed(path: str, data: bytes) -> _Caller:

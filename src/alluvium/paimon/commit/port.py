@@ -13,6 +13,7 @@ from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.paimon.commit.assemble import assemble, in_scope
 from alluvium.paimon.commit.conflicts import Unseen, Winner, conflicts, depends_on_masks, unseen_commit
 from alluvium.paimon.commit.draft import Draft
+from alluvium.paimon.commit.late import is_late
 from alluvium.paimon.commit.masked import changed_masks
 from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.log.names import directory
@@ -39,6 +40,7 @@ class PaimonPort:
         self._store = store
         self._branch = branch
         self._parts: tuple[tuple[str, bytes], ...] = ()
+        self._late: Entry | None = None
 
     @property
     def url(self) -> str:
@@ -52,11 +54,22 @@ class PaimonPort:
         if self._parts is not entry.parts:
             self._parts = entry.parts
             self._store.put_new(entry.parts)
-        return self._store.put_if_absent(entry.path, entry.data)
+        outcome = self._store.put_if_absent(entry.path, entry.data)
+        return PutOutcome.EXISTS if outcome is PutOutcome.DONE and not self._follows(entry) else outcome
 
     def landed(self, entry: Entry) -> bool | None:
+        if self._late is entry:
+            return False
         # The names of the manifest lists are this attempt's alone.
-        return landed(self._store, entry.path, entry.data)
+        found = landed(self._store, entry.path, entry.data)
+        return found and self._follows(entry)
+
+    def _follows(self, entry: Entry) -> bool:
+        """Whether the table goes on from what was put; else it is taken away again."""
+        if is_late(self._store, self._branch, entry):
+            self._late = entry
+            self._store.delete(entry.path)
+        return self._late is not entry
 
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.

@@ -1,0 +1,136 @@
+"""A writer that stands still before its put, until its number has been given to another snapshot, which has expired."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from paimon_rows import append, ks, open_target
+
+import alluvium
+from alluvium.commit.loop import Entry
+from alluvium.errors import CommitConflict, CommitUnknown
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.commit.port import PaimonPort
+from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
+from alluvium.storage.store import PutOutcome, Store
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    PaimonTable.create(str(tmp_path / "t"), pa.schema([("k", pa.int32())]))
+    return open_store(str(tmp_path / "t"))
+
+
+def commit(store: Store, k: int, replaced: Replace | None = None) -> int:
+    return append(open_target(store), [{"k": k}], replaced).version
+
+
+def expire_all_but_last(store: Store) -> None:
+    PaimonTable.forPath(store.url).expire_snapshots(retain_max=1, retain_min=1)
+
+
+def snapshots(store: Store) -> list[int]:
+    return alluvium.open(store.url).system("snapshots")["snapshot_id"].to_pylist()
+
+
+def stand_still(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], None]) -> None:
+    """What others do before the next put, once."""
+    publish = PaimonPort.publish
+
+    def late(self: PaimonPort, entry: Entry) -> PutOutcome:
+        monkeypatch.setattr(PaimonPort, "publish", publish)
+        meanwhile()
+        return publish(self, entry)
+
+    monkeypatch.setattr(PaimonPort, "publish", late)
+
+
+@pytest.mark.parametrize("before", [0, 1], ids=["first", "second"])
+@pytest.mark.parametrize("meanwhile", [2, 3])
+def test_rows_that_come_too_late_come_behind_the_others(
+    store: Store, monkeypatch: pytest.MonkeyPatch, before: int, meanwhile: int
+) -> None:
+    for k in range(before):
+        commit(store, k)
+
+    def others() -> None:
+        for k in range(meanwhile):
+            commit(store, 10 + k)
+        expire_all_but_last(store)
+        age(store)
+
+    stand_still(monkeypatch, others)
+    assert commit(store, 7) == before + meanwhile + 1
+    assert snapshots(store) == [before + meanwhile, before + meanwhile + 1]
+    assert sorted(ks(store)) == [*range(before), 7, *range(10, 10 + meanwhile)]
+
+
+def age(store: Store, by_s: float = 60) -> None:
+    """All that is there becomes older, by the store's clock."""
+    for path in Path(store.url.removeprefix("file:"), "snapshot").glob("snapshot-*"):
+        at = path.stat().st_mtime - by_s
+        os.utime(path, (at, at))
+
+
+def test_what_may_not_come_later_is_refused_and_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, 1)
+
+    def others() -> None:
+        commit(store, 2)
+        commit(store, 3)
+        expire_all_but_last(store)
+        age(store)
+
+    stand_still(monkeypatch, others)
+    with pytest.raises(CommitConflict):
+        commit(store, 7, Replace())
+    assert snapshots(store) == [3] and sorted(ks(store)) == [1, 2, 3]
+
+
+def put_then(monkeypatch: pytest.MonkeyPatch, store: Store, afterwards: Callable[[], None]) -> None:
+    """What others do behind the next put, once."""
+    put = type(store).put_if_absent
+
+    def first(self: Store, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
+        done = put(self, path, data, makes_directory)
+        if "/snapshot-" in f"/{path}":
+            monkeypatch.setattr(type(store), "put_if_absent", put)
+            afterwards()
+        return done
+
+    monkeypatch.setattr(type(store), "put_if_absent", first)
+
+
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_a_snapshot_that_others_go_on_from_stands(store: Store, monkeypatch: pytest.MonkeyPatch, more: int) -> None:
+    """That the one before it has expired says nothing by itself, nor that it has expired itself."""
+    commit(store, 1)
+
+    def others() -> None:
+        age(store)
+        for k in range(more):
+            commit(store, 10 + k)
+        PaimonTable.forPath(store.url).expire_snapshots(retain_max=max(1, more), retain_min=1)
+
+    put_then(monkeypatch, store, others)
+    assert commit(store, 7) == 2
+    assert sorted(ks(store)) == [1, 7, *range(10, 10 + more)]
+
+
+def test_two_snapshots_of_one_moment_are_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, 1)
+
+    def others() -> None:
+        commit(store, 2)
+        PaimonTable.forPath(store.url).expire_snapshots(retain_max=2, retain_min=2)
+        for path in Path(store.url.removeprefix("file:"), "snapshot").glob("snapshot-*"):
+            os.utime(path, (1_000_000_000, 1_000_000_000))
+
+    put_then(monkeypatch, store, others)
+    with pytest.raises(CommitUnknown, match="the same moment"):
+        commit(store, 7)
