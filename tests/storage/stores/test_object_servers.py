@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-import time
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
