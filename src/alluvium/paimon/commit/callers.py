@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -129,7 +129,7 @@ def gave_up(draft: Draft, base: Snapshot) -> None:
     _note(base, msgspec.structs.replace(_known(draft, base), begun=None, after=0, mark=None))
 
 
-def expire(store: Store, branch: str, documents: Mapping[int, SnapshotDocument]) -> None:
+def note_expiring(store: Store, branch: str, numbers: Sequence[int]) -> None:
     """Notes what snapshots tell of commits in the making, before they expire.
 
     Nobody would know it afterwards: a writer that was killed beside its commit could not be started again.
@@ -137,30 +137,40 @@ def expire(store: Store, branch: str, documents: Mapping[int, SnapshotDocument])
     Args:
         store: The table's objects.
         branch: Whose snapshots.
-        documents: They, by number.
+        numbers: Theirs.
 
     Raises:
         StorageError: Not all is noted.
     """
-    for path, known in _all(store, branch):
-        if known.begun is None or known.mark is None:
-            continue
-        before, behind = _seen(store, branch, known), {n: d for n, d in documents.items() if n > known.after}
-        if before.snapshot is not None:
-            continue
-        own = next(
-            (d for d in behind.values() if (d.commit_user, d.commit_identifier) == (known.user, known.begun)), None
-        )
-        if own is not None:
-            told = _Seen(snapshot=own.id, manifests=own.delta_manifest_list)
-        else:
-            # Another expiry may have taken some of them: what that has seen it says itself.
-            through = max(before.through, known.after)
-            while through + 1 in behind:
-                through += 1
-            told = _Seen(through)
+    waiting = [(path, known) for path, known in _all(store, branch) if known.begun is not None and known.mark]
+    documents = _documents(store, branch, numbers) if waiting else {}
+    for path, known in waiting:
+        before = _seen(store, branch, known)
+        told = _told(known, before, documents)
         if told not in (before, _Seen(known.after)):
-            store.put(_seen_path(path, known.mark), msgspec.json.encode(told))
+            store.put(_seen_path(path, str(known.mark)), msgspec.json.encode(told))
+
+
+def _documents(store: Store, branch: str, numbers: Sequence[int]) -> dict[int, SnapshotDocument]:
+    found = {}
+    for number in numbers:
+        with suppress(NotFound):  # somebody else lets them expire, too
+            found[number] = read_snapshot(store, number, branch)
+    return found
+
+
+def _told(known: _Caller, before: _Seen, documents: Mapping[int, SnapshotDocument]) -> _Seen:
+    """What snapshots add to what was seen of a commit in the making."""
+    if before.snapshot is not None:
+        return before
+    for number, document in documents.items():
+        if number > known.after and (document.commit_user, document.commit_identifier) == (known.user, known.begun):
+            return _Seen(snapshot=number, manifests=document.delta_manifest_list)
+    # Another expiry may have taken some of them: what that has seen it says itself.
+    through = max(before.through, known.after)
+    while through + 1 in documents:
+        through += 1
+    return _Seen(through)
 
 
 def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from alluvium.errors import AlluviumError, NotFound
-from alluvium.paimon.commit.callers import expire as expire_callers
+from alluvium.paimon.commit.callers import note_expiring
 from alluvium.paimon.log.consumers import least_next_snapshot
 from alluvium.paimon.log.names import directory, list_numbers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids
@@ -64,34 +63,28 @@ def expire_snapshots(
     going = [number for number in ids if number < first]
     if not going or dry_run:
         return Expired(tuple(going))
+    note_expiring(store, branch, going)
     folder = directory(branch, Kind.SNAPSHOT.value)
-    said = _said(store, folder, going)
-    documents = {number: parse_snapshot(data, path) for number, (path, data) in said.items()}
-    expire_callers(store, branch, documents)
-    dying = list[Root]()
-    for number, (path, data) in said.items():
+    dying, said = list[Root](), dict[str, bytes]()
+    for number in going:
+        path = f"{folder}/snapshot-{number}"
+        try:
+            data = store.get(path)
+        except NotFound:
+            continue  # somebody else lets them expire, too, and takes what it needed
         if keeps_changelog:
             _keep_changelog(store, branch, number, data)
-        dying.append(Root(Kind.SNAPSHOT, branch, path, documents[number]))
+        dying.append(Root(Kind.SNAPSHOT, branch, path, parse_snapshot(data, path)))
+        said[path] = data
         store.delete(path)
     if not any(number >= first for number in list_snapshots(store, branch)):
         # A rollback went on meanwhile: what was old is the newest again; or the table was dropped.
         if list_schema_ids(store, branch):
-            for path, data in said.values():
+            for path, data in said.items():
                 store.put_if_absent(path, data)
         return Expired()
     point_to(store, f"{folder}/EARLIEST", first)
     return Expired(tuple(going), remove_dead(store, dying).paths)
-
-
-def _said(store: Store, folder: str, going: Sequence[int]) -> dict[int, tuple[str, bytes]]:
-    """Paths of snapshots and what they say, as far as they are there."""
-    found = {}
-    for number in going:
-        path = f"{folder}/snapshot-{number}"
-        with suppress(NotFound):  # somebody else lets them expire, too, and takes what it needed
-            found[number] = (path, store.get(path))
-    return found
 
 
 def expire_changelogs(store: Store, retention: Retention, branch: str = MAIN_BRANCH, dry_run: bool = False) -> Expired:
