@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
-from alluvium.errors import AlluviumError, Conflict, NotFound
+from alluvium.errors import AlluviumError, Conflict, NotFound, StorageError
 from alluvium.paimon.commit.assemble import assemble, in_scope
 from alluvium.paimon.commit.conflicts import Unseen, Winner, conflicts, depends_on_masks, unseen_commit
 from alluvium.paimon.commit.draft import Draft
@@ -55,21 +55,28 @@ class PaimonPort:
             self._parts = entry.parts
             self._store.put_new(entry.parts)
         outcome = self._store.put_if_absent(entry.path, entry.data)
-        return PutOutcome.EXISTS if outcome is PutOutcome.DONE and not self._follows(entry) else outcome
+        if outcome is not PutOutcome.DONE:
+            return outcome
+        return {True: PutOutcome.DONE, False: PutOutcome.EXISTS, None: PutOutcome.UNKNOWN}[self._follows(entry)]
 
     def landed(self, entry: Entry) -> bool | None:
         if self._late is entry:
             return False
         # The names of the manifest lists are this attempt's alone.
         found = landed(self._store, entry.path, entry.data)
-        return found and self._follows(entry)
+        return self._follows(entry) if found else found
 
-    def _follows(self, entry: Entry) -> bool:
-        """Whether the table goes on from what was put; else it is taken away again."""
-        if is_late(self._store, self._branch, entry):
-            self._late = entry
+    def _follows(self, entry: Entry) -> bool | None:
+        """Whether the table goes on from what was put, which else is taken away again; None: the store does not say."""
+        try:
+            if not is_late(self._store, self._branch, entry):
+                return True
             self._store.delete(entry.path)
-        return self._late is not entry
+        except StorageError as error:
+            log.warning("whether snapshot %d stands is asked again: %s", entry.version, error)
+            return None
+        self._late = entry
+        return False
 
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.
