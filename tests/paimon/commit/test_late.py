@@ -106,20 +106,29 @@ def put_then(monkeypatch: pytest.MonkeyPatch, store: Store, afterwards: Callable
     monkeypatch.setattr(type(store), "put_if_absent", first)
 
 
-@pytest.mark.parametrize("more", [0, 1, 2])
+def others_go_on(store: Store, more: int, stay: int) -> None:
+    age(store)
+    for k in range(more):
+        commit(store, 10 + k)
+    PaimonTable.forPath(store.url).expire_snapshots(retain_max=stay, retain_min=1)
+
+
+@pytest.mark.parametrize("more", [0, 1])
 def test_a_snapshot_that_others_go_on_from_stands(store: Store, monkeypatch: pytest.MonkeyPatch, more: int) -> None:
-    """That the one before it has expired says nothing by itself, nor that it has expired itself."""
+    """That the one before it has expired says nothing by itself."""
     commit(store, 1)
-
-    def others() -> None:
-        age(store)
-        for k in range(more):
-            commit(store, 10 + k)
-        PaimonTable.forPath(store.url).expire_snapshots(retain_max=max(1, more), retain_min=1)
-
-    put_then(monkeypatch, store, others)
+    put_then(monkeypatch, store, lambda: others_go_on(store, more, stay=more + 1))
     assert commit(store, 7) == 2
     assert sorted(ks(store)) == [1, 7, *range(10, 10 + more)]
+
+
+def test_a_snapshot_that_has_expired_at_once_is_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit(store, 1)
+    put_then(monkeypatch, store, lambda: others_go_on(store, 2, stay=1))
+    with pytest.raises(CommitUnknown, match="has expired, too"):
+        commit(store, 7)
+    # It stood: of one that did not nothing would tell it from this one.
+    assert sorted(ks(store)) == [1, 7, 10, 11]
 
 
 def test_two_snapshots_of_one_moment_are_unknown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ def is_late(store: Store, branch: str, entry: Entry) -> bool:
     the newest, or it was there before those that follow.
 
     Raises:
-        CommitUnknown: By the store's clock it came together with the one that follows.
+        CommitUnknown: Nothing tells which of two snapshots was there first.
     """
     folder = directory(branch, "snapshot")
     if entry.version > 1 and is_there(store, f"{folder}/snapshot-{entry.version - 1}"):
@@ -32,14 +32,18 @@ def is_late(store: Store, branch: str, entry: Entry) -> bool:
     try:
         own, other = store.head(entry.path), store.head(f"{folder}/snapshot-{next_one}")
     except NotFound:
-        return False  # it has expired already, as one does that stood before others
+        raise _unknown(store, entry, next_one, "one of them has expired, too") from None
     if own.modified_ms == other.modified_ms:
-        raise CommitUnknown(
-            f"nobody knows whether snapshot {next_one} goes on from snapshot {entry.version}, or was there before it: "
-            "both are of the same moment, and the snapshot before them has expired",
-            url=store.url,
-            version=entry.version,
-            path=entry.path,
-            hint="look at the table before writing again; let snapshots expire later",
-        )
+        raise _unknown(store, entry, next_one, "both are of the same moment")
     return own.modified_ms > other.modified_ms
+
+
+def _unknown(store: Store, entry: Entry, next_one: int, reason: str) -> CommitUnknown:
+    return CommitUnknown(
+        f"nobody knows whether snapshot {next_one} goes on from snapshot {entry.version}, or was there before it: "
+        f"the one before them has expired, and {reason}",
+        url=store.url,
+        version=entry.version,
+        path=entry.path,
+        hint="look at the table before writing again; let snapshots expire later",
+    )
