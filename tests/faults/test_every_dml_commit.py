@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from captured_commits import Captured, Fact, act, capturing, copy
+from captured_commits import Fact, act, captured, commit_again, copy, last_request
 from dml_tables import MODES, make
 from faulty_store import Crash, Fault, FaultyStore, When
 
@@ -34,7 +35,6 @@ from alluvium.errors import CommitUnknown
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope
 from alluvium.storage.open import open_store
-from alluvium.storage.store import Store
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
@@ -146,16 +146,9 @@ def made(spark, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Path, name: str) -> None:
     verb, expected = VERBS[name]
     version = load_snapshot(open_store(str(made))).version
-    with capturing(), pytest.raises(Captured) as caught:
-        verb(spark, load_snapshot(open_store(str(made))))
-    changes = caught.value.changes
-
-    def commit(store: Store) -> int:
-        snapshot = load_snapshot(store)
-        return DeltaTarget(store, snapshot.config, snapshot).commit(changes).version
-
+    changes = captured(lambda: verb(spark, load_snapshot(open_store(str(made)))))
     counted = FaultyStore(open_store(copy(made, tmp_path / "counted")))
-    assert commit(counted) == version + 1
+    assert commit_again(counted, changes) == version + 1
     paths = [path for request, path in counted.requests if request.startswith("put")]
     assert any(".checkpoint." in path for path in paths)
     for when in When:
@@ -163,7 +156,8 @@ def test_each_request_of_each_commit_fails_once(spark, tmp_path: Path, made: Pat
             for at in range(1, len(counted.requests) + 1):
                 url = copy(made, tmp_path / f"{when.value}-{crash}-{at}")
                 store = FaultyStore(open_store(url), Fault(at, when, crash=crash))
-                fact = act(lambda: commit(store), lambda: f"{store.requests[-1]} ({at}) failed {when.value}")  # noqa: B023
+                told = partial(last_request, store, at, when)
+                fact = act(partial(commit_again, store, changes), told)
                 assert store.failed == 1
                 ensure_settled(url, version, expected, fact)
                 ensure_next_verb(url, fact)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
-from captured_commits import Captured, act, capturing, copy
+from captured_commits import act, captured, commit_again, copy, last_request
 from faulty_store import Fault, FaultyStore, When
 
 import alluvium
@@ -21,7 +22,6 @@ from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.upkeep.optimize import DEFAULT_SIZES
 from alluvium.delta.upkeep.small_files import AutoCompaction
 from alluvium.delta.view.snapshot import load_snapshot
-from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitUnknown
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -63,23 +63,19 @@ def ensure_whole(url: str, expected: Rows, told: object) -> None:
 
 def test_each_request_of_a_clustering_commit_fails_once(spark, tmp_path: Path, made: Path) -> None:
     before = rows(str(made))
-    with capturing(), pytest.raises(Captured) as caught:
-        optimize_table(spark, load_snapshot(open_store(str(made))), OptimizeRequest((), "tests"))
-    changes = caught.value.changes
-
-    def commit(store: Store) -> int:
-        snapshot = load_snapshot(store)
-        return DeltaTarget(store, snapshot.config, snapshot).commit(changes).version
-
+    changes = captured(
+        lambda: optimize_table(spark, load_snapshot(open_store(str(made))), OptimizeRequest((), "tests"))
+    )
     counted = FaultyStore(open_store(copy(made, tmp_path / "counted")))
-    assert commit(counted) == FILES + 1
+    assert commit_again(counted, changes) == FILES + 1
     assert any(".checkpoint." in path for request, path in counted.requests if request.startswith("put"))
     for when in When:
         for crash in (False, True):
             for at in range(1, len(counted.requests) + 1):
                 url = copy(made, tmp_path / f"{when.value}-{crash}-{at}")
                 store = FaultyStore(open_store(url), Fault(at, when, crash=crash))
-                fact = act(lambda: commit(store), lambda: f"{store.requests[-1]} ({at}) failed {when.value}")  # noqa: B023
+                told = partial(last_request, store, at, when)
+                fact = act(partial(commit_again, store, changes), told)
                 assert store.failed == 1
                 ensure_whole(url, before, fact)
                 clustered = load_snapshot(open_store(url)).version - FILES

@@ -10,11 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from faulty_store import Crash
+from faulty_store import Crash, FaultyStore, When
 
+from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError
 from alluvium.plan.changes import Committed, FileChanges
+from alluvium.storage.store import Store
 
 
 class Captured(BaseException):
@@ -60,3 +62,21 @@ def act(verb: Callable[[], int], told: Callable[[], str]) -> Fact:
         except (AlluviumError, Crash) as raised:
             error = raised
     return Fact(told(), version, error)
+
+
+def captured(verb: Callable[[], object]) -> FileChanges:
+    """What a verb would commit."""
+    with capturing(), pytest.raises(Captured) as caught:
+        verb()
+    return caught.value.changes
+
+
+def commit_again(store: Store, changes: FileChanges) -> int:
+    """Commits them to a copy of the table; the version."""
+    snapshot = load_snapshot(store)
+    return DeltaTarget(store, snapshot.config, snapshot).commit(changes).version
+
+
+def last_request(store: FaultyStore, at: int, when: When) -> str:
+    """Which request failed, and how, for what an assertion says."""
+    return f"{store.requests[-1]} ({at}) failed {when.value}"

@@ -14,6 +14,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 import msgspec
 
@@ -67,6 +68,9 @@ class _Seen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     through: int = 0
     snapshot: int | None = None
     manifests: str | None = None
+
+
+_Entry = TypeVar("_Entry", _Caller, _Seen)
 
 
 def is_committed(now: Snapshot, user: str, identifier: int) -> bool:
@@ -219,7 +223,7 @@ def take_over(store: Store, branch: str, first: int) -> None:
 
 def _all(store: Store, branch: str) -> list[tuple[str, _Caller]]:
     paths = [info.path for info in store.list_tree(directory(branch, _FOLDER)) if info.path.endswith(".json")]
-    return list(zip(paths, map_parallel(lambda path: _parsed(path, store.get(path)), paths), strict=True))
+    return list(zip(paths, map_parallel(lambda path: _parsed(path, store.get(path), _Caller), paths), strict=True))
 
 
 def _known(draft: Draft, base: Snapshot) -> _Caller:
@@ -271,7 +275,7 @@ def _in_doubt(known: _Caller) -> _Caller:
 def _read(store: Store, branch: str, user: str) -> _Caller:
     path = _path(branch, user)
     try:
-        known = _parsed(path, store.get(path))
+        known = _parsed(path, store.get(path), _Caller)
     except NotFound:
         return _Caller(user)
     return _settled(store, branch, known)
@@ -288,25 +292,18 @@ def _seen(store: Store, branch: str, known: _Caller) -> _Seen:
         return _Seen()
     path = _seen_path(_path(branch, known.user), known.mark)
     try:
-        return msgspec.json.decode(store.get(path), type=_Seen)
+        return _parsed(path, store.get(path), _Seen)
     except NotFound:
         return _Seen()
-    except msgspec.MsgspecError as error:
-        raise CorruptTable(
-            f"what was seen of a caller's commit cannot be read: {error}",
-            code="damaged-callers",
-            path=path,
-            hint="delete the file: snapshots that are still there tell what was committed, else nobody knows it",
-        ) from None
 
 
 def _seen_path(path: str, mark: str) -> str:
     return f"{path.removesuffix('.json')}-{mark}.seen"
 
 
-def _parsed(path: str, data: bytes) -> _Caller:
+def _parsed(path: str, data: bytes, kind: type[_Entry]) -> _Entry:
     try:
-        return msgspec.json.decode(data, type=_Caller)
+        return msgspec.json.decode(data, type=kind)
     except msgspec.MsgspecError as error:
         raise CorruptTable(
             f"what a caller has committed cannot be read: {error}",

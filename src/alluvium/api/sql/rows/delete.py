@@ -37,7 +37,7 @@ def _table(call: Call) -> DeltaTable | SessionTable | None:
     shown = shown_by_view(call, node) if isinstance(found, DeltaTable) else None
     if isinstance(found, DeltaTable) and shown is not None and shown.rows.columns != found.toDF().columns:
         with row_condition(shown.rows, call.column(call.plan.condition()), "the condition of DELETE", shown.name):
-            pass
+            pass  # refused, where it does not resolve
     return found
 
 
