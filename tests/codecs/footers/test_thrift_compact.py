@@ -32,6 +32,6 @@ def test_bytes_that_end_too_early(length: int) -> None:
 @pytest.mark.parametrize("length", range(len(WHOLE)))
 def test_fields_as_they_are_written(length: int) -> None:
     found = CompactReader(WHOLE).written_fields()
-    assert [written for _, _, written in found.values()][0] == b"\x03abc"
+    assert next(written for _, _, written in found.values()) == b"\x03abc"
     with pytest.raises(DAMAGE):
         CompactReader(WHOLE[:length]).written_fields()
