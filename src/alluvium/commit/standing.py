@@ -50,7 +50,9 @@ class Standing:
         try:
             if not self._is_late(entry):
                 return True
-            self._store.delete(entry.path)
+            # Another's may stand there by now.
+            if landed(self._store, entry.path, entry.data):
+                self._store.delete(entry.path)
         except StorageError as error:
             log.warning("whether version %d stands is asked again: %s", entry.version, error)
             return None
@@ -66,8 +68,7 @@ def unknown_order(store: Store, entry: Entry, other: int, reason: str) -> Commit
         reason: Why it cannot be told.
     """
     return CommitUnknown(
-        f"nobody knows whether version {other} goes on from version {entry.version}, or was there before it: "
-        f"the one before them has expired, and {reason}",
+        f"nobody knows whether version {other} goes on from version {entry.version}, or was there before it: {reason}",
         url=store.url,
         version=entry.version,
         path=entry.path,

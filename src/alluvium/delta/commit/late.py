@@ -57,10 +57,11 @@ def is_late(store: Store, entry: Entry) -> bool:
     if not times:
         return False
     first_ms, other = min(times)
+    cleaned = "the one before them was cleaned from the log"
     if own is None:
-        raise unknown_order(store, entry, other, "it was cleaned from the log, too")
+        raise unknown_order(store, entry, other, f"{cleaned}, and so was it")
     if own.modified_ms == first_ms:
-        raise unknown_order(store, entry, other, "both are of the same moment")
+        raise unknown_order(store, entry, other, f"{cleaned}, and both are of the same moment")
     return own.modified_ms > first_ms
 
 
