@@ -46,6 +46,16 @@ def test_spellings(text: str, expected: DataType):
     assert parse_ddl_type(text).type == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "behind"), [("array<", ">"), ("map<int,", ">"), ("map<", ",int>"), ("struct<a:", ">")]
+)
+def test_types_within_types_have_an_end(before: str, behind: str):
+    """A type of a thousand levels must not exhaust the stack."""
+    assert parse_ddl_type(before * 20 + "int" + behind * 20)
+    with pytest.raises(InvalidRequest, match="too deeply nested"):
+        parse_ddl_type(before * 150 + "int" + behind * 150)
+
+
 @pytest.mark.parametrize("text", ["varchar(5)", "char(3)", "struct<a:varchar(3)>", "array<char(2)>"])
 def test_lengths_are_kept_beside_the_string(text: str):
     found = parse_ddl_type(text.upper().replace("A:", "a:"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
-from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
+from alluvium.commit.standing import Standing
 from alluvium.delta.commit.assemble import assemble
 from alluvium.delta.commit.conflicts import Contest, Winner, conflicts
 from alluvium.delta.commit.draft import Draft
+from alluvium.delta.commit.late import Moment, is_late
 from alluvium.delta.commit.winners import ensure_same_table, has_successors, read_winners
 from alluvium.delta.features.feature import CommitContext
 from alluvium.delta.features.log import in_commit_timestamp
@@ -32,6 +33,8 @@ class DeltaPort:
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        self._standing = Standing(store, self._is_late)
+        self._looked = Moment.now()
 
     @property
     def url(self) -> str:
@@ -45,14 +48,19 @@ class DeltaPort:
         """ "Writers MUST never overwrite an existing log entry." """
         # A log whose folder is missing belongs to a table that was dropped: it does not come back by a later version.
         try:
-            return self._store.put_if_absent(entry.path, entry.data, makes_directory=entry.version == 0)
+            put = self._store.put_if_absent(entry.path, entry.data, makes_directory=entry.version == 0)
         except NotFound:
             raise not_a_table() from None
+        return self._standing.outcome(put, entry)
 
     def landed(self, entry: Entry) -> bool | None:
-        return landed(self._store, entry.path, entry.data)
+        return self._standing.landed(entry)
+
+    def _is_late(self, entry: Entry) -> bool:
+        return self._looked.is_long_ago() and is_late(self._store, entry)
 
     def refresh(self, base: Snapshot | None) -> tuple[Snapshot | None, tuple[Winner, ...]]:
+        self._looked = Moment.now()
         if base is None:
             try:
                 newer = load_snapshot(self._store)

@@ -26,7 +26,7 @@ from alluvium.delta.terms.spec import (
     parse_actions,
 )
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot
-from alluvium.errors import CommitConflict, Conflict
+from alluvium.errors import CommitConflict, Conflict, NotFound
 from alluvium.storage.store import Store
 
 ActionT = TypeVar("ActionT")
@@ -79,26 +79,36 @@ def ensure_same_table(store: Store, base: Snapshot, newer: Snapshot) -> None:
 
 
 def _unknown(store: Store, version: int, code: str, problem: str) -> CommitConflict:
-    message = f"version {version}, on which this was made, is no longer a base to commit on: {problem}"
+    base = "no table" if version < 0 else f"version {version}"
+    message = f"{base}, on which this was made, is no longer a base to commit on: {problem}"
     return CommitConflict(
         message,
-        conflicts=[Conflict(code, version, None, problem)],
+        conflicts=[Conflict(code, max(version, 0), None, problem)],
         attempts=1,
         code=code,
         url=store.url,
-        version=version,
+        version=max(version, 0),
         hint="read the table again and repeat the operation",
     )
 
 
 def read_winners(store: Store, first: int, last: int) -> tuple[Winner, ...]:
-    """The commits of versions `first` to `last`, both included, oldest first."""
-    return tuple(_read_winner(store, version) for version in range(first, last + 1))
+    """The commits of versions `first` to `last`, both included, oldest first.
+
+    Raises:
+        CommitConflict: One was cleaned from the log before it could be looked at (`base-expired`).
+    """
+    return tuple(_read_winner(store, version, first - 1) for version in range(first, last + 1))
 
 
-def _read_winner(store: Store, version: int) -> Winner:
+def _read_winner(store: Store, version: int, base: int) -> Winner:
     path = commit_path(version)
-    found = parse_actions(store.get(path), path=path, version=version)
+    try:
+        data = store.get(path)
+    except NotFound:
+        problem = f"version {version} came after it and was cleaned from the log"
+        raise _unknown(store, base, "base-expired", problem) from None
+    found = parse_actions(data, path=path, version=version)
     infos = _of(found, CommitInfo)
     info = infos[0] if infos else CommitInfo({})
     protocols, metadata = _of(found, Protocol), _of(found, Metadata)

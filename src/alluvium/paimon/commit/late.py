@@ -1,49 +1,63 @@
-"""Snapshots that come too late: their number is free again, for whoever had it has expired.
+"""Snapshots that come too late: their number is free again, for whoever had it has expired or was taken back.
 
 Between the look at the newest snapshot and the put of the next one a writer may stand still for long, be it that its
-machine sleeps. Others commit meanwhile, and let snapshots expire: then nothing is in the way of the put, and what it
-made is no part of the history.
+machine sleeps. Others commit meanwhile, let snapshots expire or go back to an earlier one: then nothing is in the way
+of the put, and what it made is no part of the history, or goes on from what is none any more.
 """
 
 from __future__ import annotations
 
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitUnknown, NotFound
-from alluvium.paimon.log.names import directory, is_there
+from alluvium.commit.standing import unknown_order
+from alluvium.errors import NotFound
+from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.travel import list_snapshots
+from alluvium.paimon.terms.spec import SnapshotDocument, parse_snapshot
 from alluvium.storage.store import Store
 
 
-def is_late(store: Store, branch: str, entry: Entry) -> bool:
-    """Whether a snapshot that was put this moment stands before those that the table goes on from.
+def is_late(store: Store, branch: str, entry: Entry, base: SnapshotDocument | None) -> bool:
+    """Whether a snapshot that was put this moment stands before those that the table goes on from, or on another base.
 
     Snapshots expire from the oldest on: as long as the one before it is there, its own number was never given. It is
-    the newest, or it was there before those that follow.
+    the newest, or it was there before those that follow. They are taken back from the newest on: where there are older
+    ones and not the one before it, or that is another, what it was made on is no part of the history.
+
+    Args:
+        store: The table's objects.
+        branch: Whose snapshots.
+        entry: What was put.
+        base: The snapshot before it, as it was read; None: there was none.
 
     Raises:
         CommitUnknown: Nothing tells which of two snapshots was there first.
     """
-    folder = directory(branch, "snapshot")
-    if entry.version > 1 and is_there(store, f"{folder}/snapshot-{entry.version - 1}"):
+    before = _document(store, branch, entry.version - 1) if base is not None else None
+    if before is not None and before == base:
         return False
-    next_one = next((n for n in list_snapshots(store, branch) if n > entry.version), None)
-    if next_one is None:
-        return False
+    numbers = list_snapshots(store, branch)
+    next_one = next((n for n in numbers if n > entry.version), None)
+    if before is not None or any(n < entry.version for n in numbers):
+        if next_one is None:
+            return True
+        raise unknown_order(store, entry, next_one, "the one before them was taken back")
+    return next_one is not None and _came_behind(store, branch, entry, next_one)
+
+
+def _came_behind(store: Store, branch: str, entry: Entry, next_one: int) -> bool:
+    """By the store's clock."""
     try:
-        own, other = store.head(entry.path), store.head(f"{folder}/snapshot-{next_one}")
+        own, other = (store.head(path) for path in (entry.path, f"{directory(branch, 'snapshot')}/snapshot-{next_one}"))
     except NotFound:
-        raise _unknown(store, entry, next_one, "one of them has expired, too") from None
+        raise unknown_order(store, entry, next_one, "one of them has expired, as the one before them") from None
     if own.modified_ms == other.modified_ms:
-        raise _unknown(store, entry, next_one, "both are of the same moment")
+        raise unknown_order(store, entry, next_one, "the one before them has expired, and both are of the same moment")
     return own.modified_ms > other.modified_ms
 
 
-def _unknown(store: Store, entry: Entry, next_one: int, reason: str) -> CommitUnknown:
-    return CommitUnknown(
-        f"nobody knows whether snapshot {next_one} goes on from snapshot {entry.version}, or was there before it: "
-        f"the one before them has expired, and {reason}",
-        url=store.url,
-        version=entry.version,
-        path=entry.path,
-        hint="look at the table before writing again; let snapshots expire later",
-    )
+def _document(store: Store, branch: str, number: int) -> SnapshotDocument | None:
+    path = f"{directory(branch, 'snapshot')}/snapshot-{number}"
+    try:
+        return parse_snapshot(store.get(path), path)
+    except NotFound:
+        return None

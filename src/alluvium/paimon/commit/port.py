@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from alluvium.commit.landed import landed
 from alluvium.commit.loop import Entry
-from alluvium.errors import AlluviumError, Conflict, NotFound, StorageError
+from alluvium.commit.standing import Standing
+from alluvium.errors import AlluviumError, Conflict, NotFound
 from alluvium.paimon.commit.assemble import assemble, in_scope
 from alluvium.paimon.commit.conflicts import Unseen, Winner, conflicts, depends_on_masks, unseen_commit
 from alluvium.paimon.commit.draft import Draft
@@ -19,6 +19,7 @@ from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At, read_snapshot
+from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
@@ -40,13 +41,15 @@ class PaimonPort:
         self._store = store
         self._branch = branch
         self._parts: tuple[tuple[str, bytes], ...] = ()
-        self._late: Entry | None = None
+        self._standing = Standing(store, self._is_late)
+        self._base: SnapshotDocument | None = None
 
     @property
     def url(self) -> str:
         return self._store.url
 
     def assemble(self, draft: Draft, base: Snapshot) -> Entry:
+        self._base = base.document
         with locating(self._store, base.version):
             return assemble(draft, base)
 
@@ -54,29 +57,14 @@ class PaimonPort:
         if self._parts is not entry.parts:
             self._parts = entry.parts
             self._store.put_new(entry.parts)
-        outcome = self._store.put_if_absent(entry.path, entry.data)
-        if outcome is not PutOutcome.DONE:
-            return outcome
-        return {True: PutOutcome.DONE, False: PutOutcome.EXISTS, None: PutOutcome.UNKNOWN}[self._follows(entry)]
+        # The names of the manifest lists are this attempt's alone.
+        return self._standing.outcome(self._store.put_if_absent(entry.path, entry.data), entry)
 
     def landed(self, entry: Entry) -> bool | None:
-        if self._late is entry:
-            return False
-        # The names of the manifest lists are this attempt's alone.
-        found = landed(self._store, entry.path, entry.data)
-        return self._follows(entry) if found else found
+        return self._standing.landed(entry)
 
-    def _follows(self, entry: Entry) -> bool | None:
-        """Whether the table goes on from what was put, which else is taken away again; None: the store does not say."""
-        try:
-            if not is_late(self._store, self._branch, entry):
-                return True
-            self._store.delete(entry.path)
-        except StorageError as error:
-            log.warning("whether snapshot %d stands is asked again: %s", entry.version, error)
-            return None
-        self._late = entry
-        return False
+    def _is_late(self, entry: Entry) -> bool:
+        return is_late(self._store, self._branch, entry, self._base)
 
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.

@@ -114,6 +114,26 @@ def test_an_added_and_a_dropped_column(tmp_path: Path) -> None:
     assert t.to_arrow()["extra"].to_pylist() == [None] * 6
 
 
+def test_a_column_that_comes_under_the_name_of_a_dropped_one(tmp_path: Path) -> None:
+    """The files still hold the old one's values, which are none of the new one's."""
+    table = made(tmp_path)
+    with table.update_schema() as change:
+        change.delete_column("name")
+    convert_table(state(table))
+    alluvium.alter(table.location()).add_columns({"name": "string"})
+    found = alluvium.open(table.location()).to_arrow().sort_by("id")
+    assert found["name"].to_pylist() == [None] * 6
+    assert found["price"].to_pylist() == rows(*range(1, 7))["price"].to_pylist()
+    assert alluvium.open(table.location()).to_arrow(where="id = 4")["id"].to_pylist() == [4]
+
+
+def test_a_table_that_shows_all_maps_nothing(tmp_path: Path) -> None:
+    table = made(tmp_path)
+    convert_table(state(table))
+    log = (tmp_path / "n/t/_delta_log/00000000000000000000.json").read_text()
+    assert "columnMapping" not in log
+
+
 def test_files_of_others_and_forgotten_schemas(tmp_path: Path) -> None:
     table = made(tmp_path, None)
     path = f"{table.location()}/data/more.parquet"

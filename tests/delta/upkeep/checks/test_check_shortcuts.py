@@ -79,7 +79,15 @@ def test_a_checkpoint_that_says_otherwise(store: Store, change: str) -> None:
         "protocol": replace(state, protocol=Protocol(min_reader_version=1, min_writer_version=3)),
     }[change]
     write_checkpoint(store, other, NOW)
-    assert found(store) == [("error", "checkpoint", checkpoint_paths(3)[0])]
+    (finding,) = check_log(store)
+    assert (finding.level, finding.check, finding.path) == ("error", "checkpoint", checkpoint_paths(3)[0])
+    said = {
+        "more": "lists 1 files that the commits do not lead to: f4",
+        "fewer": "lacks 1 files that the commits lead to: f0",
+        "metadata": "describes the table otherwise",
+        "protocol": "has another protocol",
+    }[change]
+    assert said in finding.message
 
 
 @pytest.mark.parametrize(

@@ -81,3 +81,27 @@ def test_values_and_types_that_would_be_others(store: MemoryStore) -> None:
     wider = Struct((SCHEMA.fields[0], Field("id", t.INTEGER)))
     with pytest.raises(InvalidRequest, match="'id' as bigint, the table as int"):
         plan_from(store, plan(part(store), wider), ConvertRequest())
+
+
+def hides(store: MemoryStore) -> MemoryStore:
+    """Its file holds what the table dropped."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table({"p": ["x"], "id": [1], "old": ["y"]}), sink)
+    store.put("p=x/f.parquet", sink.getvalue().to_pybytes())
+    return store
+
+
+@pytest.mark.parametrize("mode", [None, "name"])
+def test_what_files_hold_and_the_table_dropped(store: MemoryStore, mode: str | None) -> None:
+    """It maps its columns, so that one that comes under the old name is another one in the files."""
+    asked = {} if mode is None else {"DELTA.columnMapping.mode": mode}
+    found = plan_from(store, plan(part(hides(store))), ConvertRequest(properties=asked))
+    assert found.config.metadata.configuration["delta.columnMapping.mode"] == "name"
+    assert dict(found.config.physical_names) == {"p": "p", "id": "id"}
+
+
+def test_a_table_that_must_map_its_columns_and_may_not(store: MemoryStore) -> None:
+    assert plan_from(store, plan(part(store)), ConvertRequest()).config.metadata.configuration == {}
+    asked = {"delta.columnMapping.mode": "None"}
+    with pytest.raises(InvalidRequest, match="hold 'old', which was dropped"):
+        plan_from(store, plan(part(hides(store))), ConvertRequest(properties=asked))
