@@ -244,16 +244,3 @@ def test_a_range_that_the_system_gives_in_pieces(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "pread", lambda descriptor, length, start: real(descriptor, min(length, 3), start))
     assert store.get_range("x", 2, 10) == bytes(range(2, 12))
     assert store.get_range("x", 15, 10) == bytes(range(15, 20))
-
-
-def test_a_young_link_to_an_old_file_is_young(tmp_path: Path) -> None:
-    """And a link to a young file is as young as that: what is cleaned by age must not take it."""
-    (tmp_path / "away").mkdir()
-    (tmp_path / "t").mkdir()
-    for name, of_file, of_link in (("a", 1_000, 9_000), ("b", 9_000, 1_000)):
-        (tmp_path / "away" / name).write_bytes(b"")
-        os.utime(tmp_path / "away" / name, (of_file, of_file))
-        (tmp_path / "t" / name).symlink_to(tmp_path / "away" / name)
-        os.utime(tmp_path / "t" / name, (of_link, of_link), follow_symlinks=False)
-    found = pa.Table.from_batches(LocalStore(str(tmp_path / "t")).list_columns("", lambda name: False))
-    assert found["modified_ms"].to_pylist() == [9_000_000, 9_000_000]
