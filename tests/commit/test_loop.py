@@ -122,3 +122,12 @@ def test_a_conflict_tells_who_won_when_and_on_what(timestamp_ms: int | None, tol
         commit(Told(script=["lose"]), "a", 0)
     assert caught.value.message == told
     assert caught.value.attempts == 1
+
+
+def test_who_has_come_before_is_looked_for_before_the_first_put() -> None:
+    """Unless the caller has looked this moment: what was opened long ago may have a free place that is history."""
+    overtaken = CounterLog([b"winner"], script=["refuse"])
+    with pytest.raises(CommitConflict):
+        commit(overtaken, "fragile", 0)
+    with pytest.raises(StorageError):
+        commit(overtaken, "fragile", 0, is_current=True)

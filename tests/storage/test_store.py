@@ -251,6 +251,13 @@ def test_a_tree_is_listed_as_columns_without_what_is_skipped(store: Store) -> No
     assert pa.Table.from_batches(store.list_columns("none", lambda name: False), LISTED).num_rows == 0
 
 
+def test_what_lies_beside_a_single_directory_is_listed_as_columns(store: Store) -> None:
+    for path in ("top", "a/x", "a/b/y"):
+        store.put(path, b"")
+    found = pa.Table.from_batches(store.list_columns("", lambda name: False), LISTED)
+    assert set(found.filter(pc.invert(found["is_directory"]))["path"].to_pylist()) == {"top", "a/x", "a/b/y"}
+
+
 def test_many_are_deleted_together(store: Store) -> None:
     for n in range(30):
         store.put(f"d e/x{n}%", b"")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from alluvium.errors import AlluviumError, InvalidRequest
+from alluvium.errors import AlluviumError, InvalidRequest, StorageError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome
 from alluvium.storage.stores.local import LocalStore
@@ -227,3 +227,20 @@ def test_links_to_directories_are_neither_followed_nor_listed(tmp_path: Path) ->
     assert times["alias"] > 1_000_000
     store.delete_all(["alias"])
     assert (outside / "file").exists()
+
+
+def test_parts_that_cannot_be_written_take_back_their_own_alone(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("d/b", b"theirs")
+    with pytest.raises(StorageError):
+        store.put_new([("d/a", b"ours"), ("d/b", b"ours"), ("d/c", b"ours")])
+    assert (names(tmp_path / "d"), store.get("d/b")) == (["b"], b"theirs")
+
+
+def test_a_range_that_the_system_gives_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # One call gives at most 2 GiB, which no test writes: the kernel is asked for less.
+    store, real = LocalStore(str(tmp_path)), os.pread
+    store.put("x", bytes(range(20)))
+    monkeypatch.setattr(os, "pread", lambda descriptor, length, start: real(descriptor, min(length, 3), start))
+    assert store.get_range("x", 2, 10) == bytes(range(2, 12))
+    assert store.get_range("x", 15, 10) == bytes(range(15, 20))

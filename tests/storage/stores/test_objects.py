@@ -9,12 +9,14 @@ import sys
 from collections.abc import Callable
 
 import pytest
+from obstore.store import MemoryStore as ObstoreMemory
 from s3_server import S3Bucket
 
 from alluvium.errors import AlluviumError, InvalidRequest, StorageError
 from alluvium.storage.open import open_store
 from alluvium.storage.store import PutOutcome, Store
 from alluvium.storage.stores.object_options import parse_object_options
+from alluvium.storage.stores.objects import ObjectStore
 
 
 @pytest.fixture
@@ -273,3 +275,11 @@ def test_what_is_gone_already_needs_no_delete(s3: Store, s3_bucket: S3Bucket) ->
     s3.delete("y")
     s3.delete_all(["y", "x"])
     assert s3_bucket.objects == {}
+
+
+def test_copies_from_another_bucket_are_not_of_the_own_object_of_that_name() -> None:
+    own, other = (ObjectStore(ObstoreMemory(), "t", f"memory://{name}/t") for name in ("own", "other"))
+    own.put("x", b"own")
+    other.put("x", b"other")
+    assert own.copy_from(other, "x", "copy") == 5
+    assert own.get("copy") == b"other"
