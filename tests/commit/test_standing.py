@@ -74,6 +74,24 @@ def test_a_store_that_does_not_say_leaves_the_outcome_open(store: MemoryStore) -
     assert store.get(OURS.path) == OURS.data
 
 
+def test_what_is_late_and_cannot_be_read_leaves_the_outcome_open(
+    store: MemoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may still be ours: who said that it does not stand would commit the rows once more."""
+
+    def silent(self: MemoryStore, path: str) -> bytes:
+        raise StorageError("503")
+
+    store.put(OURS.path, OURS.data)
+    asked = standing(store, True, before=lambda: monkeypatch.setattr(MemoryStore, "get", silent))
+    assert asked.outcome(PutOutcome.DONE, OURS) is PutOutcome.UNKNOWN
+    monkeypatch.undo()
+    asked = standing(store, is_late=True)
+    assert asked.landed(OURS) is False
+    with pytest.raises(NotFound):
+        store.get(OURS.path)
+
+
 @pytest.mark.parametrize("put", [PutOutcome.EXISTS, PutOutcome.UNKNOWN])
 def test_of_what_was_not_put_nothing_is_asked(store: MemoryStore, put: PutOutcome) -> None:
     store.put(OURS.path, b"theirs")

@@ -50,8 +50,11 @@ class Standing:
         try:
             if not self._is_late(entry):
                 return True
-            # Another's may stand there by now.
-            if landed(self._store, entry.path, entry.data):
+            # Another's may stand there by now; where that cannot be read, ours may.
+            found = landed(self._store, entry.path, entry.data)
+            if found is None:
+                return None
+            if found:
                 self._store.delete(entry.path)
         except StorageError as error:
             log.warning("whether version %d stands is asked again: %s", entry.version, error)
