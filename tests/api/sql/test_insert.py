@@ -273,3 +273,71 @@ def test_replace_on(enabled):
     assert rows(enabled, "met") == [(0, "old"), (1, "new"), (1, "old"), (2, "new"), (3, "old")]
     with pytest.raises(InvalidRequest, match="called like those of the table"):
         enabled.sql("insert into met as x replace on x.id = s.k (select 1L k, 'new' v) as s")
+
+
+class TestViewsOfFrames:
+    """As in delta-spark: what is inserted into a view of a frame of a table goes into the table."""
+
+    @pytest.fixture
+    def made(self, enabled) -> Iterator[str]:
+        enabled.sql("create table framed using delta as select id, cast(id as string) s from range(3)")
+        yield "framed"
+        enabled.sql("drop table framed")
+
+    @pytest.fixture(params=["by name", "by path", "an older version"])
+    def view(self, request, enabled, made: str) -> str:
+        frames = {
+            "by name": lambda: enabled.table(made),
+            "by path": lambda: enabled.read.format("delta").load(
+                DeltaTable.forName(enabled, made).detail().head()["location"]
+            ),
+            "an older version": lambda: enabled.read.format("delta").option("versionAsOf", 0).table(made),
+        }
+        frame = frames[request.param]()
+        enabled.sql(f"insert into {made} values (3, '3')")
+        frame.createOrReplaceTempView("shown")
+        return "shown"
+
+    def test_rows_go_into_the_table(self, enabled, made: str, view: str):
+        enabled.sql(f"insert into {view} values (4, 'x')")
+        enabled.range(1).selectExpr("5L id", "'y' s").write.insertInto(view)
+        assert [row[0] for row in rows(enabled, made)] == [0, 1, 2, 3, 4, 5]
+        assert DeltaTable.forName(enabled, made).history(1).head()["version"] == 3
+
+    def test_an_overwrite_is_a_commit(self, enabled, made: str, view: str):
+        enabled.sql(f"insert overwrite {view} select 9, 'only'")
+        assert rows(enabled, made) == [(9, "only")]
+        assert last(enabled, made)[0] == "WRITE"
+        assert enabled.table(f"{made}@v1").count() == 4
+
+    def test_nothing_goes_past_the_log(self, enabled, made: str):
+        """Where Spark would write files by itself, it is not told of one place for them."""
+        enabled.table(made).createOrReplaceTempView("shown")
+        of_spark = enabled.range(1).selectExpr("5L id", "'y' s")._jdf.write().mode("overwrite")
+        with pytest.raises(AnalysisException):
+            of_spark.insertInto("shown")
+        assert [row[0] for row in rows(enabled, made)] == [0, 1, 2]
+
+    @pytest.mark.parametrize(
+        ("make", "condition"),
+        [
+            (lambda t: t.where("id > 1"), "DELTA_UNEXPECTED_PARTIAL_SCAN"),
+            (lambda t: t.sparkSession.read.format("delta").option("versionAsOf", 0).table("framed"), "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION"),
+        ],
+    )  # fmt: skip
+    def test_rows_of_other_views_are_not_changed(self, enabled, made: str, make, condition: str):
+        enabled.sql(f"insert into {made} values (3, '3')")
+        make(enabled.table(made)).createOrReplaceTempView("shown")
+        for statement in ("delete from shown where id = 2", "update shown set s = 'z'"):
+            with pytest.raises(InvalidRequest) as caught:
+                enabled.sql(statement)
+            assert caught.value.getCondition() == condition  # type: ignore[attr-defined]
+        assert len(rows(enabled, made)) == 4
+
+    def test_rows_of_a_frame_by_path_are_changed(self, enabled, made: str):
+        path = DeltaTable.forName(enabled, made).detail().head()["location"]
+        enabled.read.format("delta").load(path).createOrReplaceTempView("shown")
+        enabled.sql("update shown set s = 'u' where id = 1")
+        enabled.sql("delete from shown where id = 0")
+        enabled.sql("merge into shown using (select 7L id, 'm' s) m on shown.id = m.id when not matched then insert *")
+        assert rows(enabled, made) == [(1, "u"), (2, "2"), (7, "m")]

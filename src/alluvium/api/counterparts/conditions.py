@@ -180,6 +180,8 @@ ROWS: tuple[Row, ...] = (
     _row("table-exists", "DELTA_CREATE_TABLE_WITH_DIFFERENT_CLUSTERING", "42KD7", at="sql create", says="has other clustering columns", path="url"),
     _row("table-exists", "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY", "42KD7", at="sql create", says="has other properties", path="url"),
     _row("table-exists", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", at="sql"),
+    _row("changed-view", "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION", "KD002", says="a version of the table that was asked for"),
+    _row("changed-view", "DELTA_UNEXPECTED_PARTIAL_SCAN", "KD00A", says="some of the table's rows alone"),
     _row("changed-view", "DELTA_UNSUPPORTED_SOURCE", "0AKDD"),
     _row("not-delta", "DELTA_ONLY_OPERATION", "0AKDD"),
     # --- what is not there

@@ -12,6 +12,7 @@ from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
+from alluvium.api.names.frame_views import framed_access
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.paimon.merged_schema import MERGE_SETTING
 from alluvium.api.sql.call import Call, identified, some, texts
@@ -105,7 +106,12 @@ def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
     """The table of ours that one is about; None, too, for `INSERT OVERWRITE DIRECTORY`, and for queries."""
     if str(node.nodeName()) not in INSERTS:
         return None
-    return call.table(node.table()) or call.paimon(node.table())
+    return call.table(node.table()) or call.paimon(node.table()) or _framed(call, node.table())
+
+
+def _framed(call: Call, relation: JavaObject) -> TableAccess | None:
+    parts = call.parts(relation)
+    return None if parts is None else framed_access(call.spark, parts)
 
 
 def _children(union: JavaObject) -> Iterator[JavaObject]:

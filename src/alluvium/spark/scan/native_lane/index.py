@@ -105,7 +105,10 @@ class PlannedFiles:
 
     @functools.cached_property
     def _roots(self) -> JavaObject:
-        return self._java.seq([self._java.hadoop_path(self._root)])
+        # Spark writes the rows of an INSERT into files of a relation that has one path, and an INSERT OVERWRITE deletes
+        # all that lies there, the log too. It refuses to where there are more; what else it asks paths for, it asks of
+        # any of them.
+        return self._java.seq([self._java.hadoop_path(self._root)] * 2)
 
     @property
     def identity(self) -> tuple[str, ...]:
