@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 
@@ -341,3 +341,86 @@ class TestViewsOfFrames:
         enabled.sql("delete from shown where id = 0")
         enabled.sql("merge into shown using (select 7L id, 'm' s) m on shown.id = m.id when not matched then insert *")
         assert rows(enabled, made) == [(1, "u"), (2, "2"), (7, "m")]
+
+
+class TestConditions:
+    """What delta-spark raises, statement by statement (played on 4.4)."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def tables(self, enabled) -> None:
+        enabled.sql("create table cond (id bigint, d decimal(4, 2), part int) using delta partitioned by (part)")
+        enabled.sql(
+            "create table lists (a array<int>, m map<string, int>, s struct<x: int>, v varchar(3), i int) using delta"
+        )
+        enabled.sql("create table numbered (id bigint generated always as identity, v int) using delta")
+        enabled.sql("create temporary function plus_one(x bigint) returns bigint return x + 1")
+
+    @pytest.mark.parametrize(
+        ("statement", "condition"),
+        [
+            ("insert into cond by name select 1 id, 2 nope", "DELTA_MISSING_COLUMN"),
+            ("insert into cond values (1, 12345.5, 1)", "CAST_OVERFLOW_IN_TABLE_INSERT"),
+            ("update cond set id = plus_one(id)", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("delete from cond where plus_one(id) = 3", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("merge into cond t using (select 5L id) m on t.id = m.id when not matched then insert (id) values (plus_one(5))", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("alter table lists alter column a type array<bigint>", "CANNOT_UPDATE_FIELD.ARRAY_TYPE"),
+            ("alter table lists alter column m type map<string, bigint>", "CANNOT_UPDATE_FIELD.MAP_TYPE"),
+            ("alter table lists alter column s type struct<x: bigint>", "CANNOT_UPDATE_FIELD.STRUCT_TYPE"),
+            ("alter table lists alter column v type varchar(2)", "NOT_SUPPORTED_CHANGE_COLUMN"),
+            ("alter table lists alter column i type smallint", "NOT_SUPPORTED_CHANGE_COLUMN"),
+            ("alter table lists alter column i type bigint", "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"),
+            ("alter table numbered alter column id drop default", "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED"),
+            ("alter table numbered alter column id type string", "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED"),
+            ("alter table cond set tblproperties ('delta.universalFormat.enabledFormats' = 'iceberg')", "DELTA_UNIVERSAL_FORMAT_VIOLATION"),
+            ("create table collated (a int, s struct<t: string collate utf8_lcase>) using delta", "DELTA_UNSUPPORTED_DATA_TYPES"),
+            ("describe history delta.`/no/such/table`", "DELTA_TABLE_ONLY_OPERATION"),
+            ("reorg table delta.`/no/such/table` apply (purge)", "DELTA_ONLY_OPERATION"),
+        ],
+    )  # fmt: skip
+    def test_of_statements(self, enabled, statement: str, condition: str):
+        with pytest.raises(PySparkException) as caught:
+            enabled.sql(statement)
+        assert caught.value.getCondition() == condition
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "insert into cond (id) values ('1')",
+            "insert into cond (id) values (1.5)",
+            "update cond set id = '1'",
+            "merge into cond using (select '1' id) s on cond.id = s.id when matched then update set id = s.id",
+        ],
+    )
+    def test_of_strict_assignment(self, enabled, statement: str):
+        enabled.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
+        try:
+            with pytest.raises(AnalysisException) as caught:
+                enabled.sql(statement)
+        finally:
+            enabled.conf.unset("spark.sql.storeAssignmentPolicy")
+        assert caught.value.getCondition() == "CANNOT_UP_CAST_DATATYPE"
+
+    def test_of_rows_that_take_the_place_of_all(self, enabled):
+        enabled.sql("insert into cond values (1, 1, 1)")
+        unplaced = enabled.range(1)
+        with pytest.raises(AnalysisException) as caught:
+            unplaced.write.format("delta").mode("overwrite").saveAsTable("cond")
+        assert caught.value.getCondition() == "DELTA_PARTITION_COLUMN_NOT_FOUND"
+        assert enabled.table("cond").count() == 1
+        unplaced.write.format("delta").mode("append").saveAsTable("cond")
+        assert enabled.table("cond").where("part is null").count() == 1
+
+    def test_of_rows_in_other_partitions(self, enabled):
+        other = enabled.range(1).write.format("delta").mode("append")
+        for writer in (
+            lambda: other.partitionBy("id"),
+            lambda: enabled.range(1).write.format("delta").mode("append").clusterBy("id"),
+        ):
+            with pytest.raises(IllegalArgumentException) as caught:
+                writer().saveAsTable("cond")
+            assert caught.value.getCondition() is None
+
+    def test_of_too_few_columns(self, enabled):
+        with pytest.raises(AnalysisException) as caught:
+            enabled.range(1).write.insertInto("cond")
+        assert caught.value.getCondition() == "DELTA_INSERT_COLUMN_ARITY_MISMATCH"

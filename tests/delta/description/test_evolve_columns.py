@@ -337,7 +337,9 @@ def test_a_varchar_becomes_no_shorter_varchar(text_type: str, allowed: bool) -> 
         ("char(3)", "char(4)", "refused"),
     ],
 )
-def test_a_text_of_a_length_becomes_a_string_or_a_varchar_that_holds_it(before: str, after: str | None, declared: str | None):
+def test_a_text_of_a_length_becomes_a_string_or_a_varchar_that_holds_it(
+    before: str, after: str | None, declared: str | None
+):
     metadata = {CHAR_VARCHAR: before, "comment": "c"}
     config = add_columns(CONFIG, [NewColumn(("v",), Field("v", STRING, True, metadata))]).config
     if declared == "refused":

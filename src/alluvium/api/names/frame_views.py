@@ -9,12 +9,14 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_access import TableAccess, known_access, path_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access, path_access
 from alluvium.delta.view.source import DeltaSource
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.scan.native_lane.index import PlannedFiles, planned_files
 from alluvium.spark.sessions.catalog import quoted_name
 from alluvium.spark.sessions.session import session_catalog
+
+_CATALOG = "spark_catalog"
 
 
 def insertable_access(spark: SparkSession, name: str) -> TableAccess | None:
@@ -53,6 +55,14 @@ def named_table(alias: JavaObject) -> str | None:
         return None
     qualifier = alias.identifier().qualifier()
     parts = [str(qualifier.apply(n)) for n in range(qualifier.size())]
+    if (
+        len(parts) == 2
+        and parts[0].casefold() == _CATALOG
+        and parts[1].casefold() == PROVIDER
+        and "/" in str(alias.alias())
+    ):
+        # Of delta.`/path`, to which Spark puts its catalog.
+        parts = parts[1:]
     return quoted_name((*parts, str(alias.alias()))) if parts else None
 
 

@@ -23,6 +23,7 @@ from alluvium.schema.edit import Path, Position, edit_struct, find_path, move_fi
 from alluvium.schema.types import STRING, Array, DataType, Field, JsonValue, Map, Struct
 
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
+_IDENTITY = "delta.identity."
 _CHAR = re.compile(r"char\((\d+)\)")
 
 
@@ -89,7 +90,16 @@ def alter_columns(config: TableConfig, changes: Sequence[ColumnChange]) -> Chang
 
 
 def _ensure_own(config: TableConfig, change: ColumnChange) -> None:
-    """Refuses a default of a field within a column, which nobody would compute."""
+    """Refuses a default of a field within a column, which nobody would compute, and other numbers for a column."""
+    found = config.schema.find(change.path[0])
+    is_numbered = found is not None and any(key.startswith(_IDENTITY) for key in found.metadata)
+    if found is not None and is_numbered and (change.default is not None or change.data_type not in (None, found.type)):
+        raise InvalidRequest(
+            "the type and the default of an identity column are what they are",
+            code="unsupported-change",
+            column=found.name,
+            hint="drop the column, or add another one",
+        )
     if change.default is None or len(change.path) < 2:
         return
     name = ".".join(change.path)
@@ -126,8 +136,8 @@ def _changed(config: TableConfig, schema: Struct, path: Path, change: ColumnChan
     """The schema with one column changed; `path` as the schema spells it."""
     _, current, found = find_path(schema, path)
     if change.data_type is not None and change.data_type != current:
-        ensure_unreferenced(config, path)
         schema = widen(config, schema, path, change.data_type)
+        ensure_unreferenced(config, path)
     if change.text_type is not None:
         schema = _with_length(schema, path, found, change.text_type)
     elif change.data_type == STRING and found is not None and _has_length(found):

@@ -17,7 +17,7 @@ from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.paimon.merged_schema import MERGE_SETTING
 from alluvium.api.sql.call import Call, identified, some, texts
 from alluvium.api.sql.rows.default_words import says_default, without_default_words
-from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows, static_condition
+from alluvium.api.sql.rows.insert_columns import InsertColumns, ensure_known, named_rows, static_condition
 from alluvium.api.sql.rows.replace_criteria import ReplaceOn, replace_on
 from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -212,6 +212,8 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
         query, columns = without_default_words(call, query, access, columns)
     given = call.rows(query)
+    if columns.by_name and not columns.evolves:
+        ensure_known(given.columns, schema, access.url)
     rows = named_rows(given, columns, schema, access.url)
     if insert.replaces_on is not None:
         rows = insert.replaces_on.named(given, rows, columns, schema)
