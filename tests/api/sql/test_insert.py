@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from pyspark.sql import types as s
 import alluvium
 from alluvium import DeltaTable
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.scan.native_lane.index import planned_files, remember_index
 
 pytestmark = pytest.mark.spark
 
@@ -282,6 +285,7 @@ class TestViewsOfFrames:
     def made(self, enabled) -> Iterator[str]:
         enabled.sql("create table framed using delta as select id, cast(id as string) s from range(3)")
         yield "framed"
+        enabled.catalog.dropTempView("frame_shown")
         enabled.sql("drop table framed")
 
     @pytest.fixture(params=["by name", "by path", "an older version"])
@@ -295,14 +299,38 @@ class TestViewsOfFrames:
         }
         frame = frames[request.param]()
         enabled.sql(f"insert into {made} values (3, '3')")
-        frame.createOrReplaceTempView("shown")
-        return "shown"
+        frame.createOrReplaceTempView("frame_shown")
+        return "frame_shown"
 
     def test_rows_go_into_the_table(self, enabled, made: str, view: str):
         enabled.sql(f"insert into {view} values (4, 'x')")
         enabled.range(1).selectExpr("5L id", "'y' s").write.insertInto(view)
         assert [row[0] for row in rows(enabled, made)] == [0, 1, 2, 3, 4, 5]
         assert DeltaTable.forName(enabled, made).history(1).head()["version"] == 3
+
+    def test_a_view_outlives_other_frames_of_its_version(self, enabled, made: str):
+        """Indexes that are equal are found by one text: the last of them to be made must not take the others with it."""
+        path = DeltaTable.forName(enabled, made).detail().head()["location"]
+        enabled.read.format("delta").load(path).createOrReplaceTempView("frame_shown")
+        index = planned_files(
+            str(
+                enabled.table("frame_shown")
+                ._jdf.queryExecution()
+                .analyzed()
+                .collectLeaves()
+                .head()
+                .relation()
+                .location()
+                .toString()
+            )
+        )
+        assert index is not None
+        twin = copy.copy(index)
+        remember_index(twin)
+        del twin
+        gc.collect()
+        enabled.sql("insert into frame_shown values (4, 'x')")
+        assert enabled.table(made).count() == 4
 
     def test_an_overwrite_is_a_commit(self, enabled, made: str, view: str):
         enabled.sql(f"insert overwrite {view} select 9, 'only'")
@@ -312,10 +340,10 @@ class TestViewsOfFrames:
 
     def test_nothing_goes_past_the_log(self, enabled, made: str):
         """Where Spark would write files by itself, it is not told of one place for them."""
-        enabled.table(made).createOrReplaceTempView("shown")
+        enabled.table(made).createOrReplaceTempView("frame_shown")
         of_spark = enabled.range(1).selectExpr("5L id", "'y' s")._jdf.write().mode("overwrite")
         with pytest.raises(AnalysisException):
-            of_spark.insertInto("shown")
+            of_spark.insertInto("frame_shown")
         assert [row[0] for row in rows(enabled, made)] == [0, 1, 2]
 
     @pytest.mark.parametrize(
@@ -327,8 +355,8 @@ class TestViewsOfFrames:
     )  # fmt: skip
     def test_rows_of_other_views_are_not_changed(self, enabled, made: str, make, condition: str):
         enabled.sql(f"insert into {made} values (3, '3')")
-        make(enabled.table(made)).createOrReplaceTempView("shown")
-        for statement in ("delete from shown where id = 2", "update shown set s = 'z'"):
+        make(enabled.table(made)).createOrReplaceTempView("frame_shown")
+        for statement in ("delete from frame_shown where id = 2", "update frame_shown set s = 'z'"):
             with pytest.raises(InvalidRequest) as caught:
                 enabled.sql(statement)
             assert caught.value.getCondition() == condition  # type: ignore[attr-defined]
@@ -336,10 +364,12 @@ class TestViewsOfFrames:
 
     def test_rows_of_a_frame_by_path_are_changed(self, enabled, made: str):
         path = DeltaTable.forName(enabled, made).detail().head()["location"]
-        enabled.read.format("delta").load(path).createOrReplaceTempView("shown")
-        enabled.sql("update shown set s = 'u' where id = 1")
-        enabled.sql("delete from shown where id = 0")
-        enabled.sql("merge into shown using (select 7L id, 'm' s) m on shown.id = m.id when not matched then insert *")
+        enabled.read.format("delta").load(path).createOrReplaceTempView("frame_shown")
+        enabled.sql("update frame_shown set s = 'u' where id = 1")
+        enabled.sql("delete from frame_shown where id = 0")
+        enabled.sql(
+            "merge into frame_shown using (select 7L id, 'm' s) m on frame_shown.id = m.id when not matched then insert *"
+        )
         assert rows(enabled, made) == [(1, "u"), (2, "2"), (7, "m")]
 
 
