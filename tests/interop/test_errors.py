@@ -43,7 +43,6 @@ KNOWN: dict[str, str] = {
     "insert_into_overflow": "Spark's cast says it, without the column",
     "drop_feature_2_timestampNtz": "one that cannot be dropped is refused as that, whether it is there or not",
     "rename_to_taken": "that the table maps no columns is said first",
-    "widen_without_property": "that a constraint names the column is said first",
     "create_in_parquet": "it takes a path with files for a table that exists",
     **dict.fromkeys(("constraint_random", "constraint_subquery"), "it takes them, and cannot keep the second"),
     "unset_unknown_property": "it takes ALTER TABLE UNSET without IF EXISTS for one with it",

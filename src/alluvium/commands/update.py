@@ -49,10 +49,11 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
+from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import Assignments, assigned_columns, assignments
-from alluvium.spark.values.storing import StorePolicy
+from alluvium.spark.values.storing import StorePolicy, policy_of
 from alluvium.storage.locating import locating
 
 
@@ -72,12 +73,19 @@ class UpdateRequest:
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        # As in the reference, where `spark.sql.storeAssignmentPolicy` is about INSERT and MERGE.
-        policy, defaults = StorePolicy.ANSI, default_values(target, rows)
+        policy, defaults = _policy(rows.sparkSession), default_values(target, rows)
         values = without_made(self.values, target, self.name, is_insert=False)
         return assignments(
             values, target.schema, rows, self.name, "UPDATE", policy, defaults, fills=False, is_update=True
         )
+
+
+def _policy(spark: SparkSession) -> StorePolicy:
+    """As in the reference: LEGACY is about INSERT and MERGE alone, and STRICT about UPDATE where casts are ANSI's."""
+    # Only a JVM knows what STRICT allows.
+    if is_connect(spark) or str(spark.conf.get("spark.sql.ansi.enabled")).casefold() != "true":
+        return StorePolicy.ANSI
+    return StorePolicy.STRICT if policy_of(spark) is StorePolicy.STRICT else StorePolicy.ANSI
 
 
 def update_rows(

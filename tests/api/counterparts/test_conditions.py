@@ -27,11 +27,13 @@ SPARKS = {
     "Cannot resolve",
     "you can use the functions",
     "[CAST_OVERFLOW]",
+    "[NUMERIC_VALUE_OUT_OF_RANGE",
 }
 #: Doors beside the methods of DeltaTable.
 DOORS = {
     "clusterBy",
     "path",
+    "reorg",
     "restore",
     "merge",
     "create",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import copy
+import gc
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import types as s
 
 import alluvium
 from alluvium import DeltaTable
 from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.spark.scan.native_lane.index import planned_files, remember_index
 
 pytestmark = pytest.mark.spark
 
@@ -273,3 +276,181 @@ def test_replace_on(enabled):
     assert rows(enabled, "met") == [(0, "old"), (1, "new"), (1, "old"), (2, "new"), (3, "old")]
     with pytest.raises(InvalidRequest, match="called like those of the table"):
         enabled.sql("insert into met as x replace on x.id = s.k (select 1L k, 'new' v) as s")
+
+
+class TestViewsOfFrames:
+    """As in delta-spark: what is inserted into a view of a frame of a table goes into the table."""
+
+    @pytest.fixture
+    def made(self, enabled) -> Iterator[str]:
+        enabled.sql("create table framed using delta as select id, cast(id as string) s from range(3)")
+        yield "framed"
+        enabled.catalog.dropTempView("frame_shown")
+        enabled.sql("drop table framed")
+
+    @pytest.fixture(params=["by name", "by path", "an older version"])
+    def view(self, request, enabled, made: str) -> str:
+        frames = {
+            "by name": lambda: enabled.table(made),
+            "by path": lambda: enabled.read.format("delta").load(
+                DeltaTable.forName(enabled, made).detail().head()["location"]
+            ),
+            "an older version": lambda: enabled.read.format("delta").option("versionAsOf", 0).table(made),
+        }
+        frame = frames[request.param]()
+        enabled.sql(f"insert into {made} values (3, '3')")
+        frame.createOrReplaceTempView("frame_shown")
+        return "frame_shown"
+
+    def test_rows_go_into_the_table(self, enabled, made: str, view: str):
+        enabled.sql(f"insert into {view} values (4, 'x')")
+        enabled.range(1).selectExpr("5L id", "'y' s").write.insertInto(view)
+        assert [row[0] for row in rows(enabled, made)] == [0, 1, 2, 3, 4, 5]
+        assert DeltaTable.forName(enabled, made).history(1).head()["version"] == 3
+
+    def test_a_view_outlives_other_frames_of_its_version(self, enabled, made: str):
+        """Indexes that are equal are found by one text: the last of them to be made must not take the others with it."""
+        path = DeltaTable.forName(enabled, made).detail().head()["location"]
+        enabled.read.format("delta").load(path).createOrReplaceTempView("frame_shown")
+        index = planned_files(
+            str(
+                enabled.table("frame_shown")
+                ._jdf.queryExecution()
+                .analyzed()
+                .collectLeaves()
+                .head()
+                .relation()
+                .location()
+                .toString()
+            )
+        )
+        assert index is not None
+        twin = copy.copy(index)
+        remember_index(twin)
+        del twin
+        gc.collect()
+        enabled.sql("insert into frame_shown values (4, 'x')")
+        assert enabled.table(made).count() == 4
+
+    def test_an_overwrite_is_a_commit(self, enabled, made: str, view: str):
+        enabled.sql(f"insert overwrite {view} select 9, 'only'")
+        assert rows(enabled, made) == [(9, "only")]
+        assert last(enabled, made)[0] == "WRITE"
+        assert enabled.table(f"{made}@v1").count() == 4
+
+    def test_nothing_goes_past_the_log(self, enabled, made: str):
+        """Where Spark would write files by itself, it is not told of one place for them."""
+        enabled.table(made).createOrReplaceTempView("frame_shown")
+        of_spark = enabled.range(1).selectExpr("5L id", "'y' s")._jdf.write().mode("overwrite")
+        with pytest.raises(AnalysisException):
+            of_spark.insertInto("frame_shown")
+        assert [row[0] for row in rows(enabled, made)] == [0, 1, 2]
+
+    @pytest.mark.parametrize(
+        ("make", "condition"),
+        [
+            (lambda t: t.where("id > 1"), "DELTA_UNEXPECTED_PARTIAL_SCAN"),
+            (lambda t: t.sparkSession.read.format("delta").option("versionAsOf", 0).table("framed"), "DELTA_FAILED_SCAN_WITH_HISTORICAL_VERSION"),
+        ],
+    )  # fmt: skip
+    def test_rows_of_other_views_are_not_changed(self, enabled, made: str, make, condition: str):
+        enabled.sql(f"insert into {made} values (3, '3')")
+        make(enabled.table(made)).createOrReplaceTempView("frame_shown")
+        for statement in ("delete from frame_shown where id = 2", "update frame_shown set s = 'z'"):
+            with pytest.raises(InvalidRequest) as caught:
+                enabled.sql(statement)
+            assert caught.value.getCondition() == condition  # type: ignore[attr-defined]
+        assert len(rows(enabled, made)) == 4
+
+    def test_rows_of_a_frame_by_path_are_changed(self, enabled, made: str):
+        path = DeltaTable.forName(enabled, made).detail().head()["location"]
+        enabled.read.format("delta").load(path).createOrReplaceTempView("frame_shown")
+        enabled.sql("update frame_shown set s = 'u' where id = 1")
+        enabled.sql("delete from frame_shown where id = 0")
+        enabled.sql(
+            "merge into frame_shown using (select 7L id, 'm' s) m on frame_shown.id = m.id when not matched then insert *"
+        )
+        assert rows(enabled, made) == [(1, "u"), (2, "2"), (7, "m")]
+
+
+class TestConditions:
+    """What delta-spark raises, statement by statement (played on 4.4)."""
+
+    @pytest.fixture(scope="class", autouse=True)
+    def tables(self, enabled) -> None:
+        enabled.sql("create table cond (id bigint, d decimal(4, 2), part int) using delta partitioned by (part)")
+        enabled.sql(
+            "create table lists (a array<int>, m map<string, int>, s struct<x: int>, v varchar(3), i int) using delta"
+        )
+        enabled.sql("create table numbered (id bigint generated always as identity, v int) using delta")
+        enabled.sql("create temporary function plus_one(x bigint) returns bigint return x + 1")
+
+    @pytest.mark.parametrize(
+        ("statement", "condition"),
+        [
+            ("insert into cond by name select 1 id, 2 nope", "DELTA_MISSING_COLUMN"),
+            ("insert into cond values (1, 12345.5, 1)", "CAST_OVERFLOW_IN_TABLE_INSERT"),
+            ("update cond set id = plus_one(id)", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("delete from cond where plus_one(id) = 3", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("merge into cond t using (select 5L id) m on t.id = m.id when not matched then insert (id) values (plus_one(5))", "UNSUPPORTED_SQL_UDF_USAGE"),
+            ("alter table lists alter column a type array<bigint>", "CANNOT_UPDATE_FIELD.ARRAY_TYPE"),
+            ("alter table lists alter column m type map<string, bigint>", "CANNOT_UPDATE_FIELD.MAP_TYPE"),
+            ("alter table lists alter column s type struct<x: bigint>", "CANNOT_UPDATE_FIELD.STRUCT_TYPE"),
+            ("alter table lists alter column v type varchar(2)", "NOT_SUPPORTED_CHANGE_COLUMN"),
+            ("alter table lists alter column i type smallint", "NOT_SUPPORTED_CHANGE_COLUMN"),
+            ("alter table lists alter column i type bigint", "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP"),
+            ("alter table numbered alter column id drop default", "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED"),
+            ("alter table numbered alter column id type string", "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED"),
+            ("alter table cond set tblproperties ('delta.universalFormat.enabledFormats' = 'iceberg')", "DELTA_UNIVERSAL_FORMAT_VIOLATION"),
+            ("create table collated (a int, s struct<t: string collate utf8_lcase>) using delta", "DELTA_UNSUPPORTED_DATA_TYPES"),
+            ("describe history delta.`/no/such/table`", "DELTA_TABLE_ONLY_OPERATION"),
+            ("reorg table delta.`/no/such/table` apply (purge)", "DELTA_ONLY_OPERATION"),
+        ],
+    )  # fmt: skip
+    def test_of_statements(self, enabled, statement: str, condition: str):
+        with pytest.raises(PySparkException) as caught:
+            enabled.sql(statement)
+        assert caught.value.getCondition() == condition
+
+    @pytest.mark.parametrize(
+        "statement",
+        [
+            "insert into cond (id) values ('1')",
+            "insert into cond (id) values (1.5)",
+            "update cond set id = '1'",
+            "merge into cond using (select '1' id) s on cond.id = s.id when matched then update set id = s.id",
+        ],
+    )
+    def test_of_strict_assignment(self, enabled, statement: str):
+        enabled.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
+        try:
+            with pytest.raises(AnalysisException) as caught:
+                enabled.sql(statement)
+        finally:
+            enabled.conf.unset("spark.sql.storeAssignmentPolicy")
+        assert caught.value.getCondition() == "CANNOT_UP_CAST_DATATYPE"
+
+    def test_of_rows_that_take_the_place_of_all(self, enabled):
+        enabled.sql("insert into cond values (1, 1, 1)")
+        unplaced = enabled.range(1)
+        with pytest.raises(AnalysisException) as caught:
+            unplaced.write.format("delta").mode("overwrite").saveAsTable("cond")
+        assert caught.value.getCondition() == "DELTA_PARTITION_COLUMN_NOT_FOUND"
+        assert enabled.table("cond").count() == 1
+        unplaced.write.format("delta").mode("append").saveAsTable("cond")
+        assert enabled.table("cond").where("part is null").count() == 1
+
+    def test_of_rows_in_other_partitions(self, enabled):
+        other = enabled.range(1).write.format("delta").mode("append")
+        for writer in (
+            lambda: other.partitionBy("id"),
+            lambda: enabled.range(1).write.format("delta").mode("append").clusterBy("id"),
+        ):
+            with pytest.raises(IllegalArgumentException) as caught:
+                writer().saveAsTable("cond")
+            assert caught.value.getCondition() is None
+
+    def test_of_too_few_columns(self, enabled):
+        with pytest.raises(AnalysisException) as caught:
+            enabled.range(1).write.insertInto("cond")
+        assert caught.value.getCondition() == "DELTA_INSERT_COLUMN_ARITY_MISMATCH"

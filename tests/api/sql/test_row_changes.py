@@ -250,6 +250,17 @@ def test_a_view_of_all_that_a_table_has_stands_for_it(enabled, name):
     assert len(rows(enabled, name)) == 2
 
 
+def test_a_view_of_a_path_stands_for_its_table(enabled, name):
+    path = DeltaTable.forName(enabled, name).detail().head()["location"]
+    enabled.sql(f"create or replace temporary view of_path as select * from delta.`{path}`")
+    enabled.sql("delete from of_path where id > 1")
+    enabled.sql("drop view of_path")
+    enabled.sql(f"create temporary view of_path using delta options (path '{path}')")
+    enabled.sql("update of_path set v = 7 where id = 0")
+    assert (0, 7) in rows(enabled, name)
+    assert all(row[0] < 2 for row in rows(enabled, name))
+
+
 def test_rows_are_deleted_by_what_a_view_shows(enabled, name):
     """As in delta-spark: rows go whole, whatever of their columns a view shows."""
     enabled.sql(f"create or replace temporary view only_ids as select id from {name}")

@@ -74,6 +74,9 @@ def test_features_without_a_writer_are_not_added(name: str, text: str):
 
 
 def test_properties_are_unset_in_any_case():
+    both = set_properties(CONFIG, {"X": "2", "comment": "said"}).config
+    assert unset_properties(both, ["X"]).config.metadata.configuration == {"x": "1"}
+    assert unset_properties(both, ["comment"], if_exists=False).config.metadata.description is None
     change = unset_properties(CONFIG, ["X"])
     assert change.config.metadata.configuration == {}
     assert change.operation.parameters == {"properties": '["X"]', "ifExists": True}

@@ -315,7 +315,7 @@ def test_dropping_nothing_is_a_change_of_nothing():
 @pytest.mark.parametrize(
     ("text_type", "allowed"), [("varchar(5)", True), ("varchar(3)", True), ("varchar(2)", False), ("char(3)", False)]
 )
-def test_a_varchar_becomes_longer_only(text_type: str, allowed: bool) -> None:
+def test_a_varchar_becomes_no_shorter_varchar(text_type: str, allowed: bool) -> None:
     config = add_columns(CONFIG, [NewColumn(("v",), Field("v", STRING, True, {CHAR_VARCHAR: "varchar(3)"}))]).config
     if allowed:
         changed = alter_column(config, ("v",), STRING, text_type=text_type).config.schema.find("v")
@@ -325,3 +325,27 @@ def test_a_varchar_becomes_longer_only(text_type: str, allowed: bool) -> None:
         with pytest.raises(InvalidRequest) as caught:
             alter_column(config, ("v",), STRING, text_type=text_type)
         assert caught.value.code == "type-change"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "declared"),
+    [
+        ("varchar(3)", None, None),
+        ("char(3)", None, None),
+        ("char(3)", "varchar(3)", "varchar(3)"),
+        ("char(3)", "varchar(2)", "refused"),
+        ("char(3)", "char(4)", "refused"),
+    ],
+)
+def test_a_text_of_a_length_becomes_a_string_or_a_varchar_that_holds_it(
+    before: str, after: str | None, declared: str | None
+):
+    metadata = {CHAR_VARCHAR: before, "comment": "c"}
+    config = add_columns(CONFIG, [NewColumn(("v",), Field("v", STRING, True, metadata))]).config
+    if declared == "refused":
+        with pytest.raises(InvalidRequest, match="cannot be changed"):
+            alter_column(config, ("v",), STRING, text_type=after)
+        return
+    changed = alter_column(config, ("v",), STRING, text_type=after).config.schema.find("v")
+    assert changed is not None
+    assert changed.metadata == {"comment": "c", **({} if declared is None else {CHAR_VARCHAR: declared})}

@@ -10,9 +10,11 @@ from alluvium.delta.terms.properties import (
     _OTHERS,
     TableProperties,
     canonical_property,
+    ensure_consistent,
     parse_interval_ms,
     parse_names,
     parse_properties,
+    settable_properties,
 )
 from alluvium.errors import InvalidRequest
 
@@ -105,3 +107,21 @@ def test_an_unknown_name_is_refused_and_the_nearest_suggested():
 def test_names_of_columns_may_hold_commas_and_backticks() -> None:
     assert parse_names("a, `b, c`,`d``e` ,f.g") == ("a", "b, c", "d`e", "f.g")
     assert parse_names(" , ") == ()
+
+
+@pytest.mark.parametrize(("text", "is_known"), [("hudi", True), ("", True), ("nope", False), ("Iceberg,hudi ", False)])
+def test_formats_to_be_readable_in_are_known_ones(text: str, is_known: bool):
+    properties = {"delta.universalFormat.enabledFormats": text}
+    if is_known:
+        assert settable_properties(properties) == properties
+        return
+    with pytest.raises(InvalidRequest) as caught:
+        settable_properties(properties)
+    assert caught.value.code == "invalid-property"
+
+
+def test_iceberg_needs_tables_that_it_can_read():
+    properties = {"delta.universalFormat.enabledFormats": "iceberg"}
+    with pytest.raises(InvalidRequest, match="needs one of"):
+        ensure_consistent(properties)
+    ensure_consistent({**properties, "delta.enableIcebergCompatV2": "true"})

@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from pyspark.sql import types as s
 
 from alluvium.api.delta.delta_errors import UnknownType, WrongType, WrongValue
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_ddl_type
 from alluvium.schema.types import DataType, Field, JsonValue, Struct
 from alluvium.spark.naming.types import from_spark
 
 GENERATION = "delta.generationExpression"
 IDENTITY = "delta.identity."
+#: The collation of texts without one.
+_BINARY = "UTF8_BINARY"
 
 
 @dataclass
@@ -119,10 +121,35 @@ def fields_of(cols: s.StructType | Sequence[s.StructField]) -> tuple[Field, ...]
         raise WrongType(f"Schema must be StructType or a list of StructField. Found {cols!r}", code="wrong-type")
     struct = from_spark(cols)
     assert isinstance(struct, Struct)
+    for col in cols.fields:
+        _ensure_binary(col.dataType, col.name)
     return tuple(
         Field(f.name, f.type, f.nullable, {**_lengths(col.dataType), **f.metadata})
         for f, col in zip(struct.fields, cols.fields, strict=True)
     )
+
+
+def _ensure_binary(data_type: s.DataType, column: str) -> None:
+    """Refuses texts that are compared by other rules than their bytes, as the reference does: tables forget them.
+
+    Raises:
+        UnsupportedFeature: There are such.
+    """
+    if isinstance(data_type, s.StructType):
+        for f in data_type.fields:
+            _ensure_binary(f.dataType, f"{column}.{f.name}")
+    elif isinstance(data_type, s.ArrayType):
+        _ensure_binary(data_type.elementType, column)
+    elif isinstance(data_type, s.MapType):
+        _ensure_binary(data_type.keyType, column)
+        _ensure_binary(data_type.valueType, column)
+    elif getattr(data_type, "collation", _BINARY) != _BINARY:
+        raise UnsupportedFeature(
+            f"no table can hold values of the Spark type {data_type.simpleString()}",
+            code="unsupported-type",
+            column=column,
+            hint="leave the collation out, and say it where texts are compared: a COLLATE UTF8_LCASE = 'x'",
+        )
 
 
 def named_types(columns: Mapping[str, str | s.DataType]) -> dict[str, str | DataType]:

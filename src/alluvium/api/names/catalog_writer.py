@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess, named_access, table_access
+from alluvium.api.delta.delta_columns import GENERATION
 from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.delta.write_options import (
     engine_options,
@@ -29,6 +30,7 @@ from alluvium.api.delta.write_options import (
 from alluvium.api.engine import engine_of
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.api.writer import parse_mode
+from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.delta.terms.config import TableConfig
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Operation
@@ -71,6 +73,8 @@ def save_as_table(
     said: dict[str, JsonValue] = {"isV1SaveAsTableOverwrite": True}
     if parsed.flag("overwriteSchema"):
         said["canOverwriteSchema"] = True
+    else:
+        _ensure_partitioned(df, existing.config)
 
     def operation_of(config: TableConfig) -> Operation:
         is_managed = access.entry is not None and access.entry.is_managed
@@ -88,6 +92,25 @@ def save_as_table(
     )
 
 
+def _ensure_partitioned(df: DataFrame, config: TableConfig) -> None:
+    """As in the reference, rows that take the place of all others say in which partitions they are.
+
+    Raises:
+        InvalidRequest: They do not, and the table does not compute it.
+    """
+    brought = {name.casefold() for name in df.columns}
+    for name in config.partition_columns:
+        found = config.schema.find(name)
+        is_filled = found is not None and any(key in found.metadata for key in (DEFAULT, GENERATION))
+        if name.casefold() not in brought and not is_filled:
+            raise InvalidRequest(
+                f"the data lacks the partition column {name!r}",
+                code="schema-mismatch",
+                column=name,
+                hint="add it, with null for rows of no partition; or say overwriteSchema",
+            )
+
+
 def insert_into(df: DataFrame, access: TableAccess, overwrite: bool, options: Mapping[str, object]) -> Committed:
     """Rows into a table, columns by their place. Types are cast as INSERT does.
 
@@ -97,7 +120,8 @@ def insert_into(df: DataFrame, access: TableAccess, overwrite: bool, options: Ma
     names = access.snapshot().config.schema.names
     if len(names) != len(df.columns):
         raise InvalidRequest(
-            f"the table has {len(names)} columns, the data {len(df.columns)}",
+            f"{'not enough' if len(df.columns) < len(names) else 'too many'} columns: the table has {len(names)}, "
+            f"the data {len(df.columns)}",
             code="schema-mismatch",
             hint="insertInto takes columns by their place; saveAsTable takes them by name",
         )

@@ -28,6 +28,7 @@ from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.names.answered import answer_names, forget_names
 from alluvium.api.names.catalog_tables import create_in_catalog
 from alluvium.api.names.catalog_writer import insert_into, save_as_table
+from alluvium.api.names.frame_views import insertable_access
 from alluvium.api.names.listed_columns import told_by_log
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
@@ -452,7 +453,7 @@ def _ensure_not_ours(writer: DataFrameWriter, name: str, mode: str) -> None:
 def _insert_into(
     original: Callable[..., object], self: DataFrameWriter, tableName: str, overwrite: bool | None = None
 ) -> object:
-    access = known_access(self._spark, tableName) if is_enabled(self._spark) else None
+    access = insertable_access(self._spark, tableName) if is_enabled(self._spark) else None
     if access is None:
         return original(self, tableName, overwrite)
     said = _said(self)

@@ -20,9 +20,11 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Path, Position, edit_struct, find_path, move_field, replace_field, with_inner
-from alluvium.schema.types import Array, DataType, Field, JsonValue, Map, Struct
+from alluvium.schema.types import STRING, Array, DataType, Field, JsonValue, Map, Struct
 
 _VARCHAR = re.compile(r"varchar\((\d+)\)")
+_IDENTITY = "delta.identity."
+_CHAR = re.compile(r"char\((\d+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,16 @@ def alter_columns(config: TableConfig, changes: Sequence[ColumnChange]) -> Chang
 
 
 def _ensure_own(config: TableConfig, change: ColumnChange) -> None:
-    """Refuses a default of a field within a column, which nobody would compute."""
+    """Refuses a default of a field within a column, which nobody would compute, and other numbers for a column."""
+    found = config.schema.find(change.path[0])
+    is_numbered = found is not None and any(key.startswith(_IDENTITY) for key in found.metadata)
+    if found is not None and is_numbered and (change.default is not None or change.data_type not in (None, found.type)):
+        raise InvalidRequest(
+            "the type and the default of an identity column are what they are",
+            code="unsupported-change",
+            column=found.name,
+            hint="drop the column, or add another one",
+        )
     if change.default is None or len(change.path) < 2:
         return
     name = ".".join(change.path)
@@ -125,10 +136,12 @@ def _changed(config: TableConfig, schema: Struct, path: Path, change: ColumnChan
     """The schema with one column changed; `path` as the schema spells it."""
     _, current, found = find_path(schema, path)
     if change.data_type is not None and change.data_type != current:
-        ensure_unreferenced(config, path)
         schema = widen(config, schema, path, change.data_type)
+        ensure_unreferenced(config, path)
     if change.text_type is not None:
         schema = _with_length(schema, path, found, change.text_type)
+    elif change.data_type == STRING and found is not None and _has_length(found):
+        schema = _with_declaration(schema, path, None)
     if found is not None:
         schema = _alter_field(schema, path, change)
     elif (change.comment, change.nullable, change.position, change.default) != (None, None, None, None):
@@ -145,14 +158,31 @@ def _changed(config: TableConfig, schema: Struct, path: Path, change: ColumnChan
 
 def _with_length(schema: Struct, path: Path, found: Field | None, text_type: str) -> Struct:
     """The schema with the length of texts of a column."""
+    known = None if found is None else found.metadata.get(CHAR_VARCHAR)
+    padded = _CHAR.fullmatch(known.casefold()) if isinstance(known, str) else None
+    after = _VARCHAR.fullmatch(text_type.casefold())
+    if padded is not None and after is not None and int(padded[1]) <= int(after[1]):
+        # What is padded to n fits a varchar that is no shorter.
+        return _with_declaration(schema, path, text_type)
     longer = longer_text(found, text_type, path)
-    if longer is None:
-        return schema
+    return schema if longer is None else _with_declaration(schema, path, longer)
+
+
+def _has_length(found: Field) -> bool:
+    """Whether texts of a column have a declared length; those within it are told at the column, too."""
+    known = str(found.metadata.get(CHAR_VARCHAR, "")).casefold()
+    return bool(_VARCHAR.fullmatch(known) or _CHAR.fullmatch(known))
+
+
+def _with_declaration(schema: Struct, path: Path, text_type: str | None) -> Struct:
+    """The schema with another declared length of a column's texts; None: any length."""
 
     def change(struct: Struct) -> Struct:
         field = struct.find(path[-1])
         assert field is not None, "the path was found before"
-        return replace_field(struct, field.name, replace(field, metadata={**field.metadata, CHAR_VARCHAR: longer}))
+        others = {key: value for key, value in field.metadata.items() if key != CHAR_VARCHAR}
+        declared = others if text_type is None else {**others, CHAR_VARCHAR: text_type}
+        return replace_field(struct, field.name, replace(field, metadata=declared))
 
     return edit_struct(schema, path[:-1], change)
 
@@ -175,7 +205,7 @@ def longer_text(found: Field | None, text_type: str, path: Path) -> str | None:
             f"the type of a column cannot be changed from {known or 'string'} to {text_type}",
             code="type-change",
             column=".".join(path),
-            hint="only a varchar can be changed, to a longer one",
+            hint="a varchar can become longer, or a string; a char a varchar that is no shorter, or a string",
         )
     return text_type
 

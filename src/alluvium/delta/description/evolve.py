@@ -97,12 +97,14 @@ def unset_properties(config: TableConfig, names: Iterable[str], if_exists: bool 
     by_folded = {name.casefold(): name for name in configuration}
     given = [*names]
     for name in given:
-        stored = by_folded.get(name.casefold())
-        if stored is None and not if_exists:
+        # Two names of one's own may differ in case alone.
+        stored = name if name in configuration else by_folded.get(name.casefold())
+        if stored is None and not if_exists and name != "comment":
             raise InvalidRequest(f"table property {name!r} is not set", code="unknown-property")
         configuration.pop(stored or name, None)
     ensure_consistent(configuration)
-    metadata = msgspec.structs.replace(config.metadata, configuration=configuration)
+    description = None if "comment" in given else config.metadata.description
+    metadata = msgspec.structs.replace(config.metadata, configuration=configuration, description=description)
     parameters: dict[str, JsonValue] = {"properties": to_json(given), "ifExists": if_exists}
     return Change(configure(metadata, config), Operation("UNSET TBLPROPERTIES", parameters))
 

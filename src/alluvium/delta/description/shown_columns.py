@@ -28,7 +28,7 @@ def type_name(data_type: DataType) -> str:
 
 def shown_change(f: Field, path: Path, before: Field | None) -> dict[str, JsonValue]:
     """A changed column as the history shows it: all that its metadata said before, and what is said anew."""
-    goes = (DEFAULT, "comment")
+    goes = (DEFAULT, "comment", CHAR_VARCHAR)
     known = {} if before is None else {k: v for k, v in before.metadata.items() if k not in goes or k in f.metadata}
     new = {key: f.metadata[key] for key in ("comment", CHAR_VARCHAR, DEFAULT) if key in f.metadata}
     said = {**known, **new}

@@ -165,6 +165,13 @@ def parse_size_bytes(text: str) -> int:
     return value
 
 
+def _formats(text: str) -> tuple[str, ...]:
+    names = tuple(text.split(",")) if text else ()
+    if not set(names) <= {"hudi", "iceberg"}:
+        raise ValueError("expected hudi, iceberg, or both with a comma between")
+    return names
+
+
 def _one_of(*known: str) -> Callable[[str], object]:
     def parse(text: str) -> str:
         if text.strip().casefold() not in known:
@@ -207,7 +214,7 @@ _OTHERS: Mapping[str, Callable[[str], object]] = {
     "delta.rowTrackingSuspended": parse_boolean,
     "delta.sampleRetentionDuration": parse_interval_ms,
     "delta.targetFileSize": parse_size_bytes,
-    "delta.universalFormat.enabledFormats": parse_columns,
+    "delta.universalFormat.enabledFormats": _formats,
 }
 
 #: Kept by writers: nobody else sets them.
@@ -316,6 +323,10 @@ def ensure_consistent(configuration: Mapping[str, str]) -> None:
     compat = [n for n in _COMPATS if configuration.get(n, "false").strip().casefold() == "true"]
     if len(compat) > 1:
         raise InvalidRequest(f"{' and '.join(compat)} exclude each other", code="contradicting-properties")
+    if not compat and "iceberg" in configuration.get(_UNIFORM, "").split(","):
+        raise InvalidRequest(
+            f"{_UNIFORM} names iceberg, which needs one of {', '.join(_COMPATS)}", code="contradicting-properties"
+        )
     vectors = configuration.get("delta.enableDeletionVectors", "false").strip().casefold() == "true"
     if vectors and compat and compat[0] != _COMPATS[2]:
         # Iceberg readers of versions 1 and 2 know no deletion vectors.
@@ -331,4 +342,5 @@ def ensure_consistent(configuration: Mapping[str, str]) -> None:
 
 #: Readers of such manifests know no vectors.
 _MANIFESTS = "delta.compatibility.symlinkFormatManifest.enabled"
+_UNIFORM = "delta.universalFormat.enabledFormats"
 _COMPATS = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2", "delta.enableIcebergCompatV3")

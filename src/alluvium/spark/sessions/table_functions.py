@@ -14,6 +14,8 @@ from alluvium.spark.jvm.gateway import JavaObject, java_of
 
 #: As Spark calls functions that it did not get from a user.
 _SOURCE = "built-in"
+#: A function of Spark's own.
+_SPARKS = "range"
 #: A constant argument: a number, or text; of a time its microseconds since 1970 UTC, as `Instant`.
 Argument: TypeAlias = "int | str | Instant"
 #: From the arguments of a call to its rows.
@@ -72,10 +74,16 @@ def _constant(function: str, expression: JavaObject) -> Argument:
 
 
 def register_function(spark: SparkSession, name: str, rows_of: RowsOf) -> None:
-    """Makes a function known to a classic session; one of that name is replaced."""
+    """Makes a function known to a classic session, as one of Spark's own; one of that name is replaced."""
     failures.install()
     registry = spark._jsparkSession.sessionState().tableFunctionRegistry()
-    registry.createOrReplaceTempFunction(name, _Builder(spark, name, rows_of), _SOURCE)
+    # From 4.2 on a function's name has a catalog and a schema before it. Beside those of the session Spark has its own
+    # functions: persisted views may name these alone.
+    known = registry.listFunction()
+    own = next(f for f in (known.apply(n) for n in range(known.size())) if str(f.funcName()) == _SPARKS)
+    info = java_of(spark).jvm.org.apache.spark.sql.catalyst.expressions.ExpressionInfo
+    described = info(__name__, None, name, "", "", "", "", "", "", "", _SOURCE)
+    registry.registerFunction(own.copy(name, own.database(), own.catalog()), described, _Builder(spark, name, rows_of))
 
 
 def forget_function(spark: SparkSession, name: str) -> None:

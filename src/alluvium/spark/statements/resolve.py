@@ -98,6 +98,8 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
         raise _invalid(what, analysis_problem(error)) from None
     java = java_of(rows.sparkSession)
     plan, own = selected._jdf.queryExecution().analyzed(), rows._jdf.queryExecution().analyzed()
+    if _has_arguments_below(plan, own):
+        raise _invalid(what, "it calls a function that is written in SQL", "write the function's expression itself")
     if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != str(own.nodeName()):
         raise _invalid(what, "it is not computed from one row: an aggregate, a window or a generator")
     found = plan.expressions().head().child()
@@ -109,6 +111,13 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
     found = settled(found, plan)
     data_type = selected.schema["value"].dataType
     return Resolved(Column(java.expression_utils.column(found)), data_type, found, plan, has_subquery)
+
+
+def _has_arguments_below(plan: JavaObject, own: JavaObject) -> bool:
+    """Whether a column calls a function that is written in SQL: its arguments are computed below."""
+    if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != "Project":
+        return False
+    return str(own.nodeName()) != "Project" or bool(plan.child().child().fastEquals(own))
 
 
 def resolve_condition(rows: DataFrame, expression: Column | str, what: str, subqueries: bool = False) -> Resolved:

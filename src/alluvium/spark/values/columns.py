@@ -18,7 +18,7 @@ from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.jvm.failures import analysis_problem
 from alluvium.spark.naming.names import quote
 from alluvium.spark.values.conversion import Misfit, Rules, members, value_type
-from alluvium.spark.values.storing import StorePolicy, castable, policy_of, select_stored
+from alluvium.spark.values.storing import StorePolicy, castable, policy_of, select_stored, who_forbids
 
 #: Integers that are kept as 32 bits in Parquet, so that the narrower is also the wider.
 _INT32 = (t.BYTE, t.SHORT, t.INTEGER)
@@ -57,7 +57,8 @@ def align(
     spark = df.sparkSession
     # Over Connect rows go into columns of the same types alone (`Assignment.EXACT`): no cast can fail.
     policy = StorePolicy.ANSI if assignment is Assignment.EXACT else policy_of(spark)
-    rules = Rules(_held_alike if assignment is Assignment.EXACT else castable(spark, policy), fill_missing)
+    may_cast = _held_alike if assignment is Assignment.EXACT else castable(spark, policy)
+    rules = Rules(may_cast, fill_missing, who_forbids(policy))
     data = _data_schema(df)
     try:
         selected = [

@@ -36,10 +36,12 @@ class Rules:
     Attributes:
         may_cast: Whether values of one type may be cast to another: neither is a struct, array or map of such.
         fills_missing: Whether columns and fields that are not there are null; otherwise they are refused, at any depth.
+        said_by: Who allows no other casts, for errors; empty: the types themselves.
     """
 
     may_cast: Callable[[DataType, DataType], bool]
     fills_missing: bool = True
+    said_by: str = ""
 
 
 def value_type(data_type: s.DataType, column: str) -> DataType:
@@ -87,7 +89,8 @@ def conversion(text: str, source: DataType, target: DataType, column: str, rules
         result = text if values == value else f"transform_values({text}, ({key}, {value}) -> {values})"
         return result if keys == key else f"transform_keys({result}, ({key}, {value}) -> {keys})"
     if not rules.may_cast(source, target):
-        raise Misfit(f"column {column!r} is {target} in the table and {source} in the data", column)
+        why = f", and {rules.said_by} allows no cast that might fail" if rules.said_by else ""
+        raise Misfit(f"column {column!r} is {target} in the table and {source} in the data{why}", column)
     return f"cast({text} as {sql_type(target)})"
 
 

@@ -13,7 +13,7 @@ from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.naming.names import quote
 from alluvium.spark.values.conversion import Misfit, Rules, conversion
-from alluvium.spark.values.storing import StorePolicy, castable, select_stored
+from alluvium.spark.values.storing import StorePolicy, castable, select_stored, who_forbids
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ def fit(rows: DataFrame, values: Sequence[NewValue], policy: StorePolicy, *, fil
         InvalidRequest: `"schema-mismatch"`: a value can never be one of its column's type: Spark has no such cast, or
             the policy forbids it; a struct has a field that the column has not, or lacks one.
     """
-    rules = Rules(castable(rows.sparkSession, policy), fills)
+    rules = Rules(castable(rows.sparkSession, policy), fills, who_forbids(policy))
     fitted = [new.value for new in values]
     texts = {
         number: text

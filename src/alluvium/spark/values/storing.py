@@ -39,6 +39,11 @@ def policy_of(spark: SparkSession) -> StorePolicy:
     return StorePolicy(str(spark.conf.get(_POLICY)).upper())
 
 
+def who_forbids(policy: StorePolicy) -> str:
+    """The setting that forbids casts which Spark has, as errors name it; empty: none does."""
+    return f"{_POLICY} = STRICT" if policy is StorePolicy.STRICT else ""
+
+
 def castable(spark: SparkSession, policy: StorePolicy) -> Callable[[DataType, DataType], bool]:
     """Whether a policy lets values of one type into columns of another, as far as Spark's analysis does not say it."""
     if policy is not StorePolicy.STRICT:

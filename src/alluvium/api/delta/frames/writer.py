@@ -179,7 +179,7 @@ def _target(
         if names and resolve_partition_columns(config.schema, names) != config.partition_columns:
             raise InvalidRequest(
                 f"the table is partitioned by {', '.join(config.partition_columns) or 'nothing'}, "
-                f"not by {', '.join(names)}",
+                f"{'and rows are not appended' if save_mode == 'Append' else 'not'} by {', '.join(names)}",
                 code="partition-mismatch",
                 hint="leave partitionBy out, or overwrite the table with overwriteSchema",
             )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.delta.delta_table import DeltaTable
+from alluvium.api.names.frame_views import files_of, leaf_access, named_table
 from alluvium.api.names.paimon_access import PaimonAccess
-from alluvium.api.sql.call import Call, some, texts
+from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.session_table import SessionTable
 from alluvium.commands.own_reads import unpinned
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -105,7 +107,7 @@ def _viewed(call: Call, parts: tuple[str, ...], needs: Needs) -> TableAccess | N
         return None
     view = plan = call.spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
     while _shows_all(plan, needs):
-        if (name := _names_table(plan)) is None or _is_temporary(plan.child()):
+        if (name := named_table(plan)) is None or _is_temporary(plan.child()):
             plan = plan.child()
         elif needs is not Needs.ALL or _names(plan) == _names(view):
             access = known_access(call.spark, name)
@@ -114,11 +116,14 @@ def _viewed(call: Call, parts: tuple[str, ...], needs: Needs) -> TableAccess | N
             return access
         else:
             break
-    if not any(map(_is_ours, items(view.collectLeaves()))):
+    found = leaf_access(call.spark, plan) if needs is not Needs.ALL or _names(plan) == _names(view) else None
+    if found is not None and not _shows_older(call, plan, found):
+        return found
+    leaves = list(items(view.collectLeaves()))
+    if not any(map(_is_ours, leaves)):
         return None
     raise Unresolvable(
-        f"the rows of the temporary view {'.'.join(parts)!r} cannot be changed: it shows something else than all "
-        "columns and rows of one table, as it is now",
+        f"the rows of the temporary view {'.'.join(parts)!r} cannot be changed: {_shown(call, plan, leaves)}",
         code="changed-view",
         hint="name the table, and say in the condition which rows are meant",
     )
@@ -153,20 +158,24 @@ def _shows_all(plan: JavaObject, needs: Needs) -> bool:
     return kind in ("SubqueryAlias", "View") or (kind == "Project" and (needs is Needs.NONE or _keeps_names(plan)))
 
 
+def _shown(call: Call, plan: JavaObject, leaves: Sequence[JavaObject]) -> str:
+    """What a view shows in the place of a table, from the first node that is in the way."""
+    accesses = [leaf_access(call.spark, leaf) for leaf in leaves]
+    if len(accesses) == 1 and accesses[0] is not None and _shows_older(call, plan, accesses[0]):
+        return "it shows a version of the table that was asked for, and not the newest"
+    if len(leaves) == 1 and str(plan.nodeName()) == "Filter":
+        return "it shows some of the table's rows alone"
+    return "it shows something else than all columns and rows of one table, as it is now"
+
+
 def _is_ours(leaf: JavaObject) -> bool:
     if str(leaf.getClass().getSimpleName()) != "LogicalRelation":
         return False
+    if files_of(leaf) is not None:
+        return True
     entry = some(leaf.catalogTable())
     provider = None if entry is None else some(entry.provider())
     return str(provider).casefold() == PROVIDER
-
-
-def _names_table(alias: JavaObject) -> str | None:
-    """The name of the catalog's table whose rows a node is; None for others, and for a name that a statement gave."""
-    if str(alias.nodeName()) != "SubqueryAlias":
-        return None
-    qualifier = texts(alias.identifier().qualifier())
-    return quoted_name((*qualifier, str(alias.alias()))) if qualifier else None
 
 
 def _is_temporary(plan: JavaObject) -> bool:

@@ -12,11 +12,12 @@ from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
+from alluvium.api.names.frame_views import framed_access
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.paimon.merged_schema import MERGE_SETTING
 from alluvium.api.sql.call import Call, identified, some, texts
 from alluvium.api.sql.rows.default_words import says_default, without_default_words
-from alluvium.api.sql.rows.insert_columns import InsertColumns, named_rows, static_condition
+from alluvium.api.sql.rows.insert_columns import InsertColumns, ensure_known, named_rows, static_condition
 from alluvium.api.sql.rows.replace_criteria import ReplaceOn, replace_on
 from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -105,7 +106,12 @@ def _target(call: Call, node: JavaObject) -> TableAccess | PaimonAccess | None:
     """The table of ours that one is about; None, too, for `INSERT OVERWRITE DIRECTORY`, and for queries."""
     if str(node.nodeName()) not in INSERTS:
         return None
-    return call.table(node.table()) or call.paimon(node.table())
+    return call.table(node.table()) or call.paimon(node.table()) or _framed(call, node.table())
+
+
+def _framed(call: Call, relation: JavaObject) -> TableAccess | None:
+    parts = call.parts(relation)
+    return None if parts is None else framed_access(call.spark, parts)
 
 
 def _children(union: JavaObject) -> Iterator[JavaObject]:
@@ -206,6 +212,8 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
     if isinstance(access, TableAccess) and not columns.by_name and says_default(call.text):
         query, columns = without_default_words(call, query, access, columns)
     given = call.rows(query)
+    if columns.by_name and not columns.evolves:
+        ensure_known(given.columns, schema, access.url)
     rows = named_rows(given, columns, schema, access.url)
     if insert.replaces_on is not None:
         rows = insert.replaces_on.named(given, rows, columns, schema)

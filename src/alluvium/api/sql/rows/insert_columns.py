@@ -82,6 +82,23 @@ def named_rows(rows: DataFrame, columns: InsertColumns, schema: Struct, url: str
     return select_stored(rows, [*map(quote, rows.columns), *values], StorePolicy.ANSI)
 
 
+def ensure_known(names: Sequence[str], schema: Struct, url: str) -> None:
+    """What is inserted by name has names that the table knows.
+
+    Raises:
+        InvalidRequest: One has not.
+    """
+    unknown = next((name for name in names if schema.find(name) is None), None)
+    if unknown is not None:
+        raise InvalidRequest(
+            f"BY NAME meets {unknown!r}, and the table has no such column",
+            code="schema-mismatch",
+            url=url,
+            column=unknown,
+            hint=suggest(unknown, schema.names) or "INSERT WITH SCHEMA EVOLUTION adds it",
+        )
+
+
 def _by_place(rows: DataFrame, columns: InsertColumns, schema: Struct, url: str) -> DataFrame:
     wanted, given = columns.wanted(schema), rows.columns
     if len(given) > len(wanted) and columns.evolves and not columns.listed:

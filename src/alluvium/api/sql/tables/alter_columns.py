@@ -18,11 +18,12 @@ from alluvium.delta.description.evolve import Change
 from alluvium.delta.description.evolve_columns import NewColumn, add_columns, rename_column
 from alluvium.delta.description.replace_columns import replace_columns
 from alluvium.delta.terms.config import TableConfig
-from alluvium.errors import UnsupportedFeature
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.edit import Position, find_path
-from alluvium.schema.types import Field, Struct
+from alluvium.schema.types import Array, Field, Map, Struct
 from alluvium.spark.jvm.gateway import Java, JavaObject
+from alluvium.spark.naming.names import sql_type
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.sessions.session import java_schema
 
@@ -70,9 +71,42 @@ def _renamed(call: Call, access: TableAccess) -> _ChangeOf:
 def _altered(call: Call, access: TableAccess) -> _ChangeOf:
     """`ALTER COLUMN`, `CHANGE COLUMN` and `COMMENT ON COLUMN`, of one column or several."""
     changes = [_change(call, spec) for spec in _members(call.plan.specs())]
+    _ensure_surely_cast(call, access.snapshot().config.schema, changes)
     if any(change.default for change in changes):
         _ensure_of_type(call, access.snapshot().config.schema, changes)
     return partial(alter_columns, changes=changes)
+
+
+#: What Spark says of other types for these.
+_BY_PARTS = (
+    (Struct, "a struct is changed field by field"),
+    (Array, "an array is changed by its element"),
+    (Map, "a map is changed by its key or its value"),
+)
+
+
+def _ensure_surely_cast(call: Call, schema: Struct, changes: Sequence[ColumnChange]) -> None:
+    """Refuses what Spark refuses of any table, before the table is asked whether it allows wider types.
+
+    Raises:
+        InvalidRequest: Values of a column need not be any of its new type (`type-change`).
+    """
+    for change in changes:
+        _, current, _ = find_path(schema, change.path)
+        wanted, name = change.data_type, ".".join(change.path)
+        if wanted is None or wanted == current:
+            continue
+        for kind, problem in _BY_PARTS:
+            if isinstance(current, kind) and isinstance(wanted, kind):
+                raise InvalidRequest(f"{name!r}: {problem}", code="type-change", column=name)
+        cast, parse = call.java.cast, call.java.type_of_text
+        if not bool(cast.canUpCast(parse(sql_type(current)), parse(sql_type(wanted)))):
+            raise InvalidRequest(
+                f"the type of a column cannot be changed from {current} to {wanted}: its values need not be any of it",
+                code="type-change",
+                column=name,
+                hint="only to a wider type",
+            )
 
 
 def _change(call: Call, spec: JavaObject) -> ColumnChange:

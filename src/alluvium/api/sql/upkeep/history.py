@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.delta_access import PROVIDER
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.delta.delta_views import DETAIL
 from alluvium.api.sql.grammar.history import DescribeDetail, DescribeHistory, Restore
@@ -31,8 +32,14 @@ def run(spark: SparkSession, statement: DescribeDetail | DescribeHistory | Resto
 def _door(statement: DescribeDetail | DescribeHistory | Restore) -> AbstractContextManager[None]:
     if isinstance(statement, Restore):
         return counterparts("restore")
-    is_path = isinstance(statement, DescribeHistory) and isinstance(statement.target, PathLiteral)
-    return counterparts("path") if is_path else nullcontext()
+    target = statement.target
+    is_path = isinstance(target, PathLiteral) or (isinstance(target, TableName) and _names_path(target))
+    return counterparts("path") if is_path and isinstance(statement, DescribeHistory) else nullcontext()
+
+
+def _names_path(target: TableName) -> bool:
+    """Whether it is delta.`/path`."""
+    return len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER
 
 
 def _of_another(spark: SparkSession, target: Target) -> DataFrame | None:

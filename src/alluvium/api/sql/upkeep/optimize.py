@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,7 +18,7 @@ from alluvium.spark.naming.names import quote
 
 def run(spark: SparkSession, statement: Optimize | Reorg) -> DataFrame | None:
     """Carries out one of the statements; both answer what the methods of DeltaTable do."""
-    with counterparts("path") if isinstance(statement.target, PathLiteral) else nullcontext():
+    with _door(statement):
         table = delta_table(spark, statement.target)
     if table is None:
         return None
@@ -32,6 +32,12 @@ def run(spark: SparkSession, statement: Optimize | Reorg) -> DataFrame | None:
         builder = replace(builder, _full=True)
     names = [".".join(quote(part) for part in path) for path in statement.zorder_by]
     return _answer(builder.executeZOrderBy(*names))
+
+
+def _door(statement: Optimize | Reorg) -> AbstractContextManager[None]:
+    if isinstance(statement, Reorg):
+        return counterparts("reorg")
+    return counterparts("path") if isinstance(statement.target, PathLiteral) else nullcontext()
 
 
 def _answer(done: DataFrame | Preview) -> DataFrame:

@@ -56,12 +56,31 @@ def _called(method: Callable[Concatenate[PlannedFiles, Arguments], Result]) -> C
 
 
 # Spark's plan gives an index back as a Java proxy, of which Python sees the text only.
-_INDEXES: weakref.WeakValueDictionary[str, PlannedFiles] = weakref.WeakValueDictionary()
+_INDEXES: dict[str, weakref.WeakSet[PlannedFiles]] = {}
+# Whoever is collected forgets itself, in whatever thread that happens.
+_INDEXES_LOCK = threading.RLock()
 
 
 def planned_files(text: str) -> PlannedFiles | None:
     """The index that prints as `text` (see `PlannedFiles.toString`), while it is alive."""
-    return _INDEXES.get(text)
+    with _INDEXES_LOCK:
+        return next(iter(_INDEXES.get(text, ())), None)
+
+
+def remember_index(index: PlannedFiles) -> None:
+    """Lets `planned_files` find an index while it is alive, beside those that are equal to it."""
+    text = index.toString()
+    weakref.finalize(index, _forget_index, text).atexit = False
+    with _INDEXES_LOCK:
+        alike = _INDEXES.get(text) or weakref.WeakSet()
+        alike.add(index)
+        _INDEXES[text] = alike
+
+
+def _forget_index(text: str) -> None:
+    with _INDEXES_LOCK:
+        if not _INDEXES.get(text):
+            _INDEXES.pop(text, None)
 
 
 class PlannedFiles:
@@ -101,11 +120,14 @@ class PlannedFiles:
         self._answers: OrderedDict[tuple[str, ...], JavaObject] = OrderedDict()
         # Spark plans broadcasts and subqueries in threads of its own.
         self._lock = threading.RLock()
-        _INDEXES[self.toString()] = self
+        remember_index(self)
 
     @functools.cached_property
     def _roots(self) -> JavaObject:
-        return self._java.seq([self._java.hadoop_path(self._root)])
+        # Spark writes the rows of an INSERT into files of a relation that has one path, and an INSERT OVERWRITE deletes
+        # all that lies there, the log too. It refuses to where there are more; what else it asks paths for, it asks of
+        # any of them.
+        return self._java.seq([self._java.hadoop_path(self._root)] * 2)
 
     @property
     def identity(self) -> tuple[str, ...]:

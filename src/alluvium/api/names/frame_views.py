@@ -1,0 +1,84 @@
+"""Temporary views of frames, and the tables of ours that they show: `spark.table("t").createOrReplaceTempView("v")`.
+
+Spark would write the rows of an INSERT straight into files below such a view, past the log; so it is not asked to.
+"""
+
+from __future__ import annotations
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access, path_access
+from alluvium.delta.view.source import DeltaSource
+from alluvium.spark.jvm.gateway import JavaObject, java_of
+from alluvium.spark.scan.native_lane.index import PlannedFiles, planned_files
+from alluvium.spark.sessions.catalog import quoted_name
+from alluvium.spark.sessions.session import session_catalog
+
+_CATALOG = "spark_catalog"
+
+
+def insertable_access(spark: SparkSession, name: str) -> TableAccess | None:
+    """The table of ours of a name, be it that of a view of a frame of it."""
+    access = known_access(spark, name)
+    if access is not None:
+        return access
+    try:
+        parts = spark._jsparkSession.sessionState().sqlParser().parseMultipartIdentifier(name)
+    except (PySparkException, Py4JJavaError):
+        return None  # Spark says what is wrong with the name
+    return framed_access(spark, tuple(str(parts.apply(n)) for n in range(parts.size())))
+
+
+def framed_access(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess | None:
+    """The Delta table that a temporary view shows which was made of a frame of it, of whatever version; None: it is
+    another view, one of some of its rows or columns, or none at all.
+    """
+    if not session_catalog(spark).isTempView(java_of(spark).seq(list(parts))):
+        return None
+    plan = spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
+    while (kind := str(plan.nodeName())) in ("SubqueryAlias", "View"):
+        if kind == "View" and not bool(plan.isTempViewStoringAnalyzedPlan()):
+            return None  # of a query, into which Spark inserts nothing
+        name = named_table(plan)
+        # Of what stands below the name of a view nothing is known yet.
+        if name is not None and str(plan.child().nodeName()) != "View":
+            return known_access(spark, name)
+        plan = plan.child()
+    return leaf_access(spark, plan)
+
+
+def named_table(alias: JavaObject) -> str | None:
+    """The name of the catalog's table whose rows a node is; None for others, and for a name that a statement gave."""
+    if str(alias.nodeName()) != "SubqueryAlias":
+        return None
+    qualifier = alias.identifier().qualifier()
+    parts = [str(qualifier.apply(n)) for n in range(qualifier.size())]
+    if (
+        len(parts) == 2
+        and parts[0].casefold() == _CATALOG
+        and parts[1].casefold() == PROVIDER
+        and "/" in str(alias.alias())
+    ):
+        # Of delta.`/path`, to which Spark puts its catalog.
+        parts = parts[1:]
+    return quoted_name((*parts, str(alias.alias()))) if parts else None
+
+
+def leaf_access(spark: SparkSession, plan: JavaObject) -> TableAccess | None:
+    """The Delta table whose files a node scans, of whatever version, as nothing but its columns; else None."""
+    index = files_of(plan)
+    if index is None or not isinstance(index.source, DeltaSource):
+        return None
+    return path_access(spark, index.source.identity[0])
+
+
+def files_of(plan: JavaObject) -> PlannedFiles | None:
+    """The files of a table of ours that a node scans."""
+    if str(plan.getClass().getSimpleName()) != "LogicalRelation":
+        return None
+    relation = plan.relation()
+    if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
+        return None
+    return planned_files(str(relation.location().toString()))
