@@ -68,7 +68,8 @@ def test_names_that_are_hidden() -> None:
 
 
 def test_metadata_of_iceberg_is_hidden_where_the_table_has_such() -> None:
-    config = new_config(Struct((Field("a", LONG),)), [], {"delta.universalFormat.enabledFormats": "iceberg"})
+    formats = {"delta.universalFormat.enabledFormats": "iceberg", "delta.enableIcebergCompatV2": "true"}
+    config = new_config(Struct((Field("a", LONG),)), [], formats | {"delta.columnMapping.mode": "name"})
     assert hides(config)("metadata")
     assert not hides(config)("metadata2")
 
