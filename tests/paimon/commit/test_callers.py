@@ -195,6 +195,77 @@ def test_a_rollback_is_not_forgotten_with_the_snapshots_that_came_in_the_place_o
     assert ks(store) == [1, 2, 3, 4] and seen(store, 1)
 
 
+def test_a_rollback_leaves_what_the_same_caller_committed_before(store: Store) -> None:
+    """The caller's file names the newest alone."""
+    commit(store, 1, ("job", 1))
+    commit(store, 2, ("job", 2))
+    PaimonTable.forPath(store.url).rollback_to(1)
+    commit(store, 3)
+    commit(store, 4)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (1, 2)] == [True, False]
+
+
+def test_a_rollback_behind_what_has_expired_leaves_nobody_sure_of_it(store: Store) -> None:
+    commit(store, 1, ("job", 1))
+    commit(store, 2)
+    expire_all_but_last(store)
+    assert seen(store, 1)
+    commit(store, 3, ("job", 2))
+    PaimonTable.forPath(store.url).rollback_to(2)
+    assert not seen(store, 2)
+    with pytest.raises(CommitUnknown, match="taken back") as caught:
+        seen(store, 1)
+    assert (caught.value.code, caught.value.version) == ("transaction-unknown", 2)
+    commit(store, 4, ("job", 2))
+    assert [seen(store, n) for n in (1, 2, 3)] == [True, True, False]
+    # Where all is taken back at once, what is before the first of it is in doubt.
+    commit(store, 5, ("job", 3))
+    PaimonTable.forPath(store.url).rollback_to(2)
+    assert [seen(store, n) for n in (2, 3)] == [False, False]
+    with pytest.raises(CommitUnknown):
+        seen(store, 1)
+
+
+def test_a_rollback_by_others_leaves_nobody_sure_of_what_came_before(store: Store) -> None:
+    commit(store, 1, ("job", 3))
+    commit(store, 2)
+    expire_all_but_last(store)
+    commit(store, 3, ("job", 4))
+    store.delete("snapshot/snapshot-3")
+    store.put("snapshot/LATEST", b"2")
+    commit(store, 4)
+    assert not seen(store, 4)
+    with pytest.raises(CommitUnknown):
+        seen(store, 3)
+
+
+def test_an_attempt_that_failed_leaves_an_earlier_one_that_was_killed(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kill(monkeypatch, store, ("job", 4), after=True)
+    late = open_target(store)
+    commit(store, 2)
+    with pytest.raises(CommitConflict):
+        append(late, [{"k": 3}], Replace(), txn=("job", 5))
+    commit(store, 5)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (4, 5)] == [True, False]
+
+
+def test_a_later_commit_of_a_caller_tells_of_one_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others, who know nothing of our files, went on by the caller's name."""
+    commit(store, 1)
+    kill(monkeypatch, store, ("job", 4), after=False)
+    with monkeypatch.context() as patched:
+        for name in ("begin", "stands"):
+            patched.setattr(f"alluvium.paimon.write.target.{name}", lambda *args: None)
+        commit(store, 2, ("job", 5))
+    commit(store, 3)
+    expire_all_but_last(store)
+    assert seen(store, 4)
+
+
 def test_a_rollback_takes_what_was_begun_behind_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(store, 1, ("job", 1))
     commit(store, 2)
@@ -246,6 +317,24 @@ def test_a_branch_that_the_table_goes_on_as(store: Store) -> None:
     commit(store, 5)
     expire_all_but_last(store)
     assert [seen(store, 1, user) for user in ("both", "main", "branch")] == [True, False, True]
+
+
+def test_what_was_committed_before_a_branch_is_known_where_the_table_goes_on_as_it(store: Store) -> None:
+    """The caller has a commit in the making on the branch, and one that stands on the main one."""
+    commit(store, 1, ("job", 1))
+    table = PaimonTable.forPath(store.url)
+    commit(store, 2)
+    expire_all_but_last(store)
+    table.create_tag("start")
+    table.create_branch("b", "start")
+    branch = replace(open_target(store), snapshot=load_snapshot(store, At(), "b"))
+    append(branch, [{"k": 3}])
+    late = replace(open_target(store), snapshot=load_snapshot(store, At(), "b"))
+    append(branch, [{"k": 4}])
+    with pytest.raises(CommitConflict):
+        append(late, [{"k": 5}], Replace(), txn=("job", 2))
+    table.fast_forward("b")
+    assert [seen(store, n) for n in (1, 2)] == [True, False]
 
 
 class Expiring(MemoryStore):

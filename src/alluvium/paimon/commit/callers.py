@@ -14,7 +14,7 @@ import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -45,6 +45,8 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         begun: A commit of which nobody has said how it ended; None: none.
         after: No snapshot up to this one is of `begun`.
         mark: Of this attempt at `begun`, for what others have seen of it (`_Seen`).
+        doubted: Up to this commit nobody knows once snapshots have expired: a later one, which said that those before
+            it stand, was taken back. None: no such one.
     """
 
     user: str
@@ -54,6 +56,19 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     begun: int | None = None
     after: int = 0
     mark: str | None = None
+    doubted: int | None = None
+
+
+class Attempt(NamedTuple):
+    """A commit with a name that was begun.
+
+    Attributes:
+        mark: Its own.
+        earlier: What was known before.
+    """
+
+    mark: str
+    earlier: _Caller
 
 
 class _Seen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -103,24 +118,30 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
             continue
         if document.commit_user == user:
             return document.commit_identifier >= identifier
-    if known.begun is None or known.begun < identifier or is_seen:
-        return False
-    path = _path(branch, user)
-    raise CommitUnknown(
-        f"nobody knows whether commit {identifier} of {user!r} stands: it was begun behind snapshot {known.after}, and "
-        "snapshots since have expired",
+    if known.begun is not None and known.begun >= identifier and not is_seen:
+        raise _unknown(branch, known, identifier, f"it was begun behind snapshot {known.after}")
+    if known.doubted is not None and known.doubted >= identifier and there and there[0] > 1:
+        raise _unknown(branch, known, identifier, "a later one of the caller was taken back")
+    return False
+
+
+def _unknown(branch: str, known: _Caller, identifier: int, reason: str) -> CommitUnknown:
+    path = _path(branch, known.user)
+    return CommitUnknown(
+        f"nobody knows whether commit {identifier} of {known.user!r} stands: {reason}, and snapshots have expired",
         code="transaction-unknown",
-        version=known.after,
+        version=known.after or None,
         path=path,
         hint=f'look for its rows: where they are there, write "done":{identifier} into {path}, else delete that file',
     )
 
 
-def begin(draft: Draft, base: Snapshot) -> None:
+def begin(draft: Draft, base: Snapshot) -> Attempt:
     """Notes that a commit with a name is in the making, which no snapshot up to the base is."""
     known, mark = _known(draft, base), uuid.uuid4().hex[:16]
     entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0, mark=mark)
     base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
+    return Attempt(mark, known)
 
 
 def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
@@ -128,9 +149,11 @@ def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
     _note(base, _Caller(draft.user, draft.identifier, document.id, document.delta_manifest_list))
 
 
-def gave_up(draft: Draft, base: Snapshot) -> None:
-    """Notes that nothing stands of a commit with a name."""
-    _note(base, msgspec.structs.replace(_known(draft, base), begun=None, after=0, mark=None))
+def gave_up(draft: Draft, base: Snapshot, attempt: Attempt) -> None:
+    """Notes that nothing stands of an attempt at a commit with a name: of those before it as much is known as was."""
+    known, earlier = _known(draft, base), attempt.earlier
+    if known.mark == attempt.mark:
+        _note(base, msgspec.structs.replace(known, begun=earlier.begun, after=earlier.after, mark=earlier.mark))
 
 
 def note_expiring(store: Store, branch: str, numbers: Sequence[int]) -> None:
@@ -168,7 +191,7 @@ def _told(known: _Caller, before: _Seen, documents: Mapping[int, SnapshotDocumen
     if before.snapshot is not None:
         return before
     for number, document in documents.items():
-        if number > known.after and (document.commit_user, document.commit_identifier) == (known.user, known.begun):
+        if number > known.after and _is_of(document, known.user, known.begun):
             return _Seen(snapshot=number, manifests=document.delta_manifest_list)
     # Another expiry may have taken some of them: what that has seen it says itself.
     through = max(before.through, known.after)
@@ -177,25 +200,60 @@ def _told(known: _Caller, before: _Seen, documents: Mapping[int, SnapshotDocumen
     return _Seen(through)
 
 
+def _is_of(document: SnapshotDocument, user: str, least: int | None = None) -> bool:
+    return document.commit_user == user and (least is None or document.commit_identifier >= least)
+
+
 def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
     """Forgets what was committed behind a snapshot, as the table goes back to it.
+
+    Called while the snapshots behind it are there, or some of them.
 
     Raises:
         StorageError: Not all is forgotten.
     """
-    for path, noted in _all(store, branch):
+    callers = _all(store, branch)
+    documents = _documents(store, branch, list_snapshots(store, branch)) if callers else {}
+    for path, noted in callers:
         known = left = _settled(store, branch, noted)
         if noted.mark is not None and _seen(store, branch, noted).through > last:
             # Of snapshots whose numbers are given again.
             store.delete(_seen_path(path, noted.mark))
         if known.done is not None and known.snapshot > last:
-            left = msgspec.structs.replace(left, done=None, snapshot=0, manifests=None)
+            left = _without(left, last, documents)
         if known.begun is not None and known.after > last:
             left = msgspec.structs.replace(left, begun=None, after=0, mark=None)
-        if left.done is None and left.begun is None:
+        if left.done is None and left.begun is None and left.doubted is None:
             store.delete(path)
         elif left != known:
             store.put(path, msgspec.json.encode(left))
+
+
+def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> _Caller:
+    """What is known of a caller whose newest commit is taken back.
+
+    The file names that one alone. Of those before it the snapshots tell that are there: the newest that stays speaks
+    for all before it. Where none is, those below what is taken back may have expired.
+    """
+    assert known.done is not None
+    own = {n: document for n, document in documents.items() if n <= known.snapshot and _is_of(document, known.user)}
+    stays = own.get(max((n for n in own if n <= last), default=0))
+    if stays is None:
+        taken_back = [known.done, *(document.commit_identifier for document in own.values())]
+        return _doubted(known, min(taken_back) - 1)
+    return msgspec.structs.replace(
+        known,
+        done=stays.commit_identifier,
+        snapshot=stays.id,
+        manifests=stays.delta_manifest_list,
+        doubted=None,
+    )
+
+
+def _doubted(known: _Caller, up_to: int) -> _Caller:
+    """Without a commit that was taken back."""
+    doubted = up_to if known.doubted is None else max(up_to, known.doubted)
+    return msgspec.structs.replace(known, done=None, snapshot=0, manifests=None, doubted=doubted)
 
 
 def take_over(store: Store, branch: str, first: int) -> None:
@@ -214,11 +272,27 @@ def take_over(store: Store, branch: str, first: int) -> None:
         if known.snapshot == first and known.done is not None and _valid(store, branch, known).done is None:
             # The branch was not made of this one.
             store.delete(path)
+    stay = {known.user: known for _, known in _all(store, MAIN_BRANCH)}
     for _, noted in _all(store, branch):
         known = _settled(store, branch, noted)
         # As long as the branch is there, so are its manifests.
         told = msgspec.structs.replace(known, manifests=None, mark=None)
+        before = stay.get(known.user)
+        if known.done is None and before is not None:
+            told = _behind(before, told)
         store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(told))
+
+
+def _behind(before: _Caller, told: _Caller) -> _Caller:
+    """What is known of a caller on a branch where nothing of its stands, behind what stands before the branch."""
+    doubts = [one.doubted for one in (before, told) if one.doubted is not None]
+    return msgspec.structs.replace(
+        told,
+        done=before.done,
+        snapshot=before.snapshot,
+        manifests=before.manifests,
+        doubted=max(doubts, default=None),
+    )
 
 
 def _all(store: Store, branch: str) -> list[tuple[str, _Caller]]:
@@ -249,7 +323,9 @@ def _valid(store: Store, branch: str, known: _Caller) -> _Caller:
     except NotFound as error:
         if error.code == "snapshot-expired":
             return known if _has_expired(store, branch, known) else _in_doubt(known)
-    return _Caller(known.user)
+    assert known.done is not None
+    taken_back = _doubted(known, known.done - 1)
+    return msgspec.structs.replace(taken_back, begun=None, after=0, mark=None)
 
 
 def _has_expired(store: Store, branch: str, known: _Caller) -> bool:
@@ -284,7 +360,10 @@ def _read(store: Store, branch: str, user: str) -> _Caller:
 def _settled(store: Store, branch: str, known: _Caller) -> _Caller:
     """With a commit in the making done where its snapshot was seen."""
     seen = _seen(store, branch, known)
-    return known if seen.snapshot is None else _Caller(known.user, known.begun, seen.snapshot, seen.manifests)
+    if seen.snapshot is None:
+        return known
+    done = _Caller(known.user, known.begun, seen.snapshot, seen.manifests)
+    return msgspec.structs.replace(done, doubted=known.doubted)
 
 
 def _seen(store: Store, branch: str, known: _Caller) -> _Seen:

@@ -393,15 +393,14 @@ def publish(
         CommitConflict: Another writer won, or attempts are exhausted.
         CommitUnknown: The store did not say whether the commit stands.
     """
-    if draft.is_named:
-        begin(draft, base)
+    attempt = begin(draft, base) if draft.is_named else None
     try:
         published = commit(PaimonPort(store, base.branch), draft, base, retry, is_current=is_current)
     except NOTHING_STANDS as error:
         # Where the same commit has won, it is another one's to say that it stands.
         known = error.conflicts if isinstance(error, CommitConflict) else ()
-        if draft.is_named and not any(one.rule == "concurrent-transaction" for one in known):
-            gave_up(draft, base)
+        if attempt is not None and not any(one.rule == "concurrent-transaction" for one in known):
+            gave_up(draft, base, attempt)
         raise
     if draft.is_named:
         stands(draft, base, parse_snapshot(published.entry.data, published.entry.path))
