@@ -336,7 +336,7 @@ class TestViewsOfFrames:
         enabled.sql(f"insert overwrite {view} select 9, 'only'")
         assert rows(enabled, made) == [(9, "only")]
         assert last(enabled, made)[0] == "WRITE"
-        assert enabled.table(f"{made}@v1").count() == 4
+        assert enabled.read.option("versionAsOf", 1).table(made).count() == 4
 
     def test_nothing_goes_past_the_log(self, enabled, made: str):
         """Where Spark would write files by itself, it is not told of one place for them."""

@@ -62,13 +62,16 @@ class PaimonSource:
 
     @property
     def identity(self) -> tuple[str, ...]:
-        """The commit tells a table from one that was dropped and made anew at the same place."""
+        """The commit tells a table from one that was dropped and made anew at the same place.
+
+        A state that somebody asked for is not the same that happens to be the newest: what reads it may be overtaken.
+        """
         s, v = self.snapshot, self.view
         commit = "" if s.document is None else f"{s.document.id}.{s.document.commit_user}.{s.document.time_millis}"
         options = ";".join(f"{key}={value}" for key, value in sorted(s.asked.items()))
         view = f"{v.name}.{v.start}.{v.end}.{v.mode}"
         return (s.store.url, "" if s.version is None else str(s.version), s.branch, commit, str(s.schema.id), options,
-                s.time_zone, view, "exact" if self.is_exact else "")  # fmt: skip
+                s.time_zone, view, "pinned" if self.is_pinned else "", "exact" if self.is_exact else "")  # fmt: skip
 
     @property
     def is_pinned(self) -> bool:
