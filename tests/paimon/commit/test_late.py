@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from paimon_rows import append, ks, open_target
 
 import alluvium
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitConflict, CommitUnknown
+from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFound
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.commit.port import PaimonPort
 from alluvium.plan.changes import Replace
@@ -192,3 +194,49 @@ def test_a_snapshot_between_two_of_another_history_is_unknown(store: Store, monk
     stand_still(monkeypatch, others)
     with pytest.raises(CommitUnknown, match="was taken back"):
         commit(store, 7)
+
+
+def drop(store: Store) -> None:
+    shutil.rmtree(store.url.removeprefix("file:"))
+
+
+def make_anew(store: Store) -> None:
+    drop(store)
+    time.sleep(0.002)
+    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]))
+
+
+def everything(store: Store) -> list[Path]:
+    return [path for path in Path(store.url.removeprefix("file:")).rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("before", [0, 1, 3], ids=["first", "second", "fourth"])
+def test_a_table_that_was_dropped_has_taken_no_rows(store: Store, monkeypatch: pytest.MonkeyPatch, before: int) -> None:
+    """The put of a writer that stood still makes a folder of its own, and was told as committed."""
+    for k in range(before):
+        commit(store, k)
+    stand_still(monkeypatch, lambda: drop(store))
+    with pytest.raises(NotFound):
+        commit(store, 7)
+    assert not [path for path in everything(store) if path.parent.name in ("snapshot", "manifest")]
+
+
+@pytest.mark.parametrize("before", [0, 1, 3], ids=["first", "second", "fourth"])
+@pytest.mark.parametrize("since", [0, 1], ids=["empty", "with rows"])
+def test_a_table_that_was_made_anew_is_left_as_it_is(
+    store: Store, monkeypatch: pytest.MonkeyPatch, before: int, since: int
+) -> None:
+    """Its schema may look alike: it was made at another time."""
+    for k in range(before):
+        commit(store, k)
+
+    def others() -> None:
+        make_anew(store)
+        for k in range(since):
+            commit(store, 10 + k)
+
+    stand_still(monkeypatch, others)
+    with pytest.raises(AlluviumError) as told:
+        commit(store, 7)
+    assert told.value.code == "table-replaced"
+    assert snapshots(store) == [1][:since] and sorted(ks(store)) == [10][:since]

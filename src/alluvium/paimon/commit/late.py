@@ -9,32 +9,37 @@ from __future__ import annotations
 
 from alluvium.commit.loop import Entry
 from alluvium.commit.standing import unknown_order
-from alluvium.errors import NotFound
+from alluvium.errors import CorruptTable, NotFound
 from alluvium.paimon.log.names import directory
+from alluvium.paimon.log.schema_log import load_schema
+from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.terms.spec import SnapshotDocument, parse_snapshot
 from alluvium.storage.store import Store
 
 
-def is_late(store: Store, branch: str, entry: Entry, base: SnapshotDocument | None) -> bool:
+def is_late(store: Store, branch: str, entry: Entry, base: Snapshot) -> bool:
     """Whether a snapshot that was put this moment stands before those that the table goes on from, or on another base.
 
     Snapshots expire from the oldest on: as long as the one before it is there, its own number was never given. It is
     the newest, or it was there before those that follow. They are taken back from the newest on: where there are older
-    ones and not the one before it, or that is another, what it was made on is no part of the history.
+    ones and not the one before it, or that is another, what it was made on is no part of the history. Schemas never
+    expire: where that of the base is missing, or is another, the table was dropped, or made anew.
 
     Args:
         store: The table's objects.
         branch: Whose snapshots.
         entry: What was put.
-        base: The snapshot before it, as it was read; None: there was none.
+        base: The state before it, as it was read.
 
     Raises:
         CommitUnknown: Nothing tells which of two snapshots was there first.
     """
-    before = _document(store, branch, entry.version - 1) if base is not None else None
-    if before is not None and before == base:
+    before = _document(store, branch, entry.version - 1) if base.document is not None else None
+    if before is not None and before == base.document:
         return False
+    if not _is_same_table(store, base):
+        return True
     numbers = list_snapshots(store, branch)
     next_one = next((n for n in numbers if n > entry.version), None)
     if before is not None or any(n < entry.version for n in numbers):
@@ -42,6 +47,17 @@ def is_late(store: Store, branch: str, entry: Entry, base: SnapshotDocument | No
             return True
         raise unknown_order(store, entry, next_one, "the one before them was taken back")
     return next_one is not None and _came_behind(store, branch, entry, next_one)
+
+
+def _is_same_table(store: Store, base: Snapshot) -> bool:
+    """By the schema of the base, whose options may be those of a call."""
+    was = base.schema
+    try:
+        now = load_schema(store, was.id, base.branch)
+    except (NotFound, CorruptTable):
+        return False
+    return (now.time_millis, now.fields, now.partition_keys, now.primary_keys) == (
+        was.time_millis, was.fields, was.partition_keys, was.primary_keys)  # fmt: skip
 
 
 def _came_behind(store: Store, branch: str, entry: Entry, next_one: int) -> bool:

@@ -19,7 +19,6 @@ from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At, read_snapshot
-from alluvium.paimon.terms.spec import SnapshotDocument
 from alluvium.storage.locating import locating
 from alluvium.storage.store import PutOutcome, Store
 
@@ -42,14 +41,14 @@ class PaimonPort:
         self._branch = branch
         self._parts: tuple[tuple[str, bytes], ...] = ()
         self._standing = Standing(store, self._is_late)
-        self._base: SnapshotDocument | None = None
+        self._base: Snapshot | None = None
 
     @property
     def url(self) -> str:
         return self._store.url
 
     def assemble(self, draft: Draft, base: Snapshot) -> Entry:
-        self._base = base.document
+        self._base = base
         with locating(self._store, base.version):
             return assemble(draft, base)
 
@@ -64,7 +63,8 @@ class PaimonPort:
         return self._standing.landed(entry)
 
     def _is_late(self, entry: Entry) -> bool:
-        return is_late(self._store, self._branch, entry, self._base)
+        # Nothing is put that was not assembled.
+        return self._base is not None and is_late(self._store, self._branch, entry, self._base)
 
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.
