@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from protocol import Verb
 
 #: A cube of this size is left as it is: far less than the 100 GB of real tables.
-CUBE_BYTES = str(8 << 20)
+LARGE_CUBE_BYTES, TARGET_CUBE_BYTES = str(8 << 20), str(32 << 20)
 
 
 def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str, Verb]:
@@ -55,8 +55,9 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
 
     def cluster(request: Mapping[str, Any]) -> object:
         """A clustered table of the rows of another, then as many more as are to come after it was clustered."""
-        for name in ("threshold", "targetCubeSize"):
-            spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", CUBE_BYTES)
+        # Else delta-spark takes each cube below 100 GB again. Cubes that are made come to more than what makes one large.
+        for name, size in (("threshold", LARGE_CUBE_BYTES), ("targetCubeSize", TARGET_CUBE_BYTES)):
+            spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", size)
         rows = spark.read.format("delta").load(request["source"])
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
         spark.sql(f"CREATE TABLE delta.`{request['path']}` ({columns}) USING delta CLUSTER BY (amount, customer)")
