@@ -55,7 +55,7 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
 
     def cluster(request: Mapping[str, Any]) -> object:
         """A clustered table of the rows of another, then as many more as are to come after it was clustered."""
-        # Else delta-spark takes each cube below 100 GB again. Cubes that are made come to more than what makes one large.
+        # Else delta-spark takes each cube below 100 GB again. What is made comes to more than what is large.
         for name, size in (("threshold", LARGE_CUBE_BYTES), ("targetCubeSize", TARGET_CUBE_BYTES)):
             spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", size)
         rows = spark.read.format("delta").load(request["source"])
