@@ -209,3 +209,21 @@ def test_what_protects_the_log_outlives_the_version_that_said_it(
     table.commit(metadata(now))
     table.back_to(0)
     assert load_snapshot(table.store).config.metadata.configuration[PROTECTED_BEFORE] == kept
+
+
+def test_files_behind_a_linked_folder_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many files a listing is looked through, which follows no links."""
+    monkeypatch.setattr("alluvium.delta.upkeep.missing_files._FEW", 0)
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "p=1").symlink_to(tmp_path / "disk")
+    table = Table(tmp_path / "t", MAPPED)
+    file = table.add("p=1/a")
+    then = table.commit(file)
+    table.commit(remove(file))
+    assert table.back_to(then).metrics["numRestoredFiles"] == "1"
+    table.versions += 1
+    table.commit(remove(file))
+    (tmp_path / "disk" / "a").unlink()
+    with pytest.raises(NotFound):
+        table.back_to(then)
