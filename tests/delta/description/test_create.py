@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from msgspec import structs
 
 from alluvium.delta.description.create import NewTable, as_nullable, new_config, resolve_partition_columns, table_config
 from alluvium.delta.description.upgrade import supported_features
+from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.registry import BY_NAME
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -168,6 +172,15 @@ def test_a_table_as_the_builder_wants_it():
     assert config.metadata.description == "from a property"
     assert config.metadata.configuration == {"team": "me"}
     assert table_config(NewTable(schema, comment="said")).metadata.description == "said"
+
+
+def test_a_table_that_replaces_another_keeps_what_protects_the_history():
+    """The history stays, and with it versions that only some clients can read."""
+    config = new_config(Struct((Field("x", LONG),)), [], {"delta.feature.checkpointProtection": "supported"})
+    said = {PROTECTED_BEFORE: "7", "delta.appendOnly": "false"}
+    before = replace(config, metadata=structs.replace(config.metadata, configuration=said))
+    after = table_config(NewTable(Struct((Field("y", LONG),))), before)
+    assert after.metadata.configuration == {PROTECTED_BEFORE: "7"}
 
 
 def test_a_table_that_replaces_another_is_new_but_for_its_protocol():

@@ -9,6 +9,7 @@ import pytest
 from delta_values import make_metadata
 from pyroaring import BitMap64
 
+from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.rows.vector_files import write_vectors
 from alluvium.delta.terms.spec import (
@@ -33,6 +34,7 @@ VECTORS = Protocol(
 )  # fmt: skip
 TRACKING = Protocol(min_reader_version=1, min_writer_version=7, writer_features=("domainMetadata", "rowTracking"))
 MAPPED = Protocol(min_reader_version=2, min_writer_version=5)
+PROTECTED = Protocol(min_reader_version=1, min_writer_version=7, writer_features=("checkpointProtection",))
 
 
 class Table:
@@ -192,3 +194,36 @@ def test_domains_of_the_old_version_come_back_but_row_ids_go_on(tmp_path: Path) 
     }  # fmt: skip
     said = [json.loads(line) for line in table.store.get(commit_path(table.versions)).splitlines()]
     assert [a["domainMetadata"]["domain"] for a in said if "domainMetadata" in a] == ["newer"]
+
+
+@pytest.mark.parametrize(("then", "now", "kept"), [(None, "4", "4"), ("2", "4", "4"), ("6", "4", "6")])
+def test_what_protects_the_log_outlives_the_version_that_said_it(
+    tmp_path: Path, then: str | None, now: str, kept: str
+) -> None:
+    """A feature was dropped at once behind the old version: its history, which is still there, stays protected."""
+
+    def metadata(before: str | None) -> Metadata:
+        return make_metadata(properties={} if before is None else {PROTECTED_BEFORE: before})
+
+    table = Table(tmp_path, PROTECTED, metadata(then))
+    table.commit(metadata(now))
+    table.back_to(0)
+    assert load_snapshot(table.store).config.metadata.configuration[PROTECTED_BEFORE] == kept
+
+
+def test_files_behind_a_linked_folder_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many files a listing is looked through, which follows no links."""
+    monkeypatch.setattr("alluvium.delta.upkeep.missing_files._FEW", 0)
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / "p=1").symlink_to(tmp_path / "disk")
+    table = Table(tmp_path / "t", MAPPED)
+    file = table.add("p=1/a")
+    then = table.commit(file)
+    table.commit(remove(file))
+    assert table.back_to(then).metrics["numRestoredFiles"] == "1"
+    table.versions += 1
+    table.commit(remove(file))
+    (tmp_path / "disk" / "a").unlink()
+    with pytest.raises(NotFound):
+        table.back_to(then)

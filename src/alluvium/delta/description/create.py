@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from alluvium.delta.description.upgrade import configure, split_protocol_request
+from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.rows.clustering import clustering_domain
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.mapping import MODE
@@ -31,8 +32,9 @@ _KEYS_OF_ANOTHER_TABLE = ("delta.generationExpression", _IDENTITY, "delta.column
 _MOST_CLUSTERING_COLUMNS = 4
 _UNORDERED = (BINARY, BOOLEAN, VARIANT, VOID)
 
-#: What a table keeps when it is replaced, unless told otherwise, as the reference does.
-_KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.")
+#: What a table keeps when it is replaced, unless told otherwise, as the reference does; and what protects its history,
+#: which stays.
+_KEPT_WHEN_REPLACED = ("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.rowTracking.", PROTECTED_BEFORE)
 
 
 @dataclass(frozen=True, slots=True)

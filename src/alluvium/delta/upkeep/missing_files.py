@@ -106,7 +106,8 @@ def _vector_files(snapshot: Snapshot, files: pa.Table) -> list[str]:
 def _missing_inside(store: Store, paths: pa.ChunkedArray) -> list[str]:
     if len(paths) > _FEW:
         listed = pa.Table.from_batches(store.list_columns("", _nothing), LISTED).column("path")
-        return list(paths.filter(pc.invert(pc.is_in(paths, value_set=listed))).to_pylist())
+        # It follows no links: what it lacks is asked for.
+        paths = paths.filter(pc.invert(pc.is_in(paths, value_set=listed)))
     names = paths.to_pylist()
     found = map_parallel(lambda path: _is_there(store, path), names)
     return [path for path, there in zip(names, found, strict=True) if not there]

@@ -14,6 +14,7 @@ from alluvium.delta.commit.differences import differences
 from alluvium.delta.commit.draft import Draft
 from alluvium.delta.description.upgrade import protocol_of, supported_features
 from alluvium.delta.features.columns.identity_columns import with_furthest_marks
+from alluvium.delta.features.log.checkpoint_protection import PROPERTY as PROTECTED_BEFORE
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID
 from alluvium.delta.log.replay import logical_file_keys
@@ -31,7 +32,9 @@ from alluvium.schema.types import JsonValue
 from alluvium.storage.locating import locating
 
 _MATERIALIZED = (MATERIALIZED_ROW_ID, MATERIALIZED_ROW_COMMIT_VERSION)
-_MAX_COLUMN_ID = "delta.columnMapping.maxColumnId"
+#: Ids of columns are never given twice; and a history that is protected since a feature was dropped is still there,
+#: however old the description is that comes back.
+_NEVER_FALL = ("delta.columnMapping.maxColumnId", PROTECTED_BEFORE)
 #: Its high-water mark never falls: ids that were given stay given.
 _ROW_TRACKING = "delta.rowTracking"
 
@@ -158,13 +161,13 @@ def _metadata(current: Metadata, old: Metadata) -> Metadata:
     # versions of the table."
     named = {k: v for k, v in current.configuration.items() if k in _MATERIALIZED and k not in old.configuration}
     old = msgspec.structs.replace(old, configuration={**old.configuration, **named})
-    highest = current.configuration.get(_MAX_COLUMN_ID)
-    if highest is None:
-        return old
-    # "delta.columnMapping.maxColumnId": ids are never given twice.
-    known = [int(text) for text in (highest, old.configuration.get(_MAX_COLUMN_ID)) if text and text.isdigit()]
-    configuration = {**old.configuration, _MAX_COLUMN_ID: str(max(known, default=0))}
-    return msgspec.structs.replace(old, configuration=configuration)
+    highest = {name: _highest(name, current, old) for name in _NEVER_FALL if name in current.configuration}
+    return msgspec.structs.replace(old, configuration={**old.configuration, **highest})
+
+
+def _highest(name: str, current: Metadata, old: Metadata) -> str:
+    texts = (metadata.configuration.get(name) for metadata in (current, old))
+    return str(max((int(text) for text in texts if text and text.isdigit()), default=0))
 
 
 def _domains(current: Snapshot, old: Snapshot) -> tuple[DomainMetadata, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -390,3 +391,38 @@ def test_a_shallow_clone_far_away_cannot_name_files_of_this_machine(root: Path):
     with pytest.raises(AlluviumError) as caught:
         clone(newest(open_store(root)), far, None, CloneRequest("s", True))
     assert caught.value.code == "unreachable-file"
+
+
+def test_a_clone_around_a_table_whose_files_it_would_name_is_refused(tmp_path: Path):
+    """By way of another clone: VACUUM LITE of the outer one took what it removed, the inner one's live files."""
+    outer, inner, between = tmp_path / "t", tmp_path / "t" / "a" / "b", tmp_path / "s"
+    commit_rows(open_target(open_store(outer)), [0])
+    commit_rows(open_target(open_store(inner)), [1, 2])
+    mask_first_file(open_store(inner))
+    cloned(inner, between, shallow=True)
+    with pytest.raises(InvalidRequest) as caught:
+        cloned(between, outer, shallow=True, replace=True)
+    assert (caught.value.code, ids(outer)) == ("clone-of-itself", [0])
+    cloned(between, outer, shallow=False, replace=True)
+    commit_rows(open_target(open_store(outer)), [9], replace=Replace())
+    run(open_store(outer), replace(NOW, lite=True))
+    assert (ids(outer), ids(inner)) == ([9], [2])
+
+
+def test_a_clone_may_come_back_to_where_its_files_lie(tmp_path: Path):
+    first, second = tmp_path / "t", tmp_path / "s"
+    commit_rows(open_target(open_store(first), partitioned=True), [1, 2])
+    mask_first_file(open_store(first))
+    cloned(first, second, shallow=True)
+    commit_rows(open_target(open_store(first)), [9], replace=Replace())
+    cloned(second, first, shallow=True, replace=True)
+    run(open_store(first), replace(NOW, lite=True))
+    run(open_store(first), NOW)
+    assert ids(first) == ids(second) == [2]
+
+
+def test_a_link_does_not_hide_that_a_clone_would_lie_in_its_source(root: Path, tmp_path: Path):
+    (tmp_path / "link").symlink_to(tmp_path)
+    with pytest.raises(InvalidRequest) as caught:
+        cloned(root, tmp_path / "link" / ODD / "inside", shallow=True)
+    assert caught.value.code == "clone-of-itself"

@@ -17,6 +17,8 @@ from faulty_store import Fault, FaultyStore, When
 from plain_writer import SCHEMA, commit_rows, open_target
 
 import alluvium
+from alluvium.delta.description.alter import apply_change
+from alluvium.delta.description.evolve import set_properties
 from alluvium.delta.log.names import checksum_path, commit_path
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.log_upkeep.log_compaction import compact_log
@@ -294,6 +296,20 @@ def test_what_stands_for_others_is_mended(table: Path, damage: Callable[[Path], 
     assert done.mended and set(done.mended) <= set(told.mended)
     assert (done.version, done.left) == (3, ())
     store = open_store(str(table))
+    assert (*check_log(store), *check_snapshot(load_snapshot(store))) == ()
+    assert ids_of(table) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("is_gone", [True, False], ids=["gone", "cut"])
+def test_a_checkpoint_is_written_anew_of_which_a_sidecar_is_damaged(table: Path, is_gone: bool) -> None:
+    store = open_store(str(table))
+    apply_change(load_snapshot(store), lambda c: set_properties(c, {"delta.checkpointPolicy": "v2"}), "")
+    write_checkpoint_at(load_snapshot(store))
+    (sidecar,) = (table / "_delta_log/_sidecars").iterdir()
+    sidecar.unlink() if is_gone else sidecar.write_bytes(b"PAR1 no PAR1")
+    grow_old(table)
+    done = repaired(table)
+    assert len(done.mended) == 1 and done.left == ()
     assert (*check_log(store), *check_snapshot(load_snapshot(store))) == ()
     assert ids_of(table) == [0, 1, 2, 3]
 

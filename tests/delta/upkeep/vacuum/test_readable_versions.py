@@ -12,6 +12,7 @@ from alluvium.delta.upkeep.vacuum.readable_versions import READABLE_VERSIONS, re
 from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview, VacuumRequest, vacuum
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.plan.changes import Replace
+from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
 NOW = VacuumRequest(retention_ms=0, checks=False)
@@ -99,3 +100,19 @@ def test_of_a_version_without_its_commit_the_checkpoint_tells(tmp_path: Path) ->
     preview = vacuum(newest(store), NOW, dry_run=True)
     assert isinstance(preview, VacuumPreview)
     assert preview.lost_versions == (10,)
+
+
+def test_files_behind_a_linked_folder_are_there(tmp_path: Path) -> None:
+    """A listing follows no links, readers do."""
+    root = tmp_path / "t"
+    store = open_store(root)
+    commit_rows(open_target(store), [1])
+    commit_rows(open_target(store), [2])
+    linked, gone = sorted(live(store, 0)), sorted(live(store) - live(store, 0))
+    folder = linked[0].partition("/")[0]
+    (root / folder).rename(tmp_path / "disk")
+    (root / folder).symlink_to(tmp_path / "disk")
+    (root / gone[0]).unlink()
+    found = readable_versions(newest(store))
+    assert found["readable"].to_pylist() == [True, False]
+    assert found["after_vacuum"].to_pylist() == [True, False]

@@ -17,6 +17,7 @@ from alluvium.delta.commit.differences import differences
 from alluvium.delta.commit.draft import Draft
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
+from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.log_upkeep.file_columns import with_stats_text
 from alluvium.delta.terms.actions import Actions, tombstones_of, total
@@ -27,6 +28,7 @@ from alluvium.delta.upkeep.clone.copies import Copies, plan_copies
 from alluvium.delta.upkeep.clone.copying import copied
 from alluvium.delta.upkeep.clone.description import cloned_config, cloned_domains
 from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
+from alluvium.delta.upkeep.vacuum.versions import named_by
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
@@ -36,12 +38,14 @@ from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue
 from alluvium.storage.elsewhere import ensure_all_same_side
 from alluvium.storage.locating import locating
-from alluvium.storage.paths import decode_uri_paths, is_near, relative_to
-from alluvium.storage.places import same_place
+from alluvium.storage.parallel import map_parallel
+from alluvium.storage.paths import decode_uri_paths, is_near, join, relative_to
+from alluvium.storage.places import same_place, without_links
 from alluvium.storage.store import Store
 
 #: What an earlier deep clone left that was killed.
 _LEFT = re.compile(r"copy-[0-9a-f]{32}/")
+_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,14 +150,9 @@ def clone(
 
 def _ensure_place(source: Snapshot, store: Store, existing: Snapshot | None, request: CloneRequest) -> None:
     root, place = source.store.url, store.url
-    if same_place(root, place) or relative_to(root, place) or relative_to(place, root):
-        # VACUUM of the outer table would take the files of the inner one for its own.
-        raise InvalidRequest(
-            f"a clone cannot lie where its source is, nor one inside of the other: {place}",
-            code="clone-of-itself",
-            url=root,
-            hint="RESTORE brings back an older version of a table; for a clone choose another place",
-        )
+    here, there = str(without_links(root)), str(without_links(place))
+    if same_place(root, place) or relative_to(here, there) or relative_to(there, here):
+        raise _of_itself(root, place)
     if existing is not None and not request.replace:
         raise InvalidRequest(
             "where the clone is to be there is a table",
@@ -171,6 +170,32 @@ def _ensure_place(source: Snapshot, store: Store, existing: Snapshot | None, req
         )
     if existing is None:
         _ensure_free(store)
+
+
+def _of_itself(root: str, place: str) -> InvalidRequest:
+    # VACUUM of the outer table would take the files of the inner one for its own.
+    return InvalidRequest(
+        f"a clone cannot lie where its source is, nor one inside of the other: {place}",
+        code="clone-of-itself",
+        url=root,
+        hint="RESTORE brings back an older version of a table; for a clone choose another place",
+    )
+
+
+def _ensure_own(files: pa.Table, store: Store) -> None:
+    """Refuses files in the folder of the clone that are another table's there, which came by way of a third one."""
+    named = named_by(files, store.url)
+    folders: set[str] = set()
+    for path in named.filter(pc.invert(pc.match_substring_regex(named, _ABSOLUTE))).to_pylist():
+        above = path.rpartition("/")[0]
+        while above and above not in folders:
+            folders.add(above)
+            above = above.rpartition("/")[0]
+    asked = sorted(folders)
+    held = map_parallel(lambda folder: bool(store.list_names(f"{folder}/{LOG_DIRECTORY}")), asked)
+    for folder, has_log in zip(asked, held, strict=True):
+        if has_log:
+            raise _of_itself(join(store.url, folder), store.url)
 
 
 def _ensure_free(store: Store) -> None:
@@ -199,6 +224,8 @@ def _plan(source: Snapshot, store: Store, existing: Snapshot | None, request: Cl
     removed = FILES.empty_table()
     if existing is not None:
         ensure_writable(existing.config)
+        if copies is None and not _has_no_log(source):
+            _ensure_own(files, store)
         ours, theirs = _keys(files), _keys(existing.files)
         known = pc.is_in(ours, value_set=theirs)
         if _has_no_log(source):
@@ -252,7 +279,7 @@ def _doubtful(source: Snapshot, files: pa.Table) -> pa.Table:
     if _has_no_log(source):
         # They have just been listed.
         return files.slice(0, 0)
-    elsewhere = pc.match_substring_regex(files.column("path"), r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
+    elsewhere = pc.match_substring_regex(files.column("path"), _ABSOLUTE)
     newest = refresh(source)
     if newest.version == source.version:
         return files.filter(elsewhere)

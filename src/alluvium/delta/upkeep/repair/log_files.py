@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -16,6 +17,7 @@ from alluvium.delta.log.checksum import checksum_after
 from alluvium.delta.log.names import (
     LAST_CHECKPOINT_PATH,
     LOG_DIRECTORY,
+    SIDECAR_DIRECTORY,
     CheckpointName,
     CommitName,
     CompactedName,
@@ -23,6 +25,9 @@ from alluvium.delta.log.names import (
     commit_path,
     parse_name,
 )
+from alluvium.delta.log.read_checkpoint import read_checkpoint_head
+from alluvium.delta.log.segment import list_log
+from alluvium.delta.log.sidecar import sidecar_file
 from alluvium.delta.log.state import LogState
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.terms.config import parse_config
@@ -95,13 +100,26 @@ def _mend_checkpoints(store: Store, found: Sequence[Finding], dry_run: bool) -> 
     by_version: dict[int, list[Finding]] = {}
     for finding in found:
         name = parse_name((finding.path or "").rpartition("/")[2])
-        if isinstance(name, CheckpointName):
-            by_version.setdefault(name.version, []).append(finding)
-        else:
+        versions = [name.version] if isinstance(name, CheckpointName) else _versions_with(store, finding.path or "")
+        for version in versions:
+            by_version.setdefault(version, []).append(finding)
+        if not versions:
             mended += Mended(left=(finding,))
     for version, findings in sorted(by_version.items()):
         mended += _mend_checkpoint(store, version, findings, dry_run)
     return mended
+
+
+def _versions_with(store: Store, sidecar: str) -> list[int]:
+    """The checkpoints that a sidecar is of."""
+    found = []
+    if sidecar.startswith(f"{SIDECAR_DIRECTORY}/"):
+        for version, files in list_log(store).checkpoints.items():
+            with suppress(AlluviumError):
+                head = read_checkpoint_head(store, files)
+                if any(sidecar_file(one, files[0].path).path == sidecar for one in head.sidecars):
+                    found.append(version)
+    return found
 
 
 def _mend_checkpoint(store: Store, version: int, findings: Sequence[Finding], dry_run: bool) -> Mended:

@@ -15,7 +15,8 @@ from alluvium.delta.upkeep.vacuum.versions import RECORDED, named_by, read_file_
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.storage.listing import without_folders
 from alluvium.storage.locating import locating
-from alluvium.storage.store import LISTED
+from alluvium.storage.paths import is_near
+from alluvium.storage.store import LISTED, Store
 
 #: One row a version. `timestamp` is that of the commit's file, null where that is gone.
 READABLE_VERSIONS = pa.schema(
@@ -59,7 +60,7 @@ def _readable_versions(snapshot: Snapshot, retention_ms: int | None) -> pa.Table
     named = named_by(history.events.filter(pc.not_equal(history.events.column("kind"), RECORDED)), store.url)
     outside = pc.match_substring_regex(named, r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
     there = pc.is_in(named, value_set=listed.column("path").combine_chunks())
-    missing = named.filter(pc.invert(pc.or_(there, outside)))
+    missing = _not_behind_links(store, named.filter(pc.invert(pc.or_(there, outside))))
     readable = history.known & ~history.without(missing)
     is_hidden = hides(newest.config)
     inside = without_inner_tables(listed)
@@ -75,3 +76,12 @@ def _readable_versions(snapshot: Snapshot, retention_ms: int | None) -> pa.Table
         pa.array(readable & ~history.without(gone)),
     ]
     return pa.Table.from_arrays(columns, schema=READABLE_VERSIONS)
+
+
+def _not_behind_links(store: Store, missing: pa.Array) -> pa.Array:
+    """Those of some files that a listing lacks which are not there: it follows no links, readers do."""
+    if not is_near(store.url):
+        return missing
+    folders = pc.unique(pc.replace_substring_regex(missing, r"[^/]*$", "")).to_pylist()
+    names = [folder + name for folder in folders if folder for name in store.list_names(folder.rstrip("/"))]
+    return missing.filter(pc.invert(pc.is_in(missing, value_set=pa.array(names, pa.string()))))
