@@ -331,6 +331,11 @@ def test_changes_of_an_overwrite_are_parted_as_delta_spark_parts_them() -> None:
     assert stream.latest(Offset("t", 1, 0)) == Offset("t", 3)
     assert stream.backlog(Offset("t", 1, 0)) == (2, 20)
     assert stream.backlog(Offset("t", 2, 1)) == (0, 0)
+    # Rows are counted by what was added alone.
+    rows = log.stream(ignore_changes=True)
+    assert rows.latest(Offset("t", 2, 0)) == Offset("t", 3)
+    assert rows.backlog(Offset("t", 2)) == (1, 10)
+    assert rows.backlog(Offset("t", 2, 0)) == (0, 0)
 
 
 def test_a_file_with_another_vector_is_not_parted_from_what_it_was() -> None:

@@ -25,9 +25,9 @@ def files_of(commit: CommitChanges) -> pa.Table:
 def added_before(commit: CommitChanges, count: int) -> int:
     """How many of the first few files were added."""
     if commit.order is None:
-        return min(count, commit.added.num_rows)
+        return min(count, int(commit.added.num_rows))
     first = commit.order.slice(0, count)
-    return len(first) - first.true_count
+    return len(first) - int(first.true_count)
 
 
 def part_of(commit: CommitChanges, first: int, count: int) -> CommitChanges:

@@ -205,10 +205,11 @@ class Stream:
                 if is_left_out(commit, self.options):
                     continue
                 is_recorded = self.options.changes and commit.recorded.num_rows > 0
-                files, first = commit.recorded if is_recorded else commit.added, 0
+                files, passed = commit.recorded if is_recorded else commit.added, 0
                 if commit.version == reached.version:
-                    first = reached.first if files is commit.recorded else added_before(commit, reached.first)
-                sizes.append(files["size"].slice(first))
+                    is_mixed = self.options.changes and not is_recorded
+                    passed = added_before(commit, reached.first) if is_mixed else reached.first
+                sizes.append(files["size"].slice(passed))
         return sum(map(len, sizes)), sum(pc.sum(pc.fill_null(each, 0)).as_py() or 0 for each in sizes)
 
     def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
