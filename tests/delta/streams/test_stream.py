@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from stream_log import Log, add, batches, cdc, metadata, paths, remove
+from stream_log import Action, Log, add, batches, cdc, masked, metadata, paths, remove
 
 from alluvium.api.delta.streams.source import DeltaStream
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
@@ -338,9 +338,18 @@ def test_changes_of_an_overwrite_are_parted_as_delta_spark_parts_them() -> None:
     assert rows.backlog(Offset("t", 2, 0)) == (0, 0)
 
 
-def test_a_file_with_another_vector_is_not_parted_from_what_it_was() -> None:
-    log = Log("stream-unparted-vectors", add("a"), add("b"), delta__enableChangeDataFeed="true")
-    log.commit(remove("a"), add("c"), add("a"), operation="DELETE")
+@pytest.mark.parametrize(
+    "actions",
+    [
+        (remove("a"), add("c"), masked(add("a"))),
+        (add("c"), masked(remove("a")), remove("b")),
+        (add("c"), masked(add("d"))),
+    ],
+)
+def test_a_version_with_vectors_is_not_parted(actions: tuple[Action, ...]) -> None:
+    """As in delta-spark 4.4, whether or not a file has one before and after: RESTORE of files with vectors is whole."""
+    log = Log(f"stream-unparted-vectors-{len(str(actions))}", add("a"), add("b"), delta__enableChangeDataFeed="true")
+    log.commit(*actions, operation="RESTORE")
     stream = log.stream(changes=True, max_files=1)
     assert stream.latest(Offset("t", 1)) == Offset("t", 2)
     with pytest.raises(UnsupportedFeature) as caught:
