@@ -153,10 +153,12 @@ class Stream:
         capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
         end = begin
         for step in self._steps(begin, until):
+            # As in the reference, versions without rows are passed behind the last file, but not in a change feed.
+            if not capacity.is_left and options.changes:
+                return end
             if not step.in_snapshot and self.tracker is not None and self.tracker.is_changed_by(step.commit):
                 return Offset(self.table_id, step.version, CHANGED)
-            # As in the reference, versions without rows are passed behind the last file, but not in a change feed.
-            if not capacity.is_left and (options.changes or step.files.num_rows):
+            if not capacity.is_left and step.files.num_rows:
                 return end
             everything = step.in_snapshot and options.in_event_order
             first = begin.first if step.version == begin.version else 0
@@ -174,6 +176,8 @@ class Stream:
             end = self._behind(step)
             if step.in_snapshot and not passes:
                 return end
+        if not capacity.is_left and options.changes:
+            return end
         # The version of a mark is not looked at again: nothing of it lies before the mark.
         return until if until is not None and until.is_mark and until.version == end.version else end
 
