@@ -138,3 +138,31 @@ def test_a_log_that_comes_late_is_the_same(spark, tmp_path: Path) -> None:
         found[who] = (logged, [p.read_text().splitlines()[-1] for p in offsets])
     assert found["us"] == found["them"]
     assert len(found["us"][0]) == 2
+
+
+def test_changes_of_overwrites_are_parted_alike(spark, tmp_path: Path) -> None:
+    """A checkpoint may end between the files of a version, and the other engine must go on there."""
+    alluvium.enable(spark)
+    source = str(tmp_path / "source")
+    feed = {"delta.enableChangeDataFeed": "true", "delta.enableDeletionVectors": "true"}
+    alluvium.write(spark.range(8).repartition(2), source, **feed)
+    alluvium.write(spark.range(8, 14).repartition(2), source, mode="overwrite")
+    alluvium.DeltaTable.forPath(spark, source).delete("id in (8, 9)")
+    alluvium.DeltaTable.forPath(spark, source).restoreToVersion(0)
+    options = {"readChangeFeed": "true", "startingVersion": "0", "maxFilesPerTrigger": "1"}
+    ours, theirs = (str(tmp_path / f"{who}-checkpoint") for who in ("us", "them"))
+    rows = spark.readStream.format("delta").options(**options).load(source)
+    writer = rows.writeStream.format("delta").option("checkpointLocation", ours).trigger(availableNow=True)
+    writer.start(str(tmp_path / "us")).awaitTermination()
+    job = {"do": "stream", "table": str(tmp_path / "them"), "source": source, "checkpoint": theirs, "options": options}
+    assert [answer["error"] for answer in judge(tmp_path, [job])] == [None]
+
+    def offsets(checkpoint: str) -> list[tuple[int, int]]:
+        files = sorted(
+            (f for f in (Path(checkpoint) / "offsets").iterdir() if f.name.isdigit()), key=lambda f: int(f.name)
+        )
+        found = [json.loads(f.read_text().splitlines()[-1]) for f in files]
+        return [(each["reservoirVersion"], each["index"]) for each in found]
+
+    assert offsets(ours) == offsets(theirs)
+    assert (1, 0) in offsets(ours)

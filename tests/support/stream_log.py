@@ -43,6 +43,12 @@ def remove(path: str, data_change: bool = True) -> Action:
     return {"remove": {**told, "partitionValues": {}, "size": 10}}
 
 
+def masked(action: Action) -> Action:
+    """The same of a file with a vector, of one row."""
+    vector = {"storageType": "u", "pathOrInlineDv": "vBn[lx{q8@P<9BNH/isA", "sizeInBytes": 34, "cardinality": 1}
+    return {kind: {**told, "deletionVector": {**vector, "offset": 1}} for kind, told in action.items()}  # type: ignore[dict-item]
+
+
 def cdc(path: str) -> Action:
     return {"cdc": {"path": path, "partitionValues": {}, "size": 10, "dataChange": False}}
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-from stream_log import Log, add, batches, cdc, metadata, paths, remove
+from stream_log import Action, Log, add, batches, cdc, masked, metadata, paths, remove
 
 from alluvium.api.delta.streams.source import DeltaStream
+from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.streams.offset import Offset, format_offset
 from alluvium.delta.streams.stream import Stream
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Literal
 from alluvium.schema.types import BOOLEAN
 
@@ -274,6 +276,28 @@ def test_a_lost_log() -> None:
     assert batches(tail, start) == [["d"]]
 
 
+@pytest.mark.parametrize("is_running", [True, False])
+def test_columns_that_changed_in_a_lost_version_stop_a_stream(is_running: bool) -> None:
+    """Whoever passes over what is lost must not take the rows behind it for rows of the columns before it."""
+    log = Log(f"stream-lost-columns-{is_running}", add("a"))
+    stream = log.stream(fails_on_loss=False)
+    reached = stream.latest(None)
+    assert reached == Offset("t", 1)
+    if is_running:
+        assert stream.latest(reached) == reached
+    log.commit(add("b"))
+    log.commit(metadata((("id", "string"), ("other", "long"))))
+    log.commit(add("c"))
+    write_checkpoint_at(load_snapshot(log.store))
+    log.commit(add("d"))
+    log.lose(0, 1, 2, 3)
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(reached)
+    assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 4)
+    # Read anew it goes on behind the loss.
+    assert batches(log.stream(fails_on_loss=False), reached) == [["d"]]
+
+
 def test_changes() -> None:
     log = Log("stream-changes", add("a"), delta__enableChangeDataFeed="true")
     log.commit(add("b"), add("c"))
@@ -286,6 +310,51 @@ def test_changes() -> None:
     assert stream.latest(Offset("t", 2, 0)) == Offset("t", 4)
     assert stream.batch(Offset("t", 2, 0), Offset("t", 3)) == ()
     assert paths(stream.batch(Offset("t", 2), Offset("t", 2, 0))) == ["e"]
+
+
+def test_changes_of_an_overwrite_are_parted_as_delta_spark_parts_them() -> None:
+    """Its checkpoints end between them: 4.4 wrote (1, 0), (1, 1), (2, -1) for two files that took the place of one."""
+    log = Log("stream-parted-overwrite", add("a"), delta__enableChangeDataFeed="true")
+    log.commit(add("b"), add("c"), remove("a"), operation="WRITE")
+    log.commit(remove("b"), add("d"), remove("c"), operation="RESTORE")
+    stream = log.stream(changes=True, max_files=1)
+    ends: list[Offset] = []
+    found = []
+    while (end := stream.latest(ends[-1] if ends else Offset("t", 1))) != (ends[-1] if ends else None):
+        assert end is not None
+        found.append(paths(stream.batch(ends[-1] if ends else Offset("t", 1), end)))
+        ends.append(end)
+    assert [(end.version, end.index) for end in ends] == [(1, 0), (1, 1), (2, -1), (2, 0), (2, 1), (3, -1)]
+    assert found == [["b"], ["c"], ["a"], ["b"], ["d"], ["c"]]
+    # Behind another engine's offset, too; what is still to be read are "c" and "d".
+    stream = log.stream(changes=True)
+    assert stream.latest(Offset("t", 1, 0)) == Offset("t", 3)
+    assert stream.backlog(Offset("t", 1, 0)) == (2, 20)
+    assert stream.backlog(Offset("t", 2, 1)) == (0, 0)
+    # Rows are counted by what was added alone.
+    rows = log.stream(ignore_changes=True)
+    assert rows.latest(Offset("t", 2, 0)) == Offset("t", 3)
+    assert rows.backlog(Offset("t", 2)) == (1, 10)
+    assert rows.backlog(Offset("t", 2, 0)) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "actions",
+    [
+        (remove("a"), add("c"), masked(add("a"))),
+        (add("c"), masked(remove("a")), remove("b")),
+        (add("c"), masked(add("d"))),
+    ],
+)
+def test_a_version_with_vectors_is_not_parted(actions: tuple[Action, ...]) -> None:
+    """As in delta-spark 4.4, whether or not a file has one before and after: RESTORE of files with vectors is whole."""
+    log = Log(f"stream-unparted-vectors-{len(str(actions))}", add("a"), add("b"), delta__enableChangeDataFeed="true")
+    log.commit(*actions, operation="RESTORE")
+    stream = log.stream(changes=True, max_files=1)
+    assert stream.latest(Offset("t", 1)) == Offset("t", 2)
+    with pytest.raises(UnsupportedFeature) as caught:
+        stream.batch(Offset("t", 1, 0), Offset("t", 2))
+    assert caught.value.code == "parted-changes"
 
 
 def test_offsets_between_batches() -> None:

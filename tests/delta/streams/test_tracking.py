@@ -318,6 +318,27 @@ def test_changes_must_be_recorded_at_every_version() -> None:
     assert (caught.value.code, caught.value.version) == ("change-feed-disabled", 3)
 
 
+@pytest.mark.parametrize("changes", [True, False])
+def test_a_full_batch_of_changes_ends_before_a_mark(changes: bool) -> None:
+    """As in delta-spark 4.4: one of rows looks as far as the mark, one of a change feed does not."""
+    query = Query(f"tracked-full-{changes}")
+    feed = {"delta__enableChangeDataFeed": "true"}
+    query.log.commit(mapped(A, B, **feed))
+    stream = query.stream()
+    stream.options = StreamOptions(starting_version=2, changes=changes, max_files=1)
+    begin = stream.begin()
+    stream.latest(begin)
+    query.log.commit(add("1"))
+    query.log.commit(mapped(A, B_RENAMED, **feed))
+    mark = Offset("t", 4, CHANGED)
+    until = stream.end_of_run(begin)
+    assert until == mark
+    full = Offset("t", 4) if changes else mark
+    assert stream.latest(begin) == stream.latest(begin, until=until) == full
+    if changes:
+        assert stream.latest(full) == stream.latest(full, until=until) == mark
+
+
 def test_a_stream_goes_on_behind_a_mark_without_its_log() -> None:
     query = Query("tracked-left")
     query.log.commit(mapped(A, B_RENAMED))

@@ -82,6 +82,8 @@ class CommitChanges:
         protocol: The protocol that it sets, if it does.
         metadata: The metadata that it sets, if it does.
         info: Its commitInfo, if it has one.
+        order: Of `added` and `removed` together, in the order of the log, whether each was removed; None: it is not
+            known, or nothing was removed.
     """
 
     version: int
@@ -91,6 +93,7 @@ class CommitChanges:
     protocol: Protocol | None
     metadata: Metadata | None
     info: CommitInfo | None
+    order: pa.BooleanArray | None = None
 
 
 def read_changes(store: Store, commits: Sequence[ObjectInfo]) -> list[CommitChanges]:
@@ -139,6 +142,8 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
     removes = [line.remove for line in lines if line.remove is not None and line.remove.data_change]
     cdcs = [line.cdc for line in lines if line.cdc is not None]
     infos = [line.commit_info for line in lines if line.commit_info]
+    files = (line.add or line.remove for line in lines)
+    order = [isinstance(file, _Remove) for file in files if file is not None and file.data_change]
     return CommitChanges(
         version=version,
         added=_table(adds, version, [a.modification_time for a in adds]),
@@ -147,6 +152,7 @@ def parse_changes(data: bytes, path: str, version: int) -> CommitChanges:
         protocol=next((line.protocol for line in reversed(lines) if line.protocol is not None), None),
         metadata=next((line.meta_data for line in reversed(lines) if line.meta_data is not None), None),
         info=parse_commit_info(infos[0]) if infos else None,
+        order=pa.array(order, pa.bool_()) if removes else None,
     )
 
 

@@ -21,12 +21,13 @@ from alluvium.delta.streams.batch import LostBatch, change_sources, row_sources
 from alluvium.delta.streams.checks import ensure_allowed, ensure_fits, ensure_recorded, is_left_out
 from alluvium.delta.streams.offset import BEFORE, CHANGED, Offset, format_offset
 from alluvium.delta.streams.options import StreamOptions
+from alluvium.delta.streams.parting import added_before, files_of, part_of
 from alluvium.delta.streams.tail import LogTail, other_table
 from alluvium.delta.streams.tracking import Tracker
 from alluvium.delta.terms.spec import Metadata, Protocol
 from alluvium.delta.view.history import commit_time_ms
 from alluvium.delta.view.snapshot import Snapshot, load_snapshot, refresh
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import CorruptTable, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.ports import ScanSource
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import as_nullable
@@ -50,7 +51,8 @@ class Step:
         commit: What it did; of the first snapshot: all live files, as if it had added them.
         files: The files that are counted (`CHANGED_FILES`), in the order of their index.
         in_snapshot: Whether it is the first snapshot.
-        is_whole: Whether the files may not be parted: changes of one row may stand in several.
+        is_whole: Whether the files may not be parted: changes of one row may stand in several. As in the reference,
+            what was added and removed may.
     """
 
     commit: CommitChanges
@@ -151,16 +153,20 @@ class Stream:
         capacity = Capacity(options.max_files, options.max_bytes) if limited else Capacity()
         end = begin
         for step in self._steps(begin, until):
+            # As in the reference, versions without rows are passed behind the last file, but not in a change feed.
+            if not capacity.is_left and options.changes:
+                return end
             if not step.in_snapshot and self.tracker is not None and self.tracker.is_changed_by(step.commit):
                 return Offset(self.table_id, step.version, CHANGED)
-            # As in the reference, versions without rows are passed behind the last file, but not in a change feed.
-            if not capacity.is_left and (options.changes or step.files.num_rows):
+            if not capacity.is_left and step.files.num_rows:
                 return end
             everything = step.in_snapshot and options.in_event_order
             first = begin.first if step.version == begin.version else 0
             sizes = step.files["size"].combine_chunks().slice(first)
+            # A remove need not say how large its file was.
+            sizes = pc.fill_null(sizes, 0)
             if step.is_whole:
-                taken = len(sizes) if capacity.take_all(pc.fill_null(sizes, 0)) else -1
+                taken = len(sizes) if capacity.take_all(sizes) else -1
             else:
                 taken = len(sizes) if everything else capacity.take(sizes)
             if taken < len(sizes):
@@ -170,6 +176,8 @@ class Stream:
             end = self._behind(step)
             if step.in_snapshot and not passes:
                 return end
+        if not capacity.is_left and options.changes:
+            return end
         # The version of a mark is not looked at again: nothing of it lies before the mark.
         return until if until is not None and until.is_mark and until.version == end.version else end
 
@@ -201,8 +209,11 @@ class Stream:
                 if is_left_out(commit, self.options):
                     continue
                 is_recorded = self.options.changes and commit.recorded.num_rows > 0
-                files = commit.recorded if is_recorded else commit.added
-                sizes.append(files["size"].slice(reached.first if commit.version == reached.version else 0))
+                files, passed = commit.recorded if is_recorded else commit.added, 0
+                if commit.version == reached.version:
+                    is_mixed = self.options.changes and not is_recorded
+                    passed = added_before(commit, reached.first) if is_mixed else reached.first
+                sizes.append(files["size"].slice(passed))
         return sum(map(len, sizes)), sum(pc.sum(pc.fill_null(each, 0)).as_py() or 0 for each in sizes)
 
     def batch(self, start: Offset | None, end: Offset) -> tuple[ScanSource, ...]:
@@ -347,7 +358,19 @@ class Stream:
             raise other_table(start)
         for at in range(0, len(commits), _BLOCK):
             for commit in self._tail.read(commits[at : at + _BLOCK]):
+                if commit.version > start:
+                    self._ensure_fits_behind_loss(commit.version)
                 yield self._step(commit)
+                start = commit.version + 1
+
+    def _ensure_fits_behind_loss(self, version: int) -> None:
+        """The columns may have been changed by one of the versions that are passed over."""
+        try:
+            protocol, metadata = load_head(self.snapshot.store, version)
+        except (NotFound, CorruptTable):
+            # No checkpoint tells: what is left of the log is all that is known.
+            return
+        self._ensure_fits(protocol, metadata, version)
 
     def _snapshot_step(self, version: int) -> Step:
         """As in the reference, "index" counts the files sorted by time, then path."""
@@ -376,11 +399,11 @@ class Stream:
         ensure_allowed(commit, self.options)
         if not self.options.changes:
             return Step(commit, commit.added)
-        appends = not commit.removed.num_rows and not commit.recorded.num_rows
-        if appends and commit.added["deletionVector"].null_count == commit.added.num_rows:
-            return Step(commit, commit.added)
-        both = pa.concat_tables([commit.added, commit.removed])
-        return Step(commit, commit.recorded if commit.recorded.num_rows else both, is_whole=True)
+        if commit.recorded.num_rows:
+            return Step(commit, commit.recorded, is_whole=True)
+        # What a file lost is seen by its vectors before and after. As in the reference, one of them is enough.
+        files = files_of(commit)
+        return Step(commit, files, is_whole=files["deletionVector"].null_count < files.num_rows)
 
     def _times(self, commits: list[CommitChanges], begin: Offset) -> Mapping[int, int]:
         """When the versions of a change feed were committed."""
@@ -433,4 +456,4 @@ def _part(step: Step, begin: Offset, end: Offset) -> CommitChanges:
             version=step.version,
             hint="let the engine that wrote it finish the version, then go on here",
         )
-    return replace(step.commit, added=step.commit.added.slice(first, last + 1 - first))
+    return part_of(step.commit, first, last + 1 - first)
