@@ -272,6 +272,31 @@ def test_changes_that_no_compaction_has_seen(tmp_path: Path) -> None:
         assert found.to_arrow().num_rows == (0 if options else 1)
 
 
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"merge-engine": "partial-update"}, [("+I", 1, 2, 5)]),
+        ({"merge-engine": "aggregation", "fields.a.aggregate-function": "sum"}, [("+I", 1, 7, 5)]),
+        # The row that came is older than the one that is there.
+        ({"sequence.field": "a"}, []),
+    ],
+)
+def test_a_difference_tells_rows_as_they_are_at_the_end(
+    tmp_path: Path, options: dict[str, str], expected: list[tuple[object, ...]]
+) -> None:
+    """Not what a file of both states and a new one would have made of them: no reader ever saw that."""
+    schema = pa.schema([pa.field("k", pa.int64(), False), ("a", pa.int64()), ("b", pa.int64())])
+    table = HandWritten(tmp_path / "t", schema, ["k"], **options)
+    table.commit([{"k": 1, "a": 5, "b": 5}, {"k": 2, "a": 6, "b": 6}])
+    table.commit([{"k": 9, "a": 1, "b": 1}])
+    table.commit([{"k": 1, "a": 2, "b": None}])
+    opened = alluvium.open(str(tmp_path / "t"))
+    found = opened.changes(2, 3, mode="diff").to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == expected
+    now = {tuple(row.values()) for row in opened.to_arrow().to_pylist()}
+    assert {row[1:] for row in expected} <= now
+
+
 def test_changes_between_tags_outlive_their_snapshots(readings: str) -> None:
     """Java compares the states of two tags, whatever lies between them; other ends want every snapshot."""
     table = HandWritten(Path(readings).parent / "t", pa.schema([("k", pa.int64()), ("v", pa.int64())]), ["k"])

@@ -110,7 +110,7 @@ class PaimonObserver:
         if bound.came is not None:
             found = self.view.changes(old, world.newest).to_pylist()
             same_rows("changes", found, [{"_row_kind": "+I", **now.shown(row)} for row in bound.came])
-        # A difference is that of the files: where old and new rows of a key make a third, it tells the new ones.
+        # Where old and new rows of a key make a third, a difference takes files of both states, too: tests of it tell.
         is_last = engine_of(now) == "deduplicate" and "sequence.field" not in now.properties
         if is_keyed(now) and is_last and old in world.versions:
             before = world.seen_now(world.versions[old])

@@ -8,19 +8,23 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.expr.tree import Expression
 from alluvium.paimon.files.manifest import scan_entries
+from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, list_tags, read_changelog
 from alluvium.paimon.terms import options as o
 from alluvium.paimon.terms.spec import SCANNED_ENTRIES, SnapshotDocument
+from alluvium.paimon.view.merge import DEDUPLICATE, merge_engine
 from alluvium.paimon.view.scan import plan_entries
 from alluvium.paimon.view.scan_parts import plan_files
-from alluvium.paimon.view.selection import is_data_evolution, unmerged, visible_entries
+from alluvium.paimon.view.sections import key_sections
+from alluvium.paimon.view.selection import is_data_evolution, merges_on_read, unmerged, visible_entries
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.parallel import map_parallel
 
@@ -179,14 +183,33 @@ def _list_of(document: SnapshotDocument, mode: str) -> str | None:
 def plan_difference(snapshot: Snapshot, start: Snapshot, end: Snapshot) -> tuple[ScanPlan, ScanPlan]:
     """The rows of the files that only the first state has, and of those that only the last has, merged by key.
 
-    Specification: `IncrementalDiffStartingScanner`: files that both states have are left out.
+    Specification: `IncrementalDiffStartingScanner`: files that both states have are left out. Not those whose rows
+    merge with rows of other files into rows that are in neither: Java tells rows then that no reader has ever seen.
     """
     before, after = visible_entries(start), visible_entries(end)
     plans = []
-    for one, other, state in ((before, after, start), (after, before, end)):
-        own = one.filter(pc.invert(pc.is_in(one["file_name"], value_set=other["file_name"].combine_chunks())))
+    for own, state in zip(_differing(snapshot, before, after), (start, end), strict=True):
         plans.append(plan_entries(replace(state, schema=snapshot.schema), own))
     return plans[0], plans[1]
+
+
+def _differing(snapshot: Snapshot, before: pa.Table, after: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The files of two states without which they differ nowhere."""
+    both, schema = pa.concat_tables([before, after]), snapshot.schema
+    common = pc.is_in(before["file_name"], value_set=after["file_name"].combine_chunks())
+    is_common = pc.is_in(both["file_name"], value_set=before["file_name"].filter(common).combine_chunks())
+    wanted = ~np.asarray(is_common.combine_chunks().to_numpy(zero_copy_only=False), bool)
+    if both.num_rows and _takes_all(snapshot):
+        sections = key_sections(both, partitions_of(both, schema), schema)
+        wanted = np.isin(sections, sections[wanted])
+    count = before.num_rows
+    return before.filter(pa.array(wanted[:count])), after.filter(pa.array(wanted[count:]))
+
+
+def _takes_all(snapshot: Snapshot) -> bool:
+    """Whether the newest file alone does not tell what becomes of its keys."""
+    keeps_last = merge_engine(snapshot.schema) == DEDUPLICATE and not any(o.SEQUENCE_FIELD.get(snapshot.schema.options))
+    return merges_on_read(snapshot) and not keeps_last
 
 
 def kind_names(kinds: pa.ChunkedArray) -> pa.ChunkedArray:
