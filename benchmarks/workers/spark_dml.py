@@ -13,6 +13,12 @@ from protocol import Verb
 LARGE_CUBE_BYTES, TARGET_CUBE_BYTES = str(8 << 20), str(32 << 20)
 
 
+def _set_cubes(spark: SparkSession) -> None:
+    """Else delta-spark takes each cube below 100 GB again. What is made comes to more than what is large."""
+    for name, size in (("threshold", LARGE_CUBE_BYTES), ("targetCubeSize", TARGET_CUBE_BYTES)):
+        spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", size)
+
+
 def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str, Verb]:
     """The verbs, from the way to open a table by its path (`delta.tables.DeltaTable`, or what takes its place)."""
 
@@ -55,9 +61,7 @@ def dml_verbs(spark: SparkSession, open_table: Callable[[str], Any]) -> dict[str
 
     def cluster(request: Mapping[str, Any]) -> object:
         """A clustered table of the rows of another, then as many more as are to come after it was clustered."""
-        # Else delta-spark takes each cube below 100 GB again. What is made comes to more than what is large.
-        for name, size in (("threshold", LARGE_CUBE_BYTES), ("targetCubeSize", TARGET_CUBE_BYTES)):
-            spark.conf.set(f"spark.databricks.delta.optimize.clustering.mergeStrategy.minCubeSize.{name}", size)
+        _set_cubes(spark)
         rows = spark.read.format("delta").load(request["source"])
         columns = ", ".join(f"{f.name} {f.dataType.simpleString()}" for f in rows.schema.fields)
         spark.sql(f"CREATE TABLE delta.`{request['path']}` ({columns}) USING delta CLUSTER BY (amount, customer)")
