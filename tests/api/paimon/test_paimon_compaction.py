@@ -67,6 +67,39 @@ def test_a_writer_joins_runs_once_they_are_enough(spark, tmp_path: Path) -> None
     assert table.compact(spark=spark).attempts == 1 and levels(url) == [(5, 4)]
 
 
+def test_files_of_columns_that_became_wider_are_compacted(spark, tmp_path: Path) -> None:
+    """A full compaction was refused where numbers had become texts, and rows that wait for one stayed hidden."""
+    schema = pa.schema([("k", pa.int64()), ("i", pa.int32()), ("d", pa.decimal128(5, 2))])
+    PaimonTable.create(url := str(tmp_path / "t"), schema, [], ["k"], {"bucket": "1", "write-only": "true"})
+    old = "k long, i int, d decimal(5,2)"
+    alluvium.write(
+        spark.createDataFrame([(1, -7, None), (2, 2**31 - 1, None), (3, None, None)], old),
+        url,
+        mode="append",
+        format="paimon",
+    )
+    alluvium.write(spark.sql("select 4L k, 40 i, cast(1.25 as decimal(5,2)) d"), url, mode="append", format="paimon")
+    changes = [
+        SchemaChange.update_column_type("i", "STRING"),
+        SchemaChange.update_column_type("d", "DECIMAL(9, 4)"),
+    ]
+    PaimonTable.forPath(url).alter(changes)
+    alluvium.write(spark.sql("select 1L k, 'new' i, cast(2.5 as decimal(9,4)) d"), url, mode="append", format="paimon")
+    expected = [(1, "new", "2.5000"), (2, "2147483647", "None"), (3, None, "None"), (4, "40", "1.2500")]
+
+    def found() -> list[Row]:
+        return [(k, i, str(d)) for k, i, d in rows(url)]
+
+    def by_spark(where: str) -> list[Row]:
+        return [(r.k, r.i, str(r.d)) for r in alluvium.read(spark, url).where(where).orderBy("k").collect()]
+
+    assert found() == by_spark("true") == expected
+    assert by_spark("i = '40'") == by_spark("i > '3' and k = 4") == by_spark("d = 1.25") == expected[3:]
+    assert PaimonTable.forPath(url).compact(spark=spark).attempts == 1
+    assert found() == by_spark("true") == expected and len(levels(url)) == 1
+    assert by_spark("i = '40'") == expected[3:]
+
+
 def test_changelogs_of_full_compactions(spark, tmp_path: Path) -> None:
     url = make(tmp_path, **{"changelog-producer": "full-compaction", "changelog-producer.row-deduplicate": "true"})
     table = PaimonTable.forPath(url)

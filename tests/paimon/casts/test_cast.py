@@ -235,6 +235,22 @@ def test_casts_that_there_are_and_their_neighbours_that_there_are_not(
     assert caught.value.code == "unsupported-cast"
 
 
+@pytest.mark.parametrize(
+    ("source", "target", "is_sparks"),
+    [
+        ("INT", "STRING", True), ("BIGINT", "VARCHAR(20)", True), ("INT", "VARCHAR(10)", False),
+        ("TINYINT", "VARCHAR(4)", True), ("INT", "CHAR(20)", False), ("DOUBLE", "STRING", False),
+        ("INT", "DECIMAL(12, 2)", True), ("INT", "DECIMAL(11, 2)", False), ("BIGINT", "DECIMAL(19, 0)", True),
+        ("DECIMAL(10, 2)", "DECIMAL(12, 4)", True), ("DECIMAL(10, 2)", "DECIMAL(12, 1)", False),
+        ("DECIMAL(10, 2)", "DECIMAL(11, 4)", False), ("FLOAT", "DOUBLE", True), ("BIGINT", "DOUBLE", True),
+    ],
+)  # fmt: skip
+def test_what_spark_casts_alike(source: str, target: str, is_sparks: bool) -> None:
+    """Where no value is cut, rounded or spelled in another way; of others it asks Python workers."""
+    cast_of = cast_between(parse_column_type(source), parse_column_type(target))
+    assert cast_of is not None and (cast_of.sql("`c`") is not None) == is_sparks
+
+
 def test_rows_are_put_together_in_sql() -> None:
     """What Spark's own reader can do of a row that changed its members; of others it asks Python workers."""
     old = DataType(

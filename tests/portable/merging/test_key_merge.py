@@ -133,6 +133,20 @@ def test_aggregates() -> None:
     assert merged(rows, aggregation(*rules)) == [(1, 3, 6, "a", 2.5, None, 2, None, 1, False, True, "x,y")]
 
 
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64()])
+@pytest.mark.parametrize("values", [(-0.0, 0.0), (0.0, -0.0), (-0.0, 0.0, None), (None, 0.0, -0.0)])
+def test_zero_is_greater_than_its_negative(kind: pa.DataType, values: tuple[float | None, ...]) -> None:
+    """As in Java, whichever came first."""
+    rows = [{"k": 1, "lo": value, "hi": value} for value in values]
+    merge = aggregation(rule("lo", "min"), rule("hi", "max"))
+    assert repr(merged(rows, merge, {"lo": kind, "hi": kind})) == "[(1, -0.0, 0.0)]"
+
+
+def test_nan_is_greater_than_all() -> None:
+    rows = [{"k": 1, "lo": value, "hi": value} for value in (1.0, float("nan"), float("inf"))]
+    assert repr(merged(rows, aggregation(rule("lo", "min"), rule("hi", "max")))) == "[(1, 1.0, nan)]"
+
+
 def test_aggregates_take_back() -> None:
     rows = [{"k": 1, "s": 5, "m": [("a", 1), ("b", 2)]}, {"k": 1, "s": 7, "m": [("a", 1)], "kind": BEFORE}]
     kinds = {"m": pa.map_(pa.string(), pa.int64())}

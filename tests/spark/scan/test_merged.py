@@ -111,6 +111,19 @@ def test_rows_of_equal_sequence_numbers_do_not_mix(spark: SparkSession, tmp_path
     assert alluvium.open(str(tmp_path / "t")).to_arrow()["a"].unique().to_pylist() == [4]
 
 
+def test_zero_is_greater_than_its_negative(spark: SparkSession, tmp_path: Path) -> None:
+    """As in Java; Spark calls them equal, and keeps the first that it meets."""
+    schema = pa.schema([pa.field("k", pa.int64(), False), pa.field("f", pa.float32()), pa.field("d", pa.float64())])
+    for name, expected in (("max", [0.0, 0.0, -0.0, 0.0, None, 1.0]), ("min", [-0.0, -0.0, -0.0, 0.0, None, 1.0])):
+        table = HandWritten(tmp_path / name, schema, keys=("k",), **AGGREGATION, **functions(f=name, d=name))
+        for values in ((-0.0, 0.0, -0.0, 0.0, None, 1.0), (0.0, -0.0, -0.0, 0.0, None, 1.0)):
+            table.commit([{"k": k, "f": value, "d": value} for k, value in enumerate(values)])
+        assert unreadable(plan_of(tmp_path / name)) is None
+        found = alluvium.read(spark, str(tmp_path / name)).orderBy("k").toArrow()
+        assert [repr(found[column].to_pylist()) for column in "fd"] == [repr(expected)] * 2
+        assert sorted_rows(found) == sorted_rows(alluvium.open(str(tmp_path / name)).to_arrow())
+
+
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_sums_wrap_in_any_session(spark: SparkSession, tmp_path: Path, ansi: str) -> None:
     write_table(tmp_path / "t", MERGES["sums"][0], INSERTS, commits=12)

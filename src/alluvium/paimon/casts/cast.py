@@ -16,6 +16,8 @@ from alluvium.paimon.schema.types import DataType
 from alluvium.schema.arrow import to_arrow
 
 _INTS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT")
+#: How many the largest has.
+_DIGITS = {"TINYINT": 3, "SMALLINT": 5, "INTEGER": 10, "BIGINT": 19}
 _TEXTS = ("CHAR", "VARCHAR")
 _BYTES = ("BINARY", "VARBINARY", "BLOB")
 _NESTED = ("ARRAY", "MAP", "MULTISET", "ROW", "VECTOR")
@@ -36,14 +38,27 @@ class PaimonCast:
         return cast(values, self.source, self.target, time_zone)
 
     def sql(self, operand: str) -> str | None:
-        """Only what Spark does in the same way: widening of numbers, also of a row's, and members that are new."""
+        """Only what Spark does in the same way: widening of numbers, whole numbers as texts, rows made of such."""
         if self.source.root == self.target.root == "ROW":
             return _row_sql(operand, self.source, self.target)
-        widened = self.source.root in (*_INTS, "FLOAT") and self.target.root in (*_INTS, "DOUBLE", "BIGINT")
-        wider = (*_INTS, "FLOAT", "DOUBLE")
-        if widened and wider.index(self.source.root) <= wider.index(self.target.root):
-            return f"cast({operand} as {to_logical(self.target)})"
-        return None
+        is_exact = _is_widened(self.source, self.target) or _is_spelled(self.source, self.target)
+        return f"cast({operand} as {to_logical(self.target)})" if is_exact else None
+
+
+def _is_widened(source: DataType, target: DataType) -> bool:
+    """Whether each number of one type is one of the other."""
+    if target.root == "DECIMAL" and source.root in (*_INTS, "DECIMAL"):
+        scale = source.scale if source.root == "DECIMAL" else 0
+        digits = source.precision - scale if source.root == "DECIMAL" else _DIGITS[source.root]
+        return target.scale >= scale and target.precision - target.scale >= digits
+    widened = source.root in (*_INTS, "FLOAT") and target.root in (*_INTS, "DOUBLE")
+    wider = (*_INTS, "FLOAT", "DOUBLE")
+    return widened and wider.index(source.root) <= wider.index(target.root)
+
+
+def _is_spelled(source: DataType, target: DataType) -> bool:
+    """Whether whole numbers become texts that hold all their digits, and the sign."""
+    return source.root in _INTS and target.root == "VARCHAR" and target.length > _DIGITS[source.root]
 
 
 def _row_sql(operand: str, source: DataType, target: DataType) -> str | None:

@@ -98,8 +98,13 @@ class Chosen:
         self._ranks = self._ranked() if rule.function in ("min", "max") else np.zeros(0, np.int64)
 
     def _ranked(self) -> Indices:
-        ranks = pc.rank(self._values, sort_keys="ascending", tiebreaker="dense")
-        return np.asarray(ranks.to_numpy(), np.int64)
+        found = pc.rank(self._values, sort_keys="ascending", tiebreaker="dense")
+        ranks = np.asarray(found.to_numpy(), np.int64)
+        if not pa.types.is_floating(self._values.type):
+            return ranks
+        # As Java's `Double.compare`: -0.0 is less than 0.0.
+        values = np.asarray(pc.fill_null(self._values, 1).to_numpy(zero_copy_only=False))
+        return 2 * ranks - ((values == 0) & np.signbit(values))
 
     def begin(self, count: int) -> None:
         self._row = np.full(count, -1, np.int64)

@@ -91,6 +91,26 @@ def _plain(function: str) -> Callable[[_Column], str]:
     return lambda c: f"{function}({c.name}) filter (where {c.counts})"
 
 
+def _extreme(function: str, zero: str) -> Callable[[_Column], str]:
+    """The least or the greatest value. As Java's `Double.compare`, -0.0 is less than 0.0; Spark calls them equal.
+
+    Args:
+        function: `min` or `max`.
+        zero: As text, the one that is taken where both are there.
+    """
+    plain = _plain(function)
+
+    def text(c: _Column) -> str:
+        found = plain(c)
+        if c.type not in _FLOATING:
+            return found
+        # One of the values: of two constants that it calls equal Spark's optimizer takes either.
+        is_zero = f"({c.counts}) and {c.name} = 0 and cast({c.name} as string) = '{zero}'"
+        return f"if({found} = 0, coalesce({function}({c.name}) filter (where {is_zero}), {found}), {found})"
+
+    return text
+
+
 def _sum(c: _Column) -> str:
     """Integers wrap as Java's do, whatever the session makes of an overflow; floating point is added in order."""
     if c.type in _FLOATING:
@@ -132,8 +152,8 @@ _FUNCTIONS: Mapping[str, Callable[[_Column], str]] = {
     "last_non_null_value": _last_value,
     "first_value": _first,
     "first_non_null_value": _first_value,
-    "min": _plain("min"),
-    "max": _plain("max"),
+    "min": _extreme("min", "-0.0"),
+    "max": _extreme("max", "0.0"),
     "bool_and": _plain("bool_and"),
     "bool_or": _plain("bool_or"),
     "sum": _sum,
