@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from vacuumed_tables import files_of, live, overwritten
 
+from alluvium.api.delta.maintenance import clone_table
 from alluvium.cli.app import main
 
 NOW = ("--retention-hours", "0", "--no-check")
@@ -38,11 +39,22 @@ def test_a_dry_run_says_what_would_go_and_what_would_be_lost(run, tmp_path: Path
     assert "3 files of" in out and "unreadable afterwards: versions 0 to 2" in out
     code, out, _ = run(tmp_path, *NOW, "--dry-run", "--format", "json")
     told = json.loads(out)
-    assert (told["files"], told["lost_versions"]) == (3, [0, 1, 2])
+    assert (told["files"], told["lost_versions"], told["lost_clones"]) == (3, [0, 1, 2], [])
     assert set(told["paths"]) == before - live(store)
     code, out, _ = run(tmp_path, *NOW, "--dry-run", "--format", "csv")
     assert {row["path"] for row in csv.DictReader(io.StringIO(out))} == set(told["paths"])
     assert files_of(tmp_path) == before
+
+
+def test_a_dry_run_says_which_clones_would_be_lost(run, tmp_path: Path) -> None:
+    overwritten(tmp_path / "t")
+    for version, name in ((1, "old"), (3, "new")):
+        clone_table(str(tmp_path / "t"), str(tmp_path / name), shallow=True, version=version)
+    clones = [word for name in ("old", "new") for word in ("--clone", tmp_path / name)]
+    code, out, _ = run(tmp_path / "t", *NOW, "--dry-run", *clones, "--format", "json")
+    assert code == 0 and [url.rpartition("/")[2] for url in json.loads(out)["lost_clones"]] == ["old"]
+    assert "; clones file:" in " ".join(run(tmp_path / "t", *NOW, "--dry-run", *clones)[1].split())
+    assert run(tmp_path / "t", *NOW, *clones)[0] == 2
 
 
 def test_it_deletes_what_no_version_needs(run, tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ _NAME = click.Argument(["name"], metavar="NAME")
 _DRY_RUN = click.Option(["--dry-run"], is_flag=True, help="Only tell what would go.")
 _HOURS = click.Option(["--retention-hours"], type=click.FloatRange(min=0), help="For how long removed files stay.")
 _LITE = click.Option(["--lite"], is_flag=True, help="Go by the log alone: the folder is not listed.")
+_CLONES = click.Option(
+    ["--clone", "clones"], multiple=True, metavar="URL", help="With --dry-run: a clone that may need the files."
+)
 _NO_CHECK = click.Option(["--no-check"], is_flag=True, help="Allow a retention shorter than the table's.")
 _PARTITIONS = click.Option(["--where", "-w"], help="Partitions: a predicate in Spark SQL over their columns.")
 _ZORDER_BY = click.Option(["--zorder-by"], metavar="COLUMNS", help="Order rows by these, separated by commas.")
@@ -84,7 +87,7 @@ _COMMANDS = (
     _command("optimize", rewrite.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
     _command("clone", made.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
     _command("convert", made.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
-    _command("vacuum", vacuum.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, *_PRINTED),
+    _command("vacuum", vacuum.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, _CLONES, *_PRINTED),
     _command("paimon", procedures.call, _PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED),
 )
 _VERSION = click.Option(

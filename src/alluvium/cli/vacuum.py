@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 
 from alluvium.api.delta.maintenance import vacuum_table
 from alluvium.cli.arguments import parse_storage
-from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text
+from alluvium.cli.render import Format, Shown, counted, open_console, print_record, print_rows, size_text, time_text
 from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview
 
 
@@ -16,6 +17,7 @@ def vacuum(
     lite: bool = False,
     no_check: bool = False,
     dry_run: bool = False,
+    clones: Sequence[str] = (),
     how: Format = Format.TABLE,
     storage_option: Sequence[str] = (),
 ) -> None:
@@ -23,7 +25,7 @@ def vacuum(
 
     The retention is that of the table (delta.deletedFileRetentionDuration), a week by default.
     """
-    done = vacuum_table(url, retention_hours, parse_storage(storage_option), dry_run, lite, not no_check)
+    done = vacuum_table(url, retention_hours, parse_storage(storage_option), dry_run, lite, not no_check, clones)
     if isinstance(done, VacuumPreview):
         _print_preview(done, how)
         return
@@ -46,12 +48,16 @@ def _print_preview(preview: VacuumPreview, how: Format) -> None:
     lost = preview.lost_versions
     note = f"{counted(preview.files.num_rows, 'file')} of {size_text(preview.size_bytes)}; "
     note += f"unreadable afterwards: versions {_ranges(lost)}" if lost else "no version becomes unreadable"
+    times = [dt.datetime.fromtimestamp(one / 1000, dt.timezone.utc) for one in preview.lost_times_ms if one is not None]
+    note += f", of {time_text(times[0])} to {time_text(times[-1])}" if times else ""
+    note += f"; clones {', '.join(preview.lost_clones)}" if preview.lost_clones else ""
     if how is Format.TABLE and not rows:
         open_console().print(note)
         return
     if how is Format.JSON:
         files = {"files": preview.files.num_rows, "bytes": preview.size_bytes}
-        print_record({**files, "lost_versions": list(lost), "paths": [row["path"] for row in rows]}, how)
+        what = {"lost_versions": list(lost), "lost_clones": list(preview.lost_clones)}
+        print_record({**files, **what, "paths": [row["path"] for row in rows]}, how)
         return
     print_rows(
         rows, (Shown("path", "would go"), Shown("size", None, size_text, right=True), Shown("kind")), how, note=note

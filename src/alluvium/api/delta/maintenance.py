@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import alluvium
 from alluvium.api.delta.snapshots import open_snapshot
@@ -150,6 +150,7 @@ def vacuum_table(
     dry_run: bool = False,
     lite: bool = False,
     checks: bool = True,
+    clones: Sequence[str] = (),
 ) -> Vacuumed | VacuumPreview:
     """Deletes files that neither the table nor any version within the retention needs.
 
@@ -161,9 +162,10 @@ def vacuum_table(
         dry_run: Only tell what would go.
         lite: Only look for files that the log says were removed; the folder is not listed.
         checks: Whether a retention that is shorter than the table's is refused.
+        clones: Tables, shallow clones of this one, of which a dry run tells which need what would go.
 
     Raises:
-        NotFound: There is no table.
+        NotFound: There is no table, or a clone.
         InvalidRequest: The retention is too short (`retention-too-short`), or negative.
         UnsupportedFeature: The table needs a writer that we are not.
         CorruptTable: The log breaks the specification; nothing is deleted.
@@ -171,7 +173,8 @@ def vacuum_table(
     snapshot = open_snapshot(storage_for(url, storage_options, None))
     retention_ms = None if retention_hours is None else in_ms(retention_hours)
     engine = f"Alluvium/{alluvium.__version__}"
-    return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine), dry_run)
+    named = tuple(open_snapshot(storage_for(clone, storage_options, None)) for clone in clones)
+    return vacuum(snapshot, VacuumRequest(retention_ms, lite, checks=checks, engine=engine, clones=named), dry_run)
 
 
 def clone_table(

@@ -104,7 +104,8 @@ class Chosen:
             return ranks
         # As Java's `Double.compare`: -0.0 is less than 0.0.
         values = np.asarray(pc.fill_null(self._values, 1).to_numpy(zero_copy_only=False))
-        return 2 * ranks - ((values == 0) & np.signbit(values))
+        is_negative_zero = (values == 0) & np.signbit(values)
+        return np.asarray(2 * ranks - is_negative_zero, np.int64)
 
     def begin(self, count: int) -> None:
         self._row = np.full(count, -1, np.int64)

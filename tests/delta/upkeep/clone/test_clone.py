@@ -17,6 +17,7 @@ from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.log_upkeep.checkpoints import write_checkpoint_at
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.upkeep.restore import restore
+from alluvium.delta.upkeep.vacuum.vacuum import VacuumPreview, VacuumRequest, vacuum
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import RECENT, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
@@ -52,6 +53,34 @@ def ask(source: Path, target: Path, shallow: bool, version: int | None = None, d
     existing = load_snapshot(store) if (target / "_delta_log").exists() else None
     request = CloneRequest("delta.`s`", shallow, engine="tests", **said)  # type: ignore[arg-type]
     return clone(load_snapshot(open_store(source), version), store, existing, request, dry_run)
+
+
+def spelled(table: Path, ours: str, other: str) -> None:
+    """The newest commit of a clone, with its source's address as another engine may write it."""
+    path = max((table / "_delta_log").glob("*.json"))
+    text = path.read_text()
+    assert ours in text
+    path.write_text(text.replace(ours, other))
+
+
+@pytest.mark.parametrize("other", ["file:/", "file:///", "/"])
+def test_a_dry_run_of_vacuum_tells_which_clones_need_what_goes(root: Path, tmp_path: Path, other: str) -> None:
+    cloned(root, tmp_path / "old", shallow=True)
+    cloned(root, tmp_path / "deep", shallow=False)
+    store = open_store(root)
+    commit_rows(open_target(store), [9], "z", Replace())
+    cloned(root, tmp_path / "new", shallow=True)
+    spelled(tmp_path / "old", '"path":"file:/', f'"path":"{other}')
+    age(root, 20)
+    clones = tuple(load_snapshot(open_store(tmp_path / name)) for name in ("new", "deep", "old"))
+    found = vacuum(load_snapshot(store), VacuumRequest(0, checks=False, clones=clones), dry_run=True)
+    assert isinstance(found, VacuumPreview) and found.files.num_rows
+    assert found.lost_clones == (open_store(tmp_path / "old").url,)
+    assert "so do 1 clones" in str(found)
+    assert len(found.lost_times_ms) == len(found.lost_versions) > 0 and None not in found.lost_times_ms
+    with pytest.raises(InvalidRequest) as refused:
+        vacuum(load_snapshot(store), VacuumRequest(0, checks=False, clones=clones))
+    assert refused.value.code == "contradicting-options"
 
 
 def ids(root: Path, version: int | None = None) -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,7 +12,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from alluvium.api.counterparts.raising import raises_counterparts
-from alluvium.api.delta.delta_access import TableAccess
+from alluvium.api.delta.delta_access import TableAccess, path_access
 from alluvium.api.delta.delta_errors import WrongValue
 from alluvium.delta.terms.properties import parse_properties
 from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
@@ -39,6 +40,7 @@ class VacuumVerbs:
         *,
         lite: bool = False,
         inventory: DataFrame | None = None,
+        clones: Sequence[str] = (),
     ) -> DataFrame | VacuumPreview:
         """Deletes files that neither the table nor any version within the retention needs.
 
@@ -49,17 +51,20 @@ class VacuumVerbs:
             retry: How often entries of the history are tried.
             lite: Only look for files that the log says were removed; the folder is not listed.
             inventory: Files and folders, in place of a listing: `path`, `length`, `isDir`, `modificationTime`.
+            clones: Paths of tables, shallow clones of this one, of which a dry run tells which need what would go.
 
         Returns:
             A DataFrame without columns, as delta-spark's.
 
         Raises:
             InvalidRequest: The retention is negative, or nothing while
-                `spark.databricks.delta.retentionDurationCheck.enabled` is on.
+                `spark.databricks.delta.retentionDurationCheck.enabled` is on; clones are named without a dry run.
+            NotFound: A clone is no table.
             UnsupportedFeature: The table needs a writer that we are not, or its catalog manages it.
         """
         hours = _number(retentionHours)
-        done = vacuum_in_session(self._spark, self._access, hours, lite, inventory, dry_run, retry)
+        named = tuple(path_access(self._spark, path).snapshot() for path in clones)
+        done = vacuum_in_session(self._spark, self._access, hours, lite, inventory, dry_run, retry, named)
         return done if isinstance(done, VacuumPreview) else self._spark.createDataFrame([], StructType())
 
     def readable_versions(self) -> DataFrame:
@@ -76,13 +81,13 @@ def vacuum_in_session(
     inventory: DataFrame | None = None,
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
+    clones: tuple[Snapshot, ...] = (),
 ) -> Vacuumed | VacuumPreview:
     """VACUUM by a session's settings."""
     snapshot = access.snapshot()
     checks = _flag(spark, CHECK) is not False
-    request = VacuumRequest(
-        _retention_ms(snapshot, hours, checks), lite, _rows(inventory), checks, _flag(spark, LOGGING), access.engine
-    )
+    retention_ms, logs = _retention_ms(snapshot, hours, checks), _flag(spark, LOGGING)
+    request = VacuumRequest(retention_ms, lite, _rows(inventory), checks, logs, access.engine, clones)
     return vacuum(snapshot, request, dry_run, retry)
 
 

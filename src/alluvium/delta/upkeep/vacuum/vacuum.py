@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -23,6 +23,7 @@ from alluvium.delta.commit.draft import Draft
 from alluvium.delta.commit.winners import ensure_same_table
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.log.names import LOG_DIRECTORY
+from alluvium.delta.log.timeline import file_times
 from alluvium.delta.terms.actions import Actions, total
 from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import parse_properties
@@ -41,7 +42,7 @@ from alluvium.delta.upkeep.vacuum.past import (
     read_retention,
     write_last_vacuum,
 )
-from alluvium.delta.upkeep.vacuum.versions import read_file_history, versions_where
+from alluvium.delta.upkeep.vacuum.versions import needs_any, read_file_history, versions_where
 from alluvium.delta.view.snapshot import Snapshot, refresh
 from alluvium.delta.write.target import publish
 from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound
@@ -74,6 +75,7 @@ class VacuumRequest:
         checks: Whether a retention that is shorter than the table's is refused.
         logs: Whether the history tells of it; None: as in delta-spark, where the store is not S3.
         engine: For the history.
+        clones: Tables of which a dry run tells whether they need one of the files. No table knows its clones.
     """
 
     retention_ms: int | None = None
@@ -82,6 +84,7 @@ class VacuumRequest:
     checks: bool = True
     logs: bool | None = None
     engine: str = ""
+    clones: tuple[Snapshot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +97,9 @@ class VacuumPreview:
         files: One row a file: `path` (relative to the table), `size`, `modified_ms`.
         directories: Empty ones, relative to the table.
         lost_versions: Versions that need one of the files, and could not be read afterwards.
+        lost_times_ms: When each of them was committed, by its file in the log, milliseconds since 1970 UTC; None where
+            that is gone.
+        lost_clones: Of the clones that were named, the URLs of those whose version needs one of the files.
     """
 
     version: int
@@ -101,6 +107,8 @@ class VacuumPreview:
     files: pa.Table
     directories: tuple[str, ...]
     lost_versions: tuple[int, ...]
+    lost_times_ms: tuple[int | None, ...] = ()
+    lost_clones: tuple[str, ...] = ()
 
     @property
     def size_bytes(self) -> int:
@@ -109,6 +117,8 @@ class VacuumPreview:
 
     def __str__(self) -> str:
         lost = f"{len(self.lost_versions)} versions become unreadable" if self.lost_versions else "no version is lost"
+        if self.lost_clones:
+            lost += f", so do {len(self.lost_clones)} clones"
         return (
             f"VACUUM at version {self.version}: {self.files.num_rows} files of {self.size_bytes} bytes and "
             f"{len(self.directories)} empty directories would go, {lost}; nothing was deleted"
@@ -157,8 +167,9 @@ def vacuum(
         retry: How often a commit of the history is tried.
 
     Raises:
-        InvalidRequest: The retention is negative (`negative-retention`) or too short (`retention-too-short`), the
-            inventory has other columns (`invalid-inventory`), or VACUUM LITE lacks commits (`cannot-vacuum-lite`).
+        InvalidRequest: The retention is negative (`negative-retention`) or too short (`retention-too-short`), clones
+            are named without a dry run (`contradicting-options`), the inventory has other columns
+            (`invalid-inventory`), or VACUUM LITE lacks commits (`cannot-vacuum-lite`).
         UnsupportedFeature: The table needs a writer that we are not.
         CorruptTable: The log names files in a way that nobody understands: then none is deleted.
         CommitConflict: Another table took its place meanwhile (`table-replaced`).
@@ -168,6 +179,12 @@ def vacuum(
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         ensure_retention(request, snapshot.config)
+        if request.clones and not dry_run:
+            raise InvalidRequest(
+                "only a dry run tells which clones VACUUM would break",
+                code="contradicting-options",
+                hint="dry_run=True; a clone stays where the retention is longer, or where it is a deep one",
+            )
         listed = None if request.lite else _list(snapshot, request.inventory)
         now_ms = int(time.time() * 1000)
         if not dry_run:
@@ -176,7 +193,7 @@ def vacuum(
         cutoff_ms = now_ms - ensure_retention(request, newest.config)
         plan = _plan(newest, listed, cutoff_ms)
         if dry_run:
-            return _preview(plan, cutoff_ms)
+            return _preview(plan, cutoff_ms, request.clones)
         return _Run(request, cutoff_ms, listed, retry).carry_out(plan)
 
 
@@ -264,15 +281,18 @@ def _nothing(name: str) -> bool:
     return False
 
 
-def _preview(plan: _Plan, cutoff_ms: int) -> VacuumPreview:
+def _preview(plan: _Plan, cutoff_ms: int, clones: Sequence[Snapshot]) -> VacuumPreview:
     snapshot = plan.snapshot
-    lost: tuple[int, ...] = ()
-    if plan.files.num_rows:
-        listing = read_retention(snapshot, cutoff_ms).listing
-        history = read_file_history(snapshot.store, listing, snapshot.version)
-        gone = plan.files.column("path").combine_chunks()
-        lost = versions_where(history, history.without(gone) & history.known)
-    return VacuumPreview(snapshot.version, cutoff_ms, plan.files, plan.directories, lost)
+    if not plan.files.num_rows:
+        return VacuumPreview(snapshot.version, cutoff_ms, plan.files, plan.directories, ())
+    listing = read_retention(snapshot, cutoff_ms).listing
+    history = read_file_history(snapshot.store, listing, snapshot.version)
+    gone = plan.files.column("path").combine_chunks()
+    lost = versions_where(history, history.without(gone) & history.known)
+    known = {time.version: time.timestamp_ms for time in file_times(listing.commits)}
+    times = tuple(known.get(version) for version in lost)
+    broken = tuple(clone.store.url for clone in clones if needs_any(clone, snapshot.store.url, gone))
+    return VacuumPreview(snapshot.version, cutoff_ms, plan.files, plan.directories, lost, times, broken)
 
 
 @dataclass(frozen=True, slots=True)

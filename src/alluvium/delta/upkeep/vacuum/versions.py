@@ -24,6 +24,7 @@ from alluvium.delta.log.state import load_state
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import DELETION_VECTOR, DeletionVector, Long, Wire
 from alluvium.delta.upkeep.vacuum.files import stored_paths, vector_paths
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import ObjectInfo, Store
@@ -40,6 +41,7 @@ EVENTS = pa.schema(
     ]
 )
 
+_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 Flags = npt.NDArray[np.bool_]
 
 
@@ -201,6 +203,27 @@ def named_by(events: pa.Table, root: str) -> pa.Array:
         found.append(stored_paths(batch.column("path"), root))
         found.append(vector_paths(batch.column("deletionVector"), root).drop_null())
     return pc.unique(pa.chunked_array(found, pa.string()))
+
+
+def needs_any(clone: Snapshot, root: str, paths: pa.Array) -> bool:
+    """Whether a version of a table names one of some files of another.
+
+    Args:
+        clone: The version.
+        root: URL of the other table.
+        paths: Its files, as a listing of it has them.
+    """
+    where = _one_spelling(pa.array([root.rstrip("/") + "/"]))[0].as_py()
+    named = named_by(clone.files, clone.store.url)
+    elsewhere = _one_spelling(named.filter(pc.match_substring_regex(named, _ABSOLUTE)))
+    inside = elsewhere.filter(pc.starts_with(elsewhere, where))
+    return bool(pc.any(pc.is_in(pc.utf8_slice_codeunits(inside, len(where)), value_set=paths), min_count=0).as_py())
+
+
+def _one_spelling(urls: pa.Array) -> pa.Array:
+    """Addresses of a file system that has several names."""
+    local = pc.replace_substring_regex(urls, "^(file://localhost/+|file:/+|/+)", "file:/")
+    return pc.replace_substring_regex(local, "^s3[an]:", "s3:")
 
 
 def versions_where(history: FileHistory, flags: Flags) -> tuple[int, ...]:
