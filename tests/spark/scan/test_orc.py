@@ -118,8 +118,13 @@ def test_evolution(spark: SparkSession, tmp_path: Path) -> None:
     assert_same(df, url)
     for condition in ("x = 1", "a = 'b'", "a = 'new'", "b is null", "b > date'2020-01-01'", "c < 0", "f < 1"):
         assert_same(df, url, condition)
-    # What Spark's casts do not do as Paimon's, workers do.
     PaimonTable.forPath(url).alter([SchemaChange.update_column_type("c", "STRING")])
+    df = alluvium.read(spark, url)
+    assert lanes(df) == {"native"}
+    for condition in ("true", "c = '-5'", "c > '0'", "c is null"):
+        assert_same(df, url, condition)
+    # What Spark's casts do not do as Paimon's, workers do.
+    PaimonTable.forPath(url).alter([SchemaChange.update_column_type("f", "STRING")])
     df = alluvium.read(spark, url)
     assert lanes(df) == {"python"}
     assert_same(df, url)
