@@ -110,7 +110,7 @@ def _free_port() -> int:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A small local session in UTC."""
     sql = pytest.importorskip("pyspark.sql", reason="pyspark is not installed: pip install 'alluvium[spark]'")
     _make_workers_like_this_process()
@@ -126,6 +126,8 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.driver.extraJavaOptions", jvm.OPTIONS)
         .config("spark.buffer.pageSize", jvm.PAGE_BYTES)
         .config("spark.ui.showConsoleProgress", "false")
+        # Not where the process stands: what a killed run left there would be in the way of the next.
+        .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "2g")

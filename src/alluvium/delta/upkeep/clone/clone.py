@@ -28,6 +28,7 @@ from alluvium.delta.upkeep.clone.copies import Copies, plan_copies
 from alluvium.delta.upkeep.clone.copying import copied
 from alluvium.delta.upkeep.clone.description import cloned_config, cloned_domains
 from alluvium.delta.upkeep.missing_files import ensure_still_there, missing_of, refuse_missing
+from alluvium.delta.upkeep.vacuum.files import ABSOLUTE
 from alluvium.delta.upkeep.vacuum.versions import named_by
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import Snapshot, refresh
@@ -45,7 +46,6 @@ from alluvium.storage.store import Store
 
 #: What an earlier deep clone left that was killed.
 _LEFT = re.compile(r"copy-[0-9a-f]{32}/")
-_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +185,9 @@ def _of_itself(root: str, place: str) -> InvalidRequest:
 def _ensure_own(files: pa.Table, store: Store) -> None:
     """Refuses files in the folder of the clone that are another table's there, which came by way of a third one."""
     named = named_by(files, store.url)
+    inside = named.filter(pc.invert(pc.match_substring_regex(named, ABSOLUTE)))
     folders: set[str] = set()
-    for path in named.filter(pc.invert(pc.match_substring_regex(named, _ABSOLUTE))).to_pylist():
-        above = path.rpartition("/")[0]
+    for above in pc.unique(pc.replace_substring_regex(inside, "/?[^/]*$", "")).to_pylist():
         while above and above not in folders:
             folders.add(above)
             above = above.rpartition("/")[0]
@@ -279,7 +279,7 @@ def _doubtful(source: Snapshot, files: pa.Table) -> pa.Table:
     if _has_no_log(source):
         # They have just been listed.
         return files.slice(0, 0)
-    elsewhere = pc.match_substring_regex(files.column("path"), _ABSOLUTE)
+    elsewhere = pc.match_substring_regex(files.column("path"), ABSOLUTE)
     newest = refresh(source)
     if newest.version == source.version:
         return files.filter(elsewhere)

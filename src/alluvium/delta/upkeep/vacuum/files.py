@@ -22,7 +22,8 @@ from alluvium.storage.store import LISTED
 _CHANGE_DATA, _DELTA_INDEX = "_change_data", "_delta_index"
 _UNIVERSAL_FORMATS = "delta.universalFormat.enabledFormats"
 _ICEBERG_METADATA = "metadata"
-_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
+#: A path of the log that does not begin at the table's root.
+ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 #: Spellings that a listing does not have: `./a`, `a//b`, `a/../b`, `a/`.
 _ODD = r"(^|/)\.{0,2}(/|$)"
 _DIRECTORY, _NAME = r"[^/]*$", r"(?s)^.*/"
@@ -118,7 +119,7 @@ def needed_files(actions: Iterable[pa.RecordBatch], root: str) -> Needed:
         named.append(paths.filter(pc.match_substring(paths, "%")))
         named.append(vector_paths(batch.column("deletionVector"), root).drop_null())
     everything = pc.unique(pa.chunked_array(named, pa.string()))
-    is_elsewhere = pc.or_(pc.match_substring_regex(everything, _ABSOLUTE), pc.match_substring_regex(everything, _ODD))
+    is_elsewhere = pc.or_(pc.match_substring_regex(everything, ABSOLUTE), pc.match_substring_regex(everything, _ODD))
     names = pc.unique(pc.replace_substring_regex(everything.filter(is_elsewhere).cast(pa.string()), _NAME, ""))
     return Needed(everything, names)
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from alluvium.delta.log.timeline import file_times
 from alluvium.delta.terms.properties import parse_properties
-from alluvium.delta.upkeep.vacuum.files import choose_files, hides, with_unseen, without_inner_tables
+from alluvium.delta.upkeep.vacuum.files import ABSOLUTE, choose_files, hides, with_unseen, without_inner_tables
 from alluvium.delta.upkeep.vacuum.past import read_needed, read_retention
 from alluvium.delta.upkeep.vacuum.versions import RECORDED, named_by, read_file_history
 from alluvium.delta.view.snapshot import Snapshot, refresh
@@ -58,7 +58,7 @@ def _readable_versions(snapshot: Snapshot, retention_ms: int | None) -> pa.Table
     retention = read_retention(newest, cutoff_ms)
     history = read_file_history(store, retention.listing, newest.version)
     named = named_by(history.events.filter(pc.not_equal(history.events.column("kind"), RECORDED)), store.url)
-    outside = pc.match_substring_regex(named, r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/")
+    outside = pc.match_substring_regex(named, ABSOLUTE)
     there = pc.is_in(named, value_set=listed.column("path").combine_chunks())
     missing = _not_behind_links(store, named.filter(pc.invert(pc.or_(there, outside))))
     readable = history.known & ~history.without(missing)

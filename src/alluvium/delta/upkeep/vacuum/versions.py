@@ -23,7 +23,7 @@ from alluvium.delta.log.segment import Listing, list_segment
 from alluvium.delta.log.state import load_state
 from alluvium.delta.terms.lines import decode_lines
 from alluvium.delta.terms.spec import DELETION_VECTOR, DeletionVector, Long, Wire
-from alluvium.delta.upkeep.vacuum.files import stored_paths, vector_paths
+from alluvium.delta.upkeep.vacuum.files import ABSOLUTE, stored_paths, vector_paths
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import is_near
@@ -41,7 +41,6 @@ EVENTS = pa.schema(
     ]
 )
 
-_ABSOLUTE = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/"
 Flags = npt.NDArray[np.bool_]
 
 
@@ -215,7 +214,7 @@ def needs_any(clone: Snapshot, root: str, paths: pa.Array) -> bool:
     """
     where = _one_spelling(pa.array([root.rstrip("/") + "/"]))[0].as_py()
     named = named_by(clone.files, clone.store.url)
-    elsewhere = _one_spelling(named.filter(pc.match_substring_regex(named, _ABSOLUTE)))
+    elsewhere = _one_spelling(named.filter(pc.match_substring_regex(named, ABSOLUTE)))
     inside = elsewhere.filter(pc.starts_with(elsewhere, where))
     return bool(pc.any(pc.is_in(pc.utf8_slice_codeunits(inside, len(where)), value_set=paths), min_count=0).as_py())
 
