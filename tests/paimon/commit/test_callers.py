@@ -266,6 +266,40 @@ def test_a_later_commit_of_a_caller_tells_of_one_that_was_killed(store: Store, m
     assert seen(store, 4)
 
 
+@pytest.mark.parametrize("after", [True, False], ids=["behind", "before"])
+@pytest.mark.parametrize("by_others", [True, False], ids=["by others", "by us"])
+def test_a_caller_goes_on_behind_a_commit_that_was_killed(
+    store: Store, monkeypatch: pytest.MonkeyPatch, after: bool, by_others: bool
+) -> None:
+    """The next one in the making does not take the place of what became of it."""
+    commit(store, 1, ("job", 4))
+    kill(monkeypatch, store, ("job", 5), after=after)
+    commit(store, 2)
+    if by_others:
+        with monkeypatch.context() as patched:
+            for name in ("begin", "stands"):
+                patched.setattr(f"alluvium.paimon.write.target.{name}", lambda *args: None)
+            commit(store, 3, ("job", 6))
+    kill(monkeypatch, store, ("job", 7), after=False)
+    assert [seen(store, n) for n in (4, 5, 6, 7)] == [True, after or by_others, by_others, False]
+    commit(store, 4)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (4, 5, 6, 7)] == [True, after or by_others, by_others, False]
+
+
+def test_nobody_knows_of_a_commit_that_was_killed_once_others_let_its_snapshot_expire(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit(store, 1, ("job", 4))
+    kill(monkeypatch, store, ("job", 5), after=True)
+    commit(store, 2)
+    expire_as_others_do(store, monkeypatch)
+    kill(monkeypatch, store, ("job", 6), after=False)
+    with pytest.raises(CommitUnknown):
+        seen(store, 5)
+    assert [seen(store, 4), seen(store, 6)] == [True, False]
+
+
 def test_a_rollback_takes_what_was_begun_behind_it(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     commit(store, 1, ("job", 1))
     commit(store, 2)

@@ -76,13 +76,15 @@ class _Seen(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     Attributes:
         through: No snapshot behind `after` up to this one is of the commit; 0: not all of them were seen.
-        snapshot: The one that is; None: none was.
+        snapshot: The one that is, or that is of a later commit of the caller; None: none was.
         manifests: As of `_Caller`.
+        identifier: What this snapshot's commit is called; None: as the one in the making.
     """
 
     through: int = 0
     snapshot: int | None = None
     manifests: str | None = None
+    identifier: int | None = None
 
 
 _Entry = TypeVar("_Entry", _Caller, _Seen)
@@ -138,10 +140,25 @@ def _unknown(branch: str, known: _Caller, identifier: int, reason: str) -> Commi
 
 def begin(draft: Draft, base: Snapshot) -> Attempt:
     """Notes that a commit with a name is in the making, which no snapshot up to the base is."""
-    known, mark = _known(draft, base), uuid.uuid4().hex[:16]
+    known, mark = _ended(_known(draft, base), base), uuid.uuid4().hex[:16]
     entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0, mark=mark)
     base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
     return Attempt(mark, known)
+
+
+def _ended(known: _Caller, base: Snapshot) -> _Caller:
+    """What is known once a commit in the making gives way to another: whether it stands the snapshots tell now."""
+    if known.begun is None:
+        return known
+    store, branch, last = base.store, base.branch, base.version or 0
+    numbers = [n for n in list_snapshots(store, branch) if known.after < n <= last]
+    told = _told(known, _seen(store, branch, known), _documents(store, branch, numbers))
+    if told.snapshot is not None:
+        return _done(known, told)
+    if told.through < last:
+        # Some of them have expired, and nobody noted what they told.
+        known = msgspec.structs.replace(known, doubted=max(known.begun, known.doubted or known.begun))
+    return msgspec.structs.replace(known, begun=None, after=0, mark=None)
 
 
 def stands(draft: Draft, base: Snapshot, document: SnapshotDocument) -> None:
@@ -190,9 +207,9 @@ def _told(known: _Caller, before: _Seen, documents: Mapping[int, SnapshotDocumen
     """What snapshots add to what was seen of a commit in the making."""
     if before.snapshot is not None:
         return before
-    for number, document in documents.items():
+    for number, document in sorted(documents.items(), reverse=True):
         if number > known.after and _is_of(document, known.user, known.begun):
-            return _Seen(snapshot=number, manifests=document.delta_manifest_list)
+            return _Seen(0, number, document.delta_manifest_list, document.commit_identifier)
     # Another expiry may have taken some of them: what that has seen it says itself.
     through = max(before.through, known.after)
     while through + 1 in documents:
@@ -362,8 +379,13 @@ def _settled(store: Store, branch: str, known: _Caller) -> _Caller:
     seen = _seen(store, branch, known)
     if seen.snapshot is None:
         return known
-    done = _Caller(known.user, known.begun, seen.snapshot, seen.manifests)
-    return msgspec.structs.replace(done, doubted=known.doubted)
+    return _done(known, seen)
+
+
+def _done(known: _Caller, seen: _Seen) -> _Caller:
+    """With the commit that was in the making as a snapshot, or a later one of the caller."""
+    done = known.begun if seen.identifier is None else seen.identifier
+    return _Caller(known.user, done, seen.snapshot or 0, seen.manifests, doubted=known.doubted)
 
 
 def _seen(store: Store, branch: str, known: _Caller) -> _Seen:
