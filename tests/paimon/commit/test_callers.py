@@ -371,6 +371,71 @@ def test_what_was_committed_before_a_branch_is_known_where_the_table_goes_on_as_
     assert [seen(store, n) for n in (1, 2)] == [True, False]
 
 
+def test_a_branch_knows_what_stood_when_it_began_where_the_main_one_went_back_since(store: Store) -> None:
+    table = PaimonTable.forPath(store.url)
+    commit(store, 1)
+    commit(store, 2, ("job", 1))
+    commit(store, 3)
+    table.create_tag("start")
+    table.create_branch("b", "start")
+    table.rollback_to(1)
+    assert not seen(store, 1)
+    table.fast_forward("b")
+    assert ks(store) == [1, 2, 3]
+    assert [seen(store, n) for n in (1, 2)] == [True, False]
+    commit(store, 4)
+    expire_all_but_last(store)
+    assert [seen(store, n) for n in (1, 2)] == [True, False]
+
+
+def test_what_stood_on_the_main_branch_below_another_history_does_not_stand_there(store: Store) -> None:
+    table = PaimonTable.forPath(store.url)
+    for k in (1, 2, 3):
+        commit(store, k)
+    table.create_tag("start")
+    table.create_branch("b", "start")
+    table.rollback_to(1)
+    commit(store, 4, ("job", 1))
+    table.fast_forward("b")
+    assert ks(store) == [1, 2, 3]
+    assert not seen(store, 1)
+
+
+def test_a_branch_of_a_caller_that_was_killed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What became of its commit is told when the branch is made, or nobody knows it there."""
+    table = PaimonTable.forPath(store.url)
+    commit(store, 1)
+    kill(monkeypatch, store, ("job", 1), after=True)
+    kill(monkeypatch, store, ("other", 1), after=False)
+    commit(store, 2)
+    table.create_tag("start")
+    expire_as_others_do(store, monkeypatch)
+    kill(monkeypatch, store, ("later", 1), after=True)
+    table.create_branch("b", "start")
+    table.fast_forward("b")
+    with pytest.raises(CommitUnknown):
+        seen(store, 1)
+    # Between the state that it began on and the branch nothing has expired.
+    assert [seen(store, 1, user) for user in ("other", "later")] == [False, False]
+
+
+def test_what_stood_before_a_branch_is_in_doubt_where_the_table_goes_back_behind_it(store: Store) -> None:
+    """It stood, but nobody can tell where any more."""
+    table = PaimonTable.forPath(store.url)
+    commit(store, 1, ("job", 1))
+    commit(store, 2)
+    commit(store, 3)
+    table.create_tag("start")
+    table.create_branch("b", "start")
+    table.fast_forward("b")
+    commit(store, 4)
+    table.expire_snapshots(retain_max=3, retain_min=1)
+    assert seen(store, 1)
+    table.rollback_to(2)
+    with pytest.raises(CommitUnknown):
+        seen(store, 1)
+
+
 class Expiring(MemoryStore):
     """While it is read the snapshots below a number expire."""
 

@@ -32,6 +32,8 @@ from alluvium.storage.store import Store
 log = logging.getLogger("alluvium")
 
 _FOLDER = "alluvium-callers"
+#: Beside the files of a branch that knew from its beginning what stood before it.
+_COMPLETE = "complete"
 
 
 class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -43,10 +45,11 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
         snapshot: Its snapshot.
         manifests: The manifest list that this snapshot alone names: it goes when the snapshot expires.
         begun: A commit of which nobody has said how it ended; None: none.
-        after: No snapshot up to this one is of `begun`.
+        after: No snapshot up to this one is of `begun`, or of the caller at all: it stands in another history.
         mark: Of this attempt at `begun`, for what others have seen of it (`_Seen`).
         doubted: Up to this commit nobody knows once snapshots have expired: a later one, which said that those before
             it stand, was taken back. None: no such one.
+        is_inherited: `done` stood before `snapshot`, which a branch began at.
     """
 
     user: str
@@ -57,6 +60,7 @@ class _Caller(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     after: int = 0
     mark: str | None = None
     doubted: int | None = None
+    is_inherited: bool = False
 
 
 class Attempt(NamedTuple):
@@ -122,7 +126,7 @@ def _is_committed(store: Store, branch: str, user: str, identifier: int) -> bool
             return document.commit_identifier >= identifier
     if known.begun is not None and known.begun >= identifier and not is_seen:
         raise _unknown(branch, known, identifier, f"it was begun behind snapshot {known.after}")
-    if known.doubted is not None and known.doubted >= identifier and there and there[0] > 1:
+    if known.doubted is not None and known.doubted >= identifier and len(there) < max(there, default=0):
         raise _unknown(branch, known, identifier, "a later one of the caller was taken back")
     return False
 
@@ -140,17 +144,17 @@ def _unknown(branch: str, known: _Caller, identifier: int, reason: str) -> Commi
 
 def begin(draft: Draft, base: Snapshot) -> Attempt:
     """Notes that a commit with a name is in the making, which no snapshot up to the base is."""
-    known, mark = _ended(_known(draft, base), base), uuid.uuid4().hex[:16]
+    known = _ended(base.store, base.branch, _known(draft, base), base.version or 0)
+    mark = uuid.uuid4().hex[:16]
     entry = msgspec.structs.replace(known, begun=draft.identifier, after=base.version or 0, mark=mark)
     base.store.put(_path(base.branch, draft.user), msgspec.json.encode(entry))
     return Attempt(mark, known)
 
 
-def _ended(known: _Caller, base: Snapshot) -> _Caller:
-    """What is known once a commit in the making gives way to another: whether it stands the snapshots tell now."""
+def _ended(store: Store, branch: str, known: _Caller, last: int) -> _Caller:
+    """What is known once nobody goes on with a commit in the making: what became of it, by snapshots up to the last."""
     if known.begun is None:
         return known
-    store, branch, last = base.store, base.branch, base.version or 0
     numbers = [n for n in list_snapshots(store, branch) if known.after < n <= last]
     told = _told(known, _seen(store, branch, known), _documents(store, branch, numbers))
     if told.snapshot is not None:
@@ -232,18 +236,25 @@ def take_back(store: Store, last: int, branch: str = MAIN_BRANCH) -> None:
     callers = _all(store, branch)
     documents = _documents(store, branch, list_snapshots(store, branch)) if callers else {}
     for path, noted in callers:
-        known = left = _settled(store, branch, noted)
+        known = _settled(store, branch, noted)
         if noted.mark is not None and _seen(store, branch, noted).through > last:
             # Of snapshots whose numbers are given again.
             store.delete(_seen_path(path, noted.mark))
-        if known.done is not None and known.snapshot > last:
-            left = _without(left, last, documents)
-        if known.begun is not None and known.after > last:
-            left = msgspec.structs.replace(left, begun=None, after=0, mark=None)
-        if left.done is None and left.begun is None and left.doubted is None:
+        left = _up_to(known, last, documents)
+        if not _says_anything(left):
             store.delete(path)
         elif left != known:
             store.put(path, msgspec.json.encode(left))
+
+
+def _up_to(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> _Caller:
+    """What is known of a caller but for what came behind a snapshot."""
+    left = _without(known, last, documents) if known.done is not None and known.snapshot > last else known
+    return left if left.after <= last else msgspec.structs.replace(left, begun=None, after=0, mark=None)
+
+
+def _says_anything(known: _Caller) -> bool:
+    return known.done is not None or known.begun is not None or known.doubted is not None or known.after > 0
 
 
 def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument]) -> _Caller:
@@ -256,7 +267,8 @@ def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument
     own = {n: document for n, document in documents.items() if n <= known.snapshot and _is_of(document, known.user)}
     stays = own.get(max((n for n in own if n <= last), default=0))
     if stays is None:
-        taken_back = [known.done, *(document.commit_identifier for document in own.values())]
+        # What a branch inherited stood before it began: where, nobody has noted.
+        taken_back = [known.done + known.is_inherited, *(document.commit_identifier for document in own.values())]
         return _doubted(known, min(taken_back) - 1)
     return msgspec.structs.replace(
         known,
@@ -264,13 +276,39 @@ def _without(known: _Caller, last: int, documents: Mapping[int, SnapshotDocument
         snapshot=stays.id,
         manifests=stays.delta_manifest_list,
         doubted=None,
+        is_inherited=False,
     )
 
 
 def _doubted(known: _Caller, up_to: int) -> _Caller:
     """Without a commit that was taken back."""
     doubted = up_to if known.doubted is None else max(up_to, known.doubted)
-    return msgspec.structs.replace(known, done=None, snapshot=0, manifests=None, doubted=doubted)
+    return msgspec.structs.replace(known, done=None, snapshot=0, manifests=None, doubted=doubted, is_inherited=False)
+
+
+def pass_on(store: Store, branch: str, first: int) -> None:
+    """Tells a branch that is being made what is known of the main one, which may go back behind the branch's beginning.
+
+    Args:
+        store: The table's objects.
+        branch: Its name.
+        first: The snapshot that it begins at.
+
+    Raises:
+        StorageError: Not all is told.
+    """
+    callers = _all(store, MAIN_BRANCH)
+    documents = _documents(store, MAIN_BRANCH, list_snapshots(store)) if callers else {}
+    for _, noted in callers:
+        valid = _valid(store, MAIN_BRANCH, _settled(store, MAIN_BRANCH, noted))
+        known = _up_to(_ended(store, MAIN_BRANCH, valid, first), first, documents)
+        if known.done is not None and known.snapshot < first:
+            known = msgspec.structs.replace(known, snapshot=first, is_inherited=True)
+        if _says_anything(known):
+            # As long as the branch is there, so are the manifests.
+            known = msgspec.structs.replace(known, manifests=None)
+            store.put(_path(branch, known.user), msgspec.json.encode(known))
+    store.put(f"{directory(branch, _FOLDER)}/{_COMPLETE}", b"")
 
 
 def take_over(store: Store, branch: str, first: int) -> None:
@@ -284,6 +322,9 @@ def take_over(store: Store, branch: str, first: int) -> None:
     Raises:
         StorageError: Not all is known.
     """
+    if is_there(store, f"{directory(branch, _FOLDER)}/{_COMPLETE}"):
+        _replace_by(store, branch, first)
+        return
     take_back(store, first)
     for path, known in _all(store, MAIN_BRANCH):
         if known.snapshot == first and known.done is not None and _valid(store, branch, known).done is None:
@@ -298,6 +339,26 @@ def take_over(store: Store, branch: str, first: int) -> None:
         if known.done is None and before is not None:
             told = _behind(before, told)
         store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(told))
+
+
+def _replace_by(store: Store, branch: str, first: int) -> None:
+    """What a branch knows in the place of all that is known of the main one, whose snapshots below may be of another
+    history by now.
+    """
+    own = set()
+    for _, noted in _all(store, branch):
+        known = msgspec.structs.replace(_settled(store, branch, noted), manifests=None, mark=None)
+        own.add(known.user)
+        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(_from(known, first)))
+    for path, known in _all(store, MAIN_BRANCH):
+        if known.mark is not None:
+            store.delete(_seen_path(path, known.mark))
+        if known.user not in own:
+            store.put(path, msgspec.json.encode(_from(_Caller(known.user), first)))
+
+
+def _from(known: _Caller, first: int) -> _Caller:
+    return known if known.done is not None else msgspec.structs.replace(known, after=max(known.after, first))
 
 
 def _behind(before: _Caller, told: _Caller) -> _Caller:
@@ -331,7 +392,7 @@ def _note(base: Snapshot, entry: _Caller) -> None:
 
 def _valid(store: Store, branch: str, known: _Caller) -> _Caller:
     """What is known, but for a commit that a rollback took back, or that was another table's."""
-    if known.done is None:
+    if known.done is None or known.is_inherited:
         return known
     try:
         document = read_snapshot(store, known.snapshot, branch)

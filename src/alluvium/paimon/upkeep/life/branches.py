@@ -6,7 +6,7 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 from __future__ import annotations
 
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.commit.callers import take_over
+from alluvium.paimon.commit.callers import pass_on, take_over
 from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
@@ -45,6 +45,7 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
     try:
         if tag is not None:
             _copy(store, tag_path(tag), tag_path(tag, name))
+            pass_on(store, name, document.id)
             _begin_at(store, tag, name)
         # The newest first: a branch whose newest schema is an older one would be read wrongly.
         for number in sorted((n for n in ids if n <= newest), reverse=True):
