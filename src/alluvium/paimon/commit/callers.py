@@ -311,44 +311,58 @@ def pass_on(store: Store, branch: str, first: int) -> None:
     store.put(f"{directory(branch, _FOLDER)}/{_COMPLETE}", b"")
 
 
-def take_over(store: Store, branch: str, first: int) -> None:
-    """Knows what a branch knows, which the main one goes on as.
+class Callers(NamedTuple):
+    """What a branch knows.
+
+    Attributes:
+        entries: Of its callers, without what is to be found on the branch alone.
+        is_complete: Whether it was told when it was made what stood before it.
+    """
+
+    entries: list[_Caller]
+    is_complete: bool
+
+
+def callers_of(store: Store, branch: str) -> Callers:
+    """What a branch knows, which the main one is to go on as."""
+    is_complete = is_there(store, f"{directory(branch, _FOLDER)}/{_COMPLETE}")
+    # As long as the branch is there, so are its manifests.
+    found = [_settled(store, branch, noted) for _, noted in _all(store, branch)]
+    return Callers([msgspec.structs.replace(known, manifests=None, mark=None) for known in found], is_complete)
+
+
+def take_over(store: Store, told: Callers, first: int) -> None:
+    """Knows what a branch knew, which the main one goes on as.
 
     Args:
-        store: The table's objects.
-        branch: Its name.
-        first: Its first snapshot, which the main branch may have, too.
+        store: The table's objects, the main branch's snapshots already those of the branch.
+        told: What it knew.
+        first: Its first snapshot, which the main branch may have had, too.
 
     Raises:
         StorageError: Not all is known.
     """
-    if is_there(store, f"{directory(branch, _FOLDER)}/{_COMPLETE}"):
-        _replace_by(store, branch, first)
+    if told.is_complete:
+        _replace_by(store, told, first)
         return
     take_back(store, first)
     for path, known in _all(store, MAIN_BRANCH):
-        if known.snapshot == first and known.done is not None and _valid(store, branch, known).done is None:
+        if known.snapshot == first and known.done is not None and _valid(store, MAIN_BRANCH, known).done is None:
             # The branch was not made of this one.
             store.delete(path)
     stay = {known.user: known for _, known in _all(store, MAIN_BRANCH)}
-    for _, noted in _all(store, branch):
-        known = _settled(store, branch, noted)
-        # As long as the branch is there, so are its manifests.
-        told = msgspec.structs.replace(known, manifests=None, mark=None)
+    for known in told.entries:
         before = stay.get(known.user)
-        if known.done is None and before is not None:
-            told = _behind(before, told)
-        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(told))
+        entry = _behind(before, known) if known.done is None and before is not None else known
+        store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(entry))
 
 
-def _replace_by(store: Store, branch: str, first: int) -> None:
-    """What a branch knows in the place of all that is known of the main one, whose snapshots below may be of another
+def _replace_by(store: Store, told: Callers, first: int) -> None:
+    """What a branch knew in the place of all that is known of the main one, whose snapshots below may be of another
     history by now.
     """
-    own = set()
-    for _, noted in _all(store, branch):
-        known = msgspec.structs.replace(_settled(store, branch, noted), manifests=None, mark=None)
-        own.add(known.user)
+    own = {known.user: known for known in told.entries}
+    for known in own.values():
         store.put(_path(MAIN_BRANCH, known.user), msgspec.json.encode(_from(known, first)))
     for path, known in _all(store, MAIN_BRANCH):
         if known.mark is not None:

@@ -5,13 +5,17 @@ Specification: `org.apache.paimon.utils.FileSystemBranchManager`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from alluvium.errors import InvalidRequest, NotFound
-from alluvium.paimon.commit.callers import pass_on, take_over
+from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
 from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.upkeep.life.tags import tag_path
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import PutOutcome, Store
 
 
@@ -97,27 +101,81 @@ def fast_forward(store: Store, name: str) -> int:
             f"the branch {name!r} has no snapshot", code="empty-branch", hint="write to it, or make it of a tag"
         )
     first, last = ids[0], ids[-1]
-    schema_id = read_snapshot(store, first, name).schema_id
+    taken = _all_of(store, name, ids)
+    known = callers_of(store, name)
+    while True:
+        # Somebody may take the main branch elsewhere meanwhile: then this one goes on last.
+        _place(store, taken, first, last)
+        take_over(store, known, first)
+        if list_snapshots(store)[-1] >= last:
+            return last
+
+
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """What a branch has, read before anything is changed: it may be deleted meanwhile.
+
+    Attributes:
+        snapshots: Their documents by their ids, oldest first.
+        schemas: Those that came since it began, by their ids.
+        newest_schema: The id of the newest.
+        tags: Their documents by their names.
+    """
+
+    snapshots: dict[int, bytes]
+    schemas: dict[int, bytes]
+    newest_schema: int
+    tags: dict[str, bytes]
+
+
+def _all_of(store: Store, name: str, ids: Sequence[int]) -> _Taken:
+    folder = directory(name, "snapshot")
+    snapshots = {number: f"{folder}/snapshot-{number}" for number in ids}
+    begun_with = read_snapshot(store, ids[0], name).schema_id
+    own = list_schema_ids(store, name)
+    if not own:
+        raise no_branch(store, name)
+    schemas = {number: schema_path(number, name) for number in own if number >= begun_with}
+    tags = {tag: tag_path(tag, name) for tag in list_names(store, directory(name, "tag"), "tag-")}
+    paths = [*snapshots.values(), *schemas.values(), *tags.values()]
+    content = dict(zip(paths, map_parallel(store.get, paths), strict=True))
+    return _Taken(
+        {number: content[path] for number, path in snapshots.items()},
+        {number: content[path] for number, path in schemas.items()},
+        own[-1],
+        {tag: content[path] for tag, path in tags.items()},
+    )
+
+
+def _place(store: Store, taken: _Taken, first: int, last: int) -> None:
+    """Has the main branch be as what was taken, from its first snapshot on."""
     folder = directory(MAIN_BRANCH, "snapshot")
-    known = list_snapshots(store)
-    if last not in known:
+    there = list_snapshots(store)
+    if last not in there:
         # All that the main one has may be later: without a snapshot it would be a table without rows meanwhile.
-        _copy(store, f"{directory(name, 'snapshot')}/snapshot-{last}", f"{folder}/snapshot-{last}")
+        store.put(f"{folder}/snapshot-{last}", taken.snapshots[last])
     # As for a rollback: the hint never leads to what is gone.
     store.put(f"{folder}/LATEST", str(last).encode())
-    for number in reversed(known):
+    for number in reversed(there):
         if number > last:
             store.delete(f"{folder}/snapshot-{number}")
-    _take_schemas(store, name, schema_id)
+    for number, data in taken.schemas.items():
+        store.put(schema_path(number), data)
+    for number in reversed(list_schema_ids(store)):
+        if number > taken.newest_schema:
+            store.delete(schema_path(number))
     # The newest first: it is a whole state, whatever stands below it meanwhile.
-    for number in reversed(ids):
-        _copy(store, f"{directory(name, 'snapshot')}/snapshot-{number}", f"{folder}/snapshot-{number}")
+    for number in reversed(taken.snapshots):
+        store.put(f"{folder}/snapshot-{number}", taken.snapshots[number])
     for number in list_snapshots(store):
-        if number >= first and number not in ids:
+        if number >= first and number not in taken.snapshots:
             store.delete(f"{folder}/snapshot-{number}")
-    _take_tags(store, name, first)
-    take_over(store, name, first)
-    return last
+    for tag, data in taken.tags.items():
+        store.put(tag_path(tag), data)
+    for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):
+        path = tag_path(tag)
+        if tag not in taken.tags and parse_snapshot(store.get(path), path).id >= first:
+            store.delete(path)
 
 
 def no_branch(store: Store, name: str) -> NotFound:
@@ -156,26 +214,6 @@ def _begin_at(store: Store, tag: str, name: str) -> None:
     number = read_tag(store, tag).id
     path, target = (f"{directory(b, 'snapshot')}/snapshot-{number}" for b in (MAIN_BRANCH, name))
     _copy(store, path if is_there(store, path) else tag_path(tag), target)
-
-
-def _take_schemas(store: Store, name: str, first: int) -> None:
-    own = list_schema_ids(store, name)
-    for number in own:
-        if number >= first:
-            _copy(store, schema_path(number, name), schema_path(number))
-    for number in reversed(list_schema_ids(store)):
-        if number > own[-1]:
-            store.delete(schema_path(number))
-
-
-def _take_tags(store: Store, name: str, first: int) -> None:
-    own = list_names(store, directory(name, "tag"), "tag-")
-    for tag in own:
-        _copy(store, tag_path(tag, name), tag_path(tag))
-    for tag in list_names(store, directory(MAIN_BRANCH, "tag"), "tag-"):
-        path = tag_path(tag)
-        if tag not in own and parse_snapshot(store.get(path), path).id >= first:
-            store.delete(path)
 
 
 def _copy(store: Store, source: str, target: str) -> None:
