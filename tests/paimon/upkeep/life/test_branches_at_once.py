@@ -17,7 +17,7 @@ from alluvium.storage.open import open_store
 from alluvium.storage.stores.local import LocalStore
 
 
-@pytest.mark.parametrize("place", range(8))
+@pytest.mark.parametrize("place", range(5))
 @pytest.mark.parametrize(
     ("act", "left"),
     [
