@@ -36,6 +36,7 @@ from alluvium.plan.changes import (
 )
 from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND
 from alluvium.spark.scan.native_lane.native import read_native
@@ -121,10 +122,10 @@ def _rewrite(
     # Their rows obey the table's conditions already.
     plan = replace(with_ids(target.plan_write(None, ()), candidates), checks=(), derived=(), rebalance=True)
     rows = read_native(spark, candidates).withColumn(KIND, sf.lit(int(ChangeKind.COPY)))
-    columns = [sf.col(quote(name)) for name in config.schema.names]
+    columns = [*map(quote, config.schema.names), *id_columns(candidates)]
     with locating(snapshot.store, snapshot.version):
         try:
-            written, footers = _write(rows.select(*columns, *id_columns(candidates)), target, plan)
+            written, footers = _write(select_texts(rows, columns), target, plan)
         except BaseException:
             clear(target.store, plan.directory)
             raise

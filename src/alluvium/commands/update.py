@@ -45,6 +45,7 @@ from alluvium.expr.tree import Expression, names_only
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.jvm.frames import column_of, filter_rows, select_texts, with_columns
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
@@ -159,6 +160,10 @@ def _update(
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 
+#: New values, until they stand in the place of the old ones.
+_AFTER = "__alluvium_after"
+
+
 @dataclass(frozen=True, slots=True)
 class _Update:
     spark: SparkSession
@@ -179,7 +184,7 @@ class _Update:
         """The candidates' rows that change, with their new values."""
         read = read_native(self.spark, candidates, is_even=True, reads_whole=not self.skips)
         frame, found = self.judged.over(read)
-        return self._updated(frame.where(found), candidates, None)
+        return self._updated(filter_rows(frame, found), candidates, None)
 
     def _rows(self, candidates: RowPlaces) -> DataFrame:
         """The candidates' rows, those that change with their new values, and the others."""
@@ -190,19 +195,22 @@ class _Update:
     def _updated(self, frame: DataFrame, candidates: RowPlaces, hit: Column | None) -> DataFrame:
         """New values in the rows for which `hit` is true; None: in all of them."""
         schema, values = self.target.schema, self.request.assigned(self.target, frame)
-        after: list[Column | str] = []
+        spark, texts = self.spark, {f.name: quote(f.name) for f in schema.fields}
+        made: list[tuple[str, Column]] = []
         for f in schema.fields:
-            if f.name not in values.columns:
-                after.append(quote(f.name))
-                continue
-            before = sf.col(quote(f.name))
-            value = values.after(f.name, f.type, before)
-            after.append((value if hit is None else sf.when(hit, value).otherwise(before)).alias(f.name))
-        places = [quote(n) for n in candidates.columns.names]
-        update = sf.lit(int(ChangeKind.UPDATE))
-        kind = update if hit is None else sf.when(hit, update).otherwise(int(ChangeKind.COPY))
-        recorded = [sf.struct(*map(quote, schema.names)).alias(BEFORE)] if is_recorded(self.target) else []
-        rows = frame.select(*after, *places, kind.alias(KIND), sf.lit(False).alias(MATCHED), *recorded)
+            if f.name in values.columns:
+                before = column_of(spark, f.name)
+                value = values.after(f.name, f.type, before)
+                made.append((f"{_AFTER}{len(made)}", value if hit is None else sf.when(hit, value).otherwise(before)))
+                texts[f.name] = f"{made[-1][0]} as {quote(f.name)}"
+        kind = str(int(ChangeKind.UPDATE))
+        if hit is not None:
+            made.append((_AFTER, sf.when(hit, int(ChangeKind.UPDATE)).otherwise(int(ChangeKind.COPY))))
+            kind = _AFTER
+        recorded = [f"struct({', '.join(map(quote, schema.names))}) as {BEFORE}"] if is_recorded(self.target) else []
+        places = [quote(name) for name in candidates.columns.names]
+        shown = [*texts.values(), *places, f"{kind} as {KIND}", f"false as {MATCHED}", *recorded]
+        rows = select_texts(with_columns(frame, made), shown)
         changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
         anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
         return with_generated(rows, schema, anew)

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.bitmaps.bits import BLOCK_BITS, roaring_of_blocks
 from alluvium.plan.changes import ChangeKind, RowColumns
+from alluvium.spark.jvm.frames import aggregate, select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.sessions.clone import with_settings
 from alluvium.spark.sessions.session import default_parallelism
@@ -131,9 +132,9 @@ def _locate_alike(rows: DataFrame, columns: RowColumns, only: ChangeKind, with_b
     """Where rows are of all of which the same becomes."""
     row = quote(columns.row)
     block = f"{row} div {BLOCK_BITS}" if with_bits else "0L"
-    placed = rows.selectExpr(f"{quote(columns.file)} as file", f"{block} as {_BLOCK}", *([row] if with_bits else []))
-    bits = [sf.expr(f"bitmap_construct_agg({row} % {BLOCK_BITS}) as {_BITS}")] if with_bits else []
-    counted = placed.groupBy("file", _BLOCK).agg(sf.expr("count(1) as gone"), *bits)
+    shown = [f"{quote(columns.file)} as file", f"{block} as {_BLOCK}", *([row] if with_bits else [])]
+    bits = [f"bitmap_construct_agg({row} % {BLOCK_BITS}) as {_BITS}"] if with_bits else []
+    counted = aggregate(select_texts(rows, shown), ("file", _BLOCK), ("count(1) as gone", *bits))
     with with_settings(counted, _planned_at_once(rows.sparkSession)) as planned:
         found = planned.toArrow()
     nothing = pa.repeat(pa.scalar(0, pa.int64()), found.num_rows)

@@ -23,6 +23,7 @@ from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import ChangeKind
 from alluvium.plan.write import WritePlan
+from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.placing import place_rows, task_keys
 from alluvium.spark.positions import KIND
@@ -168,8 +169,8 @@ def _first_tasks(counts: Sequence[int]) -> list[int]:
 def _write(
     rows: DataFrame, candidates: Candidates, target: DeltaTarget, plan: WritePlan
 ) -> tuple[pa.Table, tuple[FileFooter, ...]]:
-    columns = [sf.col(quote(name)) for name in target.schema.names]
-    copied = rows.withColumn(KIND, sf.lit(int(ChangeKind.COPY))).select(*columns, *id_columns(candidates))
+    columns = [*map(quote, target.schema.names), *id_columns(candidates)]
+    copied = select_texts(rows.withColumn(KIND, sf.lit(int(ChangeKind.COPY))), columns)
     completed = complete(copied, plan.schema, plan)
     write_files(rows.sparkSession, completed.df, replace(completed.plan, checks=()))
     return written_files(target.store, plan)

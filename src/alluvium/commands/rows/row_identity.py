@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from pyspark.sql import Column
-from pyspark.sql import functions as sf
-
 from alluvium.plan.changes import ChangeKind
 from alluvium.plan.ports import RowPlaces
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import LONG, Field, Struct
+from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND
 
 
@@ -29,11 +27,11 @@ def with_ids(plan: WritePlan, candidates: RowPlaces) -> WritePlan:
     )
 
 
-def id_columns(candidates: RowPlaces) -> list[Column]:
-    """The columns that `with_ids` adds, of rows that know what becomes of them (`KIND`)."""
+def id_columns(candidates: RowPlaces) -> list[str]:
+    """The columns that `with_ids` adds, of rows that know what becomes of them (`KIND`): SQL, each under its name."""
     names, columns = candidates.stored_ids, candidates.columns
     if not names or columns.row_id is None or columns.row_version is None:
         return []
-    copied = sf.col(KIND) == sf.lit(int(ChangeKind.COPY))
     # "the last commit version in which the row was either inserted or updated": null, so that the file's own counts.
-    return [sf.col(columns.row_id).alias(names[0]), sf.when(copied, sf.col(columns.row_version)).alias(names[1])]
+    version = f"case when {KIND} = {int(ChangeKind.COPY)} then {quote(columns.row_version)} end"
+    return [f"{quote(columns.row_id)} as {quote(names[0])}", f"{version} as {quote(names[1])}"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.rows.row_changes import BEFORE, Counts, RowChanges, Verb
@@ -28,6 +28,7 @@ from alluvium.plan.changes import (
 )
 from alluvium.plan.ports import RowTarget
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
+from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, Located
 from alluvium.spark.sessions.session import default_parallelism
@@ -197,9 +198,9 @@ class RowWork:
     def _write(self, edit: Edit, plan: WritePlan) -> NewFiles:
         given = plan.keyed is not None and plan.keyed.kind_column
         live = edit.rows if given else edit.rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
-        columns = [quote(name) for name in self.target.schema.names]
-        kinds = [row_kind().alias(given)] if given else []
-        completed = complete(live.select(*columns, *id_columns(self.changes.candidates), *kinds), plan.schema, plan)
+        columns = [*map(quote, self.target.schema.names), *id_columns(self.changes.candidates)]
+        kinds = [f"{row_kind()} as {quote(given)}"] if given else []
+        completed = complete(select_texts(live, [*columns, *kinds]), plan.schema, plan)
         if edit.is_spread:
             completed = replace(completed, df=completed.df.coalesce(_tasks(edit.live)))
         new = new_files(completed, self.target.store, plan, self.changes.numbered, self.verb.open_store)
@@ -238,13 +239,9 @@ class RowWork:
         return {name: str(value) for name, value in named.items()}
 
 
-def row_kind() -> Column:
-    """What becomes of a row, as rows of keys say it of themselves (`plan.write.KeyedRows.kind_column`)."""
-    kinds = {ChangeKind.UPDATE: 2, ChangeKind.DELETE: 3}
-    found = sf.lit(0)
-    for known, number in kinds.items():
-        found = sf.when(sf.col(KIND) == sf.lit(int(known)), sf.lit(number)).otherwise(found)
-    return found.cast("int")
+def row_kind() -> str:
+    """What becomes of a row, as rows of keys say it of themselves (`plan.write.KeyedRows.kind_column`): SQL."""
+    return f"case {KIND} when {int(ChangeKind.UPDATE)} then 2 when {int(ChangeKind.DELETE)} then 3 else 0 end"
 
 
 def _tasks(rows: int) -> int:

@@ -6,6 +6,7 @@ such a name; it takes a field of `Java`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 from weakref import WeakKeyDictionary
@@ -16,6 +17,8 @@ from pyspark.sql import SparkSession
 
 #: An object that lives in the JVM. py4j has no types for them.
 JavaObject: TypeAlias = Any
+#: Stands in no name and no SQL that anybody writes; if it does, texts go one by one.
+_BETWEEN = "\x00"
 
 
 class Statics:
@@ -46,6 +49,8 @@ class Java:
     inflater_input: JavaObject
     system: JavaObject
     pattern: JavaObject
+    between: JavaObject
+    array_seq: Statics
     file_status: JavaObject
     file_status_class: JavaObject
     hadoop_path: JavaObject
@@ -55,7 +60,7 @@ class Java:
     no_items: JavaObject
     no_options: JavaObject
     interpreted_predicate: JavaObject
-    bind_references: JavaObject
+    bind_references: Statics
     attribute_seq: JavaObject
     data_type_utils: JavaObject
     partition_directory: JavaObject
@@ -64,27 +69,28 @@ class Java:
     parquet_format: JavaObject
     orc_format: JavaObject
     hadoop_relation: JavaObject
-    dataset: JavaObject
+    dataset: Statics
     logical_relation: JavaObject
-    sql_conf: JavaObject
+    sql_conf: Statics
     static_invoke: JavaObject
     invoke: JavaObject
     object_type: JavaObject
     integer_type: JavaObject
     task_context_class: JavaObject
-    expression_utils: JavaObject
+    expression_utils: Statics
+    functions: Statics
     cast: JavaObject
     type_of_text: JavaObject
-    subquery_expression: JavaObject
+    subquery_expression: Statics
     subquery_alias: JavaObject
     alias_identifier: JavaObject
     table_identifier: JavaObject
     unresolved_attribute: JavaObject
     bound_reference: JavaObject
-    compute_current_time: JavaObject
-    special_datetime_values: JavaObject
+    compute_current_time: Statics
+    special_datetime_values: Statics
     observers: JavaObject | None
-    folding_rules: tuple[JavaObject, ...]
+    folding_rules: tuple[Statics, ...]
 
     def seq(self, items: list[JavaObject]) -> JavaObject:
         """A Scala `Seq` of a few objects (one round trip each)."""
@@ -94,6 +100,12 @@ class Java:
         for item in items:
             values.add(item)
         return self.python_utils.toSeq(values)
+
+    def texts(self, items: Sequence[str]) -> JavaObject:
+        """A Scala `Seq` of texts, however many, in two round trips: Java splits what Python has joined."""
+        if not items or any(_BETWEEN in item for item in items):
+            return self.seq(list(items))
+        return self.array_seq.unsafeWrapArray(self.between.split(_BETWEEN.join(items), -1))
 
     def bind(self, expression: JavaObject, attributes: list[JavaObject]) -> JavaObject:
         """The expression with each attribute replaced by its position in a row."""
@@ -137,6 +149,8 @@ def _look_up(gateway: JavaGateway) -> Java:
         inflater_input=jvm.java.util.zip.InflaterInputStream,
         system=jvm.java.lang.System,
         pattern=jvm.java.util.regex.Pattern,
+        array_seq=Statics(jvm.scala.collection.immutable.ArraySeq),
+        between=jvm.java.util.regex.Pattern.compile(_BETWEEN),
         file_status=hadoop.fs.FileStatus,
         file_status_class=jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus"),
         hadoop_path=hadoop.fs.Path,
@@ -146,7 +160,7 @@ def _look_up(gateway: JavaGateway) -> Java:
         no_items=python_utils.toSeq(jvm.java.util.ArrayList()),
         no_options=python_utils.toScalaMap(jvm.java.util.HashMap()),
         interpreted_predicate=catalyst.expressions.InterpretedPredicate,
-        bind_references=catalyst.expressions.BindReferences,
+        bind_references=Statics(catalyst.expressions.BindReferences),
         attribute_seq=getattr(catalyst.expressions, "package$AttributeSeq"),
         data_type_utils=catalyst.types.DataTypeUtils,
         partition_directory=sources.PartitionDirectory,
@@ -155,32 +169,33 @@ def _look_up(gateway: JavaGateway) -> Java:
         parquet_format=sources.parquet.ParquetFileFormat,
         orc_format=sources.orc.OrcFileFormat,
         hadoop_relation=sources.HadoopFsRelation,
-        dataset=sql.classic.Dataset,
+        dataset=Statics(sql.classic.Dataset),
         logical_relation=getattr(getattr(sources, "LogicalRelation$"), "MODULE$"),
-        sql_conf=sql.internal.SQLConf,
+        sql_conf=Statics(sql.internal.SQLConf),
         static_invoke=catalyst.expressions.objects.StaticInvoke,
         invoke=catalyst.expressions.objects.Invoke,
         object_type=sql.types.ObjectType,
         integer_type=sql.types.DataType.fromDDL("int"),
         task_context_class=jvm.java.lang.Class.forName("org.apache.spark.TaskContext"),
-        expression_utils=sql.classic.ExpressionUtils,
+        expression_utils=Statics(sql.classic.ExpressionUtils),
+        functions=Statics(sql.functions),
         cast=catalyst.expressions.Cast,
         type_of_text=sql.types.DataType.fromDDL,
-        subquery_expression=catalyst.expressions.SubqueryExpression,
+        subquery_expression=Statics(catalyst.expressions.SubqueryExpression),
         subquery_alias=catalyst.plans.logical.SubqueryAlias,
         alias_identifier=catalyst.AliasIdentifier,
         table_identifier=catalyst.TableIdentifier,
         unresolved_attribute=catalyst.analysis.UnresolvedAttribute,
         bound_reference=catalyst.expressions.BoundReference,
-        compute_current_time=catalyst.optimizer.ComputeCurrentTime,
-        special_datetime_values=catalyst.optimizer.SpecialDatetimeValues,
+        compute_current_time=Statics(catalyst.optimizer.ComputeCurrentTime),
+        special_datetime_values=Statics(catalyst.optimizer.SpecialDatetimeValues),
         observers=_observers_field(jvm),
         folding_rules=(
-            catalyst.optimizer.NullPropagation,
-            catalyst.optimizer.ConstantFolding,
-            catalyst.optimizer.UnwrapCastInBinaryComparison,
-            catalyst.optimizer.BooleanSimplification,
-            catalyst.optimizer.SimplifyCasts,
+            Statics(catalyst.optimizer.NullPropagation),
+            Statics(catalyst.optimizer.ConstantFolding),
+            Statics(catalyst.optimizer.UnwrapCastInBinaryComparison),
+            Statics(catalyst.optimizer.BooleanSimplification),
+            Statics(catalyst.optimizer.SimplifyCasts),
         ),
     )
 

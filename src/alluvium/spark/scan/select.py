@@ -10,9 +10,11 @@ from pyspark.sql.functions import col
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
+from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import Selected, plain, quote, select_list
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.session import is_connect
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
 _MAX_MEMBERS = 50
@@ -44,8 +46,7 @@ def _selected(frame: DataFrame, selected: Sequence[Selected], structs: Mapping[s
     texts = [f"{s.sql} as {quote(s.name)}" for s in selected]
     if structs or any(s.cast_to is not None for s in selected) or any(SUBSTITUTION in text for text in texts):
         return frame.select(*(structs[s.name] if s.name in structs else _column(s) for s in selected))
-    # Of each function that Python calls by itself, PySpark tells the JVM where that was, in a dozen requests.
-    return frame.selectExpr(*texts)
+    return frame.selectExpr(*texts) if is_connect(frame.sparkSession) else select_texts(frame, texts)
 
 
 def _column(selected: Selected) -> Column:

@@ -10,7 +10,6 @@ from typing import TypeAlias
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
@@ -21,6 +20,7 @@ from alluvium.schema.types import DataType, Field, Struct
 from alluvium.schema.walk import fields_within
 from alluvium.spark.jvm.failures import Unresolvable, analysis_problem
 from alluvium.spark.jvm.filters import parse_condition
+from alluvium.spark.jvm.frames import expression_of, select_column
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import to_logical
 from alluvium.spark.naming.text_lengths import pads_when_reading
@@ -91,16 +91,20 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
         InvalidRequest: `"invalid-expression"`: it names unknown or ambiguous columns, has a subquery, an aggregate, a
             window or a generator, or its types do not fit.
     """
-    column = sf.expr(read_once(expression)) if isinstance(expression, str) else expression
+    spark = rows.sparkSession
+    column = expression_of(spark, read_once(expression)) if isinstance(expression, str) else expression
     try:
-        selected = rows.select(column.alias("value"))
+        selected = select_column(rows, column, "value")
     except (AnalysisException, ParseException) as error:
         raise _invalid(what, analysis_problem(error)) from None
-    java = java_of(rows.sparkSession)
+    java = java_of(spark)
     plan, own = selected._jdf.queryExecution().analyzed(), rows._jdf.queryExecution().analyzed()
-    if _has_arguments_below(plan, own):
+    below = str(plan.child().nodeName()) if str(plan.nodeName()) == "Project" else None
+    of_rows = str(own.nodeName())
+    if below == "Project" and (of_rows != "Project" or bool(plan.child().child().fastEquals(own))):
+        # Arguments of a function that is written in SQL are computed below.
         raise _invalid(what, "it calls a function that is written in SQL", "write the function's expression itself")
-    if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != str(own.nodeName()):
+    if below is None or below != of_rows:
         raise _invalid(what, "it is not computed from one row: an aggregate, a window or a generator")
     found = plan.expressions().head().child()
     has_subquery = bool(java.subquery_expression.hasSubquery(found))
@@ -111,13 +115,6 @@ def resolve(rows: DataFrame, expression: Column | str, what: str, subqueries: bo
     found = settled(found, plan)
     data_type = selected.schema["value"].dataType
     return Resolved(Column(java.expression_utils.column(found)), data_type, found, plan, has_subquery)
-
-
-def _has_arguments_below(plan: JavaObject, own: JavaObject) -> bool:
-    """Whether a column calls a function that is written in SQL: its arguments are computed below."""
-    if str(plan.nodeName()) != "Project" or str(plan.child().nodeName()) != "Project":
-        return False
-    return str(own.nodeName()) != "Project" or bool(plan.child().child().fastEquals(own))
 
 
 def resolve_condition(rows: DataFrame, expression: Column | str, what: str, subqueries: bool = False) -> Resolved:

@@ -9,9 +9,10 @@ hundred times as much, a Python function would cost the vectorised reader.
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from alluvium.spark.jvm.catalyst import catalyst_of
+from alluvium.spark.jvm.frames import filter_rows, negated
+from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import quote
 
 
@@ -28,9 +29,9 @@ def apply_masks(
         row_index: A row's position in its file; None: Spark's reader tells.
     """
     if row_index is None:
-        row_index = frame.metadataColumn("_metadata")["row_index"]
+        row_index = Column(frame._jdf.metadataColumn("_metadata").getField("row_index"))
     deleted = is_deleted(spark, name, row_index)
-    return frame.where(deleted if keeps_masked else ~deleted)
+    return filter_rows(frame, deleted if keeps_masked else negated(spark, deleted))
 
 
 def is_deleted(spark: SparkSession, deleted: str, row_index: Column) -> Column:
@@ -42,10 +43,11 @@ def is_deleted(spark: SparkSession, deleted: str, row_index: Column) -> Column:
         row_index: The row's position.
     """
     catalyst = catalyst_of(spark)
-    bits = quote(deleted)
-    last = sf.expr(f"length({bits}) * 8L - 1L")
+    java, bits = java_of(spark), quote(deleted)
+    place: JavaObject = row_index._jc
+    last = java.functions.expr(f"length({bits}) * 8L - 1L")
     # No row, whatever the order in which Spark puts conditions, may lead out of the bitmap: `isSet` checks nothing.
-    index = catalyst.expression(sf.when(row_index < last, row_index).otherwise(last).cast("int"))
+    index = catalyst.expression(Column(java.functions.when(place.lt(last), place).otherwise(last).cast("int")))
     column = catalyst.parse(bits)
     # Where bytes begin in an array of bytes is a matter of the JVM that asks: an executor's, not the driver's.
     text = catalyst.static_call("org.apache.spark.unsafe.types.UTF8String", "fromBytes", "string", [column])
@@ -53,4 +55,4 @@ def is_deleted(spark: SparkSession, deleted: str, row_index: Column) -> Column:
     found = catalyst.static_call(
         "org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", "boolean", [column, start, index]
     )
-    return sf.coalesce(catalyst.column(found), sf.lit(False))
+    return Column(java.functions.coalesce(java.seq([catalyst.column(found)._jc, java.functions.lit(False)])))
