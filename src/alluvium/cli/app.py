@@ -5,19 +5,17 @@ Exit codes: 0 done, 1 `doctor` found something, 2 the request failed, 3 alluvium
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 
 import click
 
 import alluvium
-from alluvium.api.progress import progress
 from alluvium.cli import arguments as a
-from alluvium.cli import doctor, log_upkeep, made, procedures, rewrite, vacuum
-from alluvium.cli import inspect as looks
 from alluvium.cli.arguments import ABOUT
 from alluvium.cli.escapes import printable
 from alluvium.cli.render import print_error
@@ -27,8 +25,16 @@ FAILED = 2
 DEFECT = 3
 
 
-def _command(name: str, run: Callable[..., None], *parameters: click.Parameter) -> click.Command:
-    """A command that calls a function, whose documentation is its help."""
+def _command(name: str, place: str, *parameters: click.Parameter) -> click.Command:
+    """A command that calls a function, whose documentation is its help.
+
+    Args:
+        name: What it is called.
+        place: `module.function` beside this module. It is loaded now: most verbs load more than those that look.
+        parameters: What the function takes.
+    """
+    module, _, function = place.rpartition(".")
+    run: Callable[..., None] = getattr(importlib.import_module(f"alluvium.cli.{module}"), function)
     told = [(one.metavar or "", ABOUT[one.metavar or ""]) for one in parameters if isinstance(one, click.Argument)]
     width = max(len(name) for name, _ in told)
     # The mark keeps click from joining the lines.
@@ -71,25 +77,26 @@ _PROCEDURE = click.Argument(["procedure"], metavar="PROCEDURE")
 _VALUES = click.Argument(["values"], nargs=-1, metavar="[NAME=VALUE]...")
 _BRANCH = click.Option(["--branch", "-b"], help="A branch of the table.")
 _TELL = click.Option(["--dry-run"], is_flag=True, help="Only tell what would be done.")
-_COMMANDS = (
-    _command("show", looks.show, a.URL, *_STATE, *_PRINTED),
-    _command("schema", looks.schema, a.URL, *_STATE, *_PRINTED),
-    _command("history", looks.history, a.URL, a.LIMIT, *_STATE, *_PRINTED),
-    _command("files", looks.files, a.URL, a.WHERE, a.LIMIT, *_STATE, *_PRINTED),
-    _command("cat", looks.cat, a.URL, a.COLUMNS, a.WHERE, a.ROWS, *_STATE, *_PRINTED),
-    _command("changes", looks.changes, a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED),
-    _command("diff", looks.diff, a.URL, _V1, _V2, *_PRINTED),
-    _command("system", looks.system, a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED),
-    _command("doctor", doctor.doctor, a.URL, _REPAIR, _TELL, *_PRINTED),
-    _command("checkpoint", log_upkeep.checkpoint, a.URL, *_PRINTED),
-    _command("clean-log", log_upkeep.clean, a.URL, _DRY_RUN, *_PRINTED),
-    _command("compact-log", log_upkeep.compact, a.URL, _FIRST, _LAST, *_PRINTED),
-    _command("optimize", rewrite.optimize, a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED),
-    _command("clone", made.clone, a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED),
-    _command("convert", made.convert, a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED),
-    _command("vacuum", vacuum.vacuum, a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, _CLONES, *_PRINTED),
-    _command("paimon", procedures.call, _PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED),
-)
+#: What each command calls, and with what.
+_COMMANDS: Mapping[str, tuple[str, tuple[click.Parameter, ...]]] = {
+    "show": ("inspect.show", (a.URL, *_STATE, *_PRINTED)),
+    "schema": ("inspect.schema", (a.URL, *_STATE, *_PRINTED)),
+    "history": ("inspect.history", (a.URL, a.LIMIT, *_STATE, *_PRINTED)),
+    "files": ("inspect.files", (a.URL, a.WHERE, a.LIMIT, *_STATE, *_PRINTED)),
+    "cat": ("inspect.cat", (a.URL, a.COLUMNS, a.WHERE, a.ROWS, *_STATE, *_PRINTED)),
+    "changes": ("inspect.changes", (a.URL, _START, _END, a.COLUMNS, a.WHERE, a.ROWS, *_PRINTED)),
+    "diff": ("inspect.diff", (a.URL, _V1, _V2, *_PRINTED)),
+    "system": ("inspect.system", (a.URL, _NAME, a.ROWS, *_STATE, *_PRINTED)),
+    "doctor": ("doctor.doctor", (a.URL, _REPAIR, _TELL, *_PRINTED)),
+    "checkpoint": ("log_upkeep.checkpoint", (a.URL, *_PRINTED)),
+    "clean-log": ("log_upkeep.clean", (a.URL, _DRY_RUN, *_PRINTED)),
+    "compact-log": ("log_upkeep.compact", (a.URL, _FIRST, _LAST, *_PRINTED)),
+    "optimize": ("rewrite.optimize", (a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED)),
+    "clone": ("made.clone", (a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED)),
+    "convert": ("made.convert", (a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED)),
+    "vacuum": ("vacuum.vacuum", (a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, _CLONES, *_PRINTED)),
+    "paimon": ("procedures.call", (_PROCEDURE, a.URL, _VALUES, _BRANCH, *_PRINTED)),
+}
 _VERSION = click.Option(
     ["--version"],
     is_flag=True,
@@ -100,14 +107,19 @@ _VERSION = click.Option(
 )
 
 
-class _InOrder(click.Group):
+class _Commands(click.Group):
+    """The commands in the order of the table, each made when somebody asks for it."""
+
     def list_commands(self, context: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        found = _COMMANDS.get(name)
+        return None if found is None else _command(name, found[0], *found[1])
 
 
-app = _InOrder(
+app = _Commands(
     "alluvium",
-    commands=list(_COMMANDS),
     params=[_VERSION],
     help="Looks at Delta Lake and Apache Paimon tables, without Spark.",
     no_args_is_help=True,
@@ -122,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     try:
         # A bar for people who wait, on a terminal alone.
-        with progress() if sys.stderr.isatty() else nullcontext():
+        with alluvium.progress() if sys.stderr.isatty() else nullcontext():
             app(args=None if arguments is None else list(arguments), prog_name="alluvium")
     except AlluviumError as error:
         print_error(error)
