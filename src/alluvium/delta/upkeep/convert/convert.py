@@ -54,7 +54,7 @@ def plan_conversion(store: Store, request: ConvertRequest) -> Conversion:
     )
     footers = read_footers(
         store,
-        folders.files.column("path"),
+        folders.files,
         lambda stored: columns_with_statistics(configured(stored, partitions, request.properties)),
         request.tight_bounds,
     )

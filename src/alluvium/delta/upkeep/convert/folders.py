@@ -16,7 +16,7 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.store import LISTED, Store
 
-_NAME, _DIRECTORY = r"^.*/", r"[^/]*$"
+_NAME, _DIRECTORY = r"(?s)^.*/", r"[^/]*$"
 _COMMIT = rf"(^|/){LOG_DIRECTORY}/[0-9]{{20}}\.(json|checkpoint\..*)$"
 _IN_LOG = rf"(^|/){LOG_DIRECTORY}(/|$)"
 

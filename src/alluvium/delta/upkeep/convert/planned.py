@@ -57,7 +57,7 @@ def plan_from(store: Store, plan: ScanPlan, request: ConvertRequest) -> Conversi
     columns = Struct(plan.schema.fields)
     footers = read_footers(
         store,
-        files.column("path"),
+        files,
         lambda stored: columns_with_statistics(configured(columns, ordered, request.properties)),
         request.tight_bounds,
     )
