@@ -222,6 +222,15 @@ def test_a_file_that_is_still_being_written(is_there: bool, error: type[Alluvium
     assert not store.list_from("_delta_log"), "nothing is written"
 
 
+def test_files_of_some_folders_alone(store: MemoryStore) -> None:
+    for path in ("p=1/f.parquet", "p=10/f.parquet", "p=2/deeper/f.parquet", "f.parquet"):
+        put(store, path)
+    plan = plan_conversion(store, request("p int", folders=("p=1", "p=2")))
+    assert plan.files["path"].to_pylist() == ["p=1/f.parquet", "p=2/deeper/f.parquet"]
+    with pytest.raises(NotFound):
+        plan_conversion(store, request("p int", folders=("p=3",)))
+
+
 def test_a_hidden_file_below_a_folder_with_a_line_break(store: MemoryStore) -> None:
     put(store, "p=a\nb/f.parquet")
     put(store, "p=a\nb/_g.parquet")
