@@ -11,6 +11,7 @@ from alluvium.plan.changes import ChangeKind
 from alluvium.plan.ports import RowPlaces
 from alluvium.plan.write import WritePlan
 from alluvium.schema.types import LONG, Field, Struct
+from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND
 
 
@@ -27,6 +28,15 @@ def with_ids(plan: WritePlan, candidates: RowPlaces) -> WritePlan:
         stored=None if plan.stored is None else Struct((*plan.stored.fields, *more)),
         numbered=(),
     )
+
+
+def copied_ids(candidates: RowPlaces) -> list[str]:
+    """The columns that `with_ids` adds, of rows that stay what they are, as SQL text."""
+    names, columns = candidates.stored_ids, candidates.columns
+    if not names or columns.row_id is None or columns.row_version is None:
+        return []
+    kept = zip((columns.row_id, columns.row_version), names, strict=True)
+    return [f"{quote(column)} as {quote(name)}" for column, name in kept]
 
 
 def id_columns(candidates: RowPlaces) -> list[Column]:

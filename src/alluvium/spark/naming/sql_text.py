@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.errors import UnsupportedFeature
@@ -38,6 +38,14 @@ def sql_column(text: str) -> Column:
     if len(tokens) > 2 and tokens[-2].folded == "as" and tokens[-1].is_name:
         return sf.expr(_written(tokens[:-2], text)).alias(tokens[-1].name)
     return sf.expr(_written(tokens, text))
+
+
+def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
+    """The columns of some SQL texts, as `sql_column` reads them."""
+    if any(SUBSTITUTION in text for text in texts):
+        return frame.select(*(sql_column(text) for text in texts))
+    # Of each function that Python calls by itself, PySpark tells the JVM where that was, in a dozen requests.
+    return frame.selectExpr(*texts)
 
 
 def _refused(text: str, problem: str) -> UnsupportedFeature:

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col
 
-from alluvium.expr.sql.sql_tokens import SUBSTITUTION
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.naming.names import Selected, plain, quote, select_list
-from alluvium.spark.naming.sql_text import sql_column
+from alluvium.spark.naming.sql_text import select_texts, sql_column
 from alluvium.spark.naming.types import to_spark
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
@@ -42,10 +41,9 @@ def select_columns(frame: DataFrame, part: ScanPart, relation: Struct, schema: S
 
 def _selected(frame: DataFrame, selected: Sequence[Selected], structs: Mapping[str, Column]) -> DataFrame:
     texts = [f"{s.sql} as {quote(s.name)}" for s in selected]
-    if structs or any(s.cast_to is not None for s in selected) or any(SUBSTITUTION in text for text in texts):
+    if structs or any(s.cast_to is not None for s in selected):
         return frame.select(*(structs[s.name] if s.name in structs else _column(s) for s in selected))
-    # Of each function that Python calls by itself, PySpark tells the JVM where that was, in a dozen requests.
-    return frame.selectExpr(*texts)
+    return select_texts(frame, texts)
 
 
 def _column(selected: Selected) -> Column:
