@@ -139,7 +139,7 @@ def test_partitions_that_the_catalog_has_dropped_do_not_come_back(session, conv_
 def test_a_table_of_which_the_catalog_knows_no_partition(session, conv_p: str, tmp_path: Path) -> None:
     session.sql("DROP TABLE conv_p")
     session.sql(f"CREATE TABLE conv_p (id INT, p STRING) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
-    with pytest.raises(NotFound, match="MSCK REPAIR TABLE"):
+    with pytest.raises(NotFound, match=r"DELTA_CONVERSION_NO_PARTITION_FOUND.*\n.*MSCK REPAIR TABLE"):
         session.sql("CONVERT TO DELTA conv_p")
     assert not (tmp_path / "t" / "_delta_log").exists()
     session.sql("MSCK REPAIR TABLE conv_p")
