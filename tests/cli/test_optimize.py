@@ -40,6 +40,11 @@ def test_it_tells_what_it_would_do_and_does_it(spark, run, tmp_path: Path) -> No
     code, out, _ = run(path, "--zorder-by", "id")
     assert code == 0 and "3 files of" in out and "became 2 files of" in out
     assert (run(path)[1].strip(), run(path, "--dry-run")[1].strip()) == ("nothing to do", "nothing to do")
+    code, out, _ = run(path, "--sort-by", "id", "--format", "json")
+    assert (code, json.loads(out)["files_added"]) == (0, 2)
+    assert run(path, "--purge")[1].strip() == "nothing to do"
+    assert "--full and --sort-by at once" in run(path, "--full", "--sort-by", "id")[2]
+    assert "has none" in run(path, "--full")[2]
     code, _, err = run(path, "--where", "id = 1")
     assert code == 2 and "partition column" in err
     assert sorted(alluvium.open(path).to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]

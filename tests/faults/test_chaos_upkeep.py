@@ -12,6 +12,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Callable
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from vacuumed_tables import DAY_S, files_of
 import alluvium
 from alluvium.delta.log.names import commit_path
 from alluvium.delta.log.segment import list_log
+from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
+from alluvium.delta.upkeep.restore import restore
 from alluvium.delta.upkeep.vacuum.vacuum import HOUR_MS, VacuumRequest, vacuum
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.view.snapshot import RECENT, load_snapshot
@@ -65,17 +68,41 @@ def clean_by_log(store: Store, n: int) -> None:
     vacuum(load_snapshot(store), VacuumRequest(RETENTION_MS, lite=True, checks=False, logs=False), retry=PATIENT)
 
 
-#: What each process does in turns, and by how much its clock is wrong.
-ROLES = (
+def come_back(store: Store, n: int) -> None:
+    current = load_snapshot(store)
+    old = load_snapshot(store, max(current.version - 1 - n % 3, 0))
+    restore(current, old, {"version": old.version, "timestamp": None}, "test", retry=PATIENT)
+
+
+def copy_all(store: Store, n: int) -> None:
+    """Beside the table; who copies what VACUUM takes meanwhile makes no clone."""
+    beside = copy_of(store)
+    there = load_snapshot(beside) if list_log(beside).latest >= 0 else None
+    clone(load_snapshot(store), beside, there, CloneRequest("t", shallow=False, replace=True), retry=PATIENT)
+
+
+def copy_of(store: Store) -> Store:
+    return open_store(f"{store.url}-copy")
+
+
+#: What each process does in turns, and by how much its clock is wrong. What comes back by RESTORE was a row before.
+Roles = tuple[tuple[tuple[Callable[[Store, int], None], ...], int], ...]
+ROWS: Roles = (
     ((append, overwrite), -400 * DAY_S),
     ((append, append, compact), 90 * DAY_S),
     ((clean, clean_by_log), 90 * DAY_S),
 )
+VERSIONS: Roles = (
+    ((append, overwrite, come_back), -400 * DAY_S),
+    ((append, come_back, compact), 90 * DAY_S),
+    ((copy_all,), 0),
+    ((clean, clean_by_log), 90 * DAY_S),
+)
 
 
-def work(url: str, notes: str, role: int, begin: int) -> None:
+def work(url: str, notes: str, roles: Roles, role: int, begin: int) -> None:
     """Goes on until it is killed; notes what an append has done."""
-    verbs, wrong_s = ROLES[role]
+    verbs, wrong_s = roles[role]
     now = time.time
     time.time = lambda: now() + wrong_s
     store, n = open_store(url), begin
@@ -131,7 +158,7 @@ def test_no_version_within_the_retention_loses_a_file(tmp_path: Path) -> None:
     root, notes = tmp_path / "table", tmp_path / "notes"
     store = open_store(root)
     commit_rows(open_target(store, partitioned=True), [-1], "start")
-    gone, kills = run(root, notes, store)
+    gone, kills = run(root, notes, store, ROWS)
     assert kills >= KILLS
     assert gone, "some files were old enough to go"
     ids = alluvium.open(str(root)).to_arrow(["id"]).column("id")
@@ -142,17 +169,34 @@ def test_no_version_within_the_retention_loses_a_file(tmp_path: Path) -> None:
     assert sum(n < -1 for n in ids.to_pylist()) <= 1
 
 
-def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_versions_that_come_back_and_copies_are_whole(tmp_path: Path) -> None:
+    root = tmp_path / "table"
+    store = open_store(root)
+    commit_rows(open_target(store, partitioned=True), [-1], "start")
+    gone, kills = run(root, tmp_path / "notes", store, VERSIONS)
+    assert kills >= KILLS
+    assert gone, "some files were old enough to go"
+    operations = {row["operation"] for row in alluvium.open(str(root)).history().to_pylist()}
+    assert "RESTORE" in operations
+    copy = copy_of(store)
+    assert load_snapshot(copy).version > 0, "the copy was made again"
+    ensure_whole(Path(f"{root}-copy"), copy, load_snapshot(copy).version)
+    assert alluvium.open(copy.url).count() == alluvium.open(copy.url).to_arrow().num_rows
+
+
+def run(root: Path, notes: Path, store: Store, roles: Roles) -> tuple[set[str], int]:
     """Lets all of them work, kills one every now and then, and looks; the files that went, and the kills."""
     chance, context = random.Random(SEED), multiprocessing.get_context("spawn")
     starts, ever, gone = iter(range(0, 1 << 60, 1 << 20)), set[str](), set[str]()
 
     def start(role: int) -> BaseProcess:
-        process = context.Process(target=work, args=(str(root), str(notes), role, next(starts)), daemon=True)
+        process = context.Process(target=work, args=(str(root), str(notes), roles, role, next(starts)), daemon=True)
         process.start()
         return process
 
-    running, kills, first = [start(role) for role in range(len(ROLES))], 0, 0
+    running, kills, first = [start(role) for role in range(len(roles))], 0, 0
     end = time.monotonic() + SECONDS
     try:
         while time.monotonic() < end or (time.monotonic() < end + PATIENCE_S and (kills < KILLS or not gone)):
@@ -167,7 +211,7 @@ def run(root: Path, notes: Path, store: Store) -> tuple[set[str], int]:
             for role in at_work and [chance.choice(at_work)]:
                 os.kill(running[role].pid or 0, signal.SIGKILL)
                 running[role].join()
-                assert running[role].exitcode == -signal.SIGKILL, f"{ROLES[role]} failed by itself"
+                assert running[role].exitcode == -signal.SIGKILL, f"{roles[role]} failed by itself"
                 running[role] = start(role)
                 kills += 1
     finally:

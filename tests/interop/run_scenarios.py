@@ -18,7 +18,7 @@ sys.path.insert(1, str(Path(__file__).parent.parent / "support"))
 
 import jvm
 from observe import Eye, feed, rows_of
-from scenarios import columns, everyday, features, tables, values  # noqa: F401  # they register themselves
+from scenarios import columns, everyday, features, tables, upkeep, values  # noqa: F401  # they register themselves
 from scenarios.bench import SCENARIOS, Bench
 
 #: How long one engine waits for the other.

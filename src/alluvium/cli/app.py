@@ -65,6 +65,9 @@ _CLONES = click.Option(
 _NO_CHECK = click.Option(["--no-check"], is_flag=True, help="Allow a retention shorter than the table's.")
 _PARTITIONS = click.Option(["--where", "-w"], help="Partitions: a predicate in Spark SQL over their columns.")
 _ZORDER_BY = click.Option(["--zorder-by"], metavar="COLUMNS", help="Order rows by these, separated by commas.")
+_SORT_BY = click.Option(["--sort-by"], metavar="COLUMNS", help="Sort rows by these, from file to file.")
+_FULL = click.Option(["--full"], is_flag=True, help="Of a clustered table, also what is clustered by other columns.")
+_PURGE = click.Option(["--purge"], is_flag=True, help="Only files that hold what the table does not show (REORG).")
 _TARGET = click.Argument(["target"], metavar="TARGET")
 _SHALLOW = click.Option(["--shallow"], is_flag=True, help="Name the files where they are instead of copying them.")
 _REPLACE = click.Option(["--replace"], is_flag=True, help="Put the clone in the place of a table that is there.")
@@ -91,7 +94,13 @@ _COMMANDS: Mapping[str, tuple[str, tuple[click.Parameter, ...]]] = {
     "checkpoint": ("log_upkeep.checkpoint", (a.URL, *_PRINTED)),
     "clean-log": ("log_upkeep.clean", (a.URL, _DRY_RUN, *_PRINTED)),
     "compact-log": ("log_upkeep.compact", (a.URL, _FIRST, _LAST, *_PRINTED)),
-    "optimize": ("rewrite.optimize", (a.URL, _PARTITIONS, _ZORDER_BY, _DRY_RUN, *_PRINTED)),
+    "optimize": (
+        "rewrite.optimize",
+        (a.URL, _PARTITIONS, _ZORDER_BY, _SORT_BY, _FULL, _PURGE, _DRY_RUN, *_PRINTED),
+    ),
+    "versions": ("past.versions", (a.URL, a.LIMIT, *_PRINTED)),
+    "restore": ("past.restore", (a.URL, *_STATE, _TELL, *_PRINTED)),
+    "generate": ("past.generate", (a.URL, *_PRINTED)),
     "clone": ("made.clone", (a.URL, _TARGET, *_STATE, _SHALLOW, _REPLACE, _PROPERTY, _COPY_DRY_RUN, *_PRINTED)),
     "convert": ("made.convert", (a.URL, _PARTITIONED, _NO_STATISTICS, _TELL, *_PRINTED)),
     "vacuum": ("vacuum.vacuum", (a.URL, _HOURS, _LITE, _NO_CHECK, _DRY_RUN, _CLONES, *_PRINTED)),

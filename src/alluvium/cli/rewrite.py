@@ -16,16 +16,26 @@ def optimize(
     url: str,
     where: str | None = None,
     zorder_by: str | None = None,
+    sort_by: str | None = None,
+    full: bool = False,
+    purge: bool = False,
     dry_run: bool = False,
     how: Format = Format.TABLE,
     storage_option: Sequence[str] = (),
 ) -> None:
     """Puts small files together, within their partitions; the one command that starts Spark.
 
-    With --zorder-by all files are written anew, rows near each other that are alike in the columns.
+    With --zorder-by all files are written anew, rows near each other that are alike in the columns; with --sort-by in
+    their order.
     """
-    columns = [name.strip() for name in (zorder_by or "").split(",") if name.strip()]
-    done = _with_spark().optimize_at(url, where, columns, parse_storage(storage_option), dry_run)
+    orders = {"zorder_by": zorder_by, "sort_by": sort_by}
+    said = [f"--{name}" for name, is_said in (("full", full), ("purge", purge)) if is_said]
+    said += [f"--{name.replace('_', '-')}" for name, text in orders.items() if text]
+    if len(said) > 1:
+        raise InvalidRequest(f"{' and '.join(said)} at once", code="contradicting-options", hint="one after the other")
+    columns = {name: [one.strip() for one in (text or "").split(",") if one.strip()] for name, text in orders.items()}
+    storage = parse_storage(storage_option)
+    done = _with_spark().optimize_at(url, where, **columns, full=full, purge=purge, options=storage, dry_run=dry_run)
     if isinstance(done, Mapping):
         _print_optimized(done, how)
         return

@@ -8,10 +8,9 @@ from dataclasses import replace
 import msgspec
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
-from alluvium.commands.rows.row_identity import id_columns, with_ids
+from alluvium.commands.rows.row_identity import copied_ids, with_ids
 from alluvium.commands.write import written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -26,7 +25,6 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.changes import (
     TOUCHED_FILES,
-    ChangeKind,
     Committed,
     EditFigures,
     NewFiles,
@@ -38,7 +36,6 @@ from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
-from alluvium.spark.positions import KIND
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.derive import complete
 from alluvium.spark.write import write_files
@@ -121,8 +118,8 @@ def _rewrite(
     candidates = candidates_of(snapshot, files)
     # Their rows obey the table's conditions already.
     plan = replace(with_ids(target.plan_write(None, ()), candidates), checks=(), derived=(), rebalance=True)
-    rows = read_native(spark, candidates).withColumn(KIND, sf.lit(int(ChangeKind.COPY)))
-    columns = [*map(quote, config.schema.names), *id_columns(candidates)]
+    rows = read_native(spark, candidates)
+    columns = [*map(quote, config.schema.names), *copied_ids(candidates)]
     with locating(snapshot.store, snapshot.version):
         try:
             written, footers = _write(select_texts(rows, columns), target, plan)

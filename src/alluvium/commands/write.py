@@ -132,7 +132,7 @@ def new_files(
     written, footers, reached = numbered_files(store, plan, numbered, counted)
     if plan.keyed is not None:
         footers = with_ends(placed.sparkSession, plan, plan.keyed, written["path"].to_pylist(), footers)
-    return NewFiles(written, footers, reached, bool(numbered), assigned)
+    return NewFiles(written, footers, reached, bool(numbered), assigned, done.rebalance)
 
 
 def arranged_as(request: WriteRequest, plan: WritePlan) -> WritePlan:

@@ -200,6 +200,7 @@ class NewFiles:
         reached: The number furthest from the first that the job wrote, for each column that it numbered itself.
         numbers: Whether the job numbered columns itself, be it of no row.
         assigned: What `AssignedBuckets.assign` has told the job.
+        rebalanced: Whether rows were moved between tasks first, for few files of the right size.
     """
 
     table: pa.Table
@@ -207,6 +208,7 @@ class NewFiles:
     reached: Mapping[str, int] = field(default_factory=dict)
     numbers: bool = False
     assigned: pa.Table | None = None
+    rebalanced: bool = False
 
     @classmethod
     def none(cls) -> NewFiles:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pyarrow as pa
 import pytest
 from plain_writer import commit_rows, open_target
 
 from alluvium.api.delta.alter import Alteration
+from alluvium.delta.terms.spec import FILES
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.symlink_manifest import DIRECTORY, ensure_mode, write_manifests
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -73,6 +75,29 @@ def test_only_touched_partitions_are_written_again(store: MemoryStore):
     store.put(f"{DIRECTORY}/p=a/manifest", b"kept\n")
     commit_rows(open_target(store), [2], p="b")
     assert manifests(store)["p=a/manifest"] == ["kept"]
+
+
+def test_partitions_of_several_columns_and_files_that_lie_elsewhere(store: MemoryStore):
+    commit_rows(open_target(store, partitioned=True), [1], p="a")
+    snapshot = load_snapshot(store)
+    shown = [
+        ("a%20b/x", {"p": "a", "q": None}),
+        ("./a//y", {"p": None, "q": "a"}),
+        ("s3a://far/z%20z", {"p": "a", "q": ""}),
+        ("file:/near/z", {"p": "a=b/c", "q": "a"}),
+    ]
+    paths = pa.array([path for path, _ in shown])
+    values = pa.array([list(pairs.items()) for _, pairs in shown], FILES.field("partitionValues").type)
+    nothing = {f.name: pa.nulls(len(shown), f.type) for f in FILES}
+    columns = {**nothing, "path": paths, "partitionValues": values}
+    config = replace(snapshot.config, partition_columns=("p", "q"))
+    files = pa.table(columns, schema=FILES)
+    write_manifests(replace(snapshot, config=config, state=replace(snapshot.state, files=files)))
+    assert manifests(store) == {
+        "p=a/q=__HIVE_DEFAULT_PARTITION__/manifest": sorted([store.uri("a b/x"), "s3a://far/z z"]),
+        "p=__HIVE_DEFAULT_PARTITION__/q=a/manifest": [store.uri("a/y")],
+        "p=a%3Db%2Fc/q=a/manifest": ["file:/near/z"],
+    }
 
 
 def test_an_empty_table_has_a_manifest_without_lines(store: MemoryStore):

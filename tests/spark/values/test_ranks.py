@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import functions as sf
 
-from alluvium.delta.upkeep.z_values import Ranges, interleaved
+from alluvium.delta.upkeep.z_values import Ranges
 from alluvium.schema.types import BINARY, DOUBLE, LONG, STRING, VARIANT, Map
-from alluvium.spark.values.ranks import interleave, rank_among, rank_key
+from alluvium.spark.values.ranks import constant_array, rank_among, rank_key
 
 
 def test_there_are_types_without_order(spark):
@@ -45,8 +45,8 @@ def test_texts_travel_as_bytes_and_only_so_much_of_them(spark):
     assert [row[0] for row in ranks] == [3, 1, 0]
 
 
-def test_bits_are_interleaved_as_in_python(spark):
-    pairs = [(0, 0), (1, 2), (1023, 0), (0, 1023), (517, 800)]
-    rows = spark.createDataFrame(pairs, "x int, y int").coalesce(1)
-    found = [row[0] for row in rows.select(interleave([sf.col("x"), sf.col("y")], 10).alias("z")).collect()]
-    assert found == [interleaved(pair, 10) for pair in pairs]
+@pytest.mark.parametrize("numbers", [[7], [3, 2**31 - 1, 0], [1, 2**62]])
+def test_arrays_of_numbers_of_either_size(spark, numbers):
+    rows = spark.range(len(numbers)).coalesce(1)
+    found = rows.select(constant_array(spark, numbers)[sf.col("id").cast("int")].alias("n")).collect()
+    assert [row[0] for row in found] == numbers

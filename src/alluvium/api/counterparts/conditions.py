@@ -389,6 +389,7 @@ ROWS: tuple[Row, ...] = (
     _row("invalid-inventory", "DELTA_INVALID_INVENTORY_SCHEMA", "42000"),
     # --- CONVERT TO DELTA
     _row("no-parquet-files", "DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, directory="url"),
+    _row("no-partitions", "DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6"),
     _row("partition-folders", "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", "KD009", says="partition columns (", path="path"),
     _row("partition-folders", "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME", "KD009", path="path"),
     _row("partition-value", "DELTA_FAILED_CAST_PARTITION_VALUE", "22018", RUNTIME, value="column"),

@@ -98,7 +98,7 @@ def detail_frame(spark: SparkSession, snapshot: Snapshot, name: str | None) -> D
         protocol.min_writer_version,
         sorted(supported_features(protocol)),
     )
-    return _frame(spark, [dict(zip(DETAIL.names, row, strict=True))], DETAIL)
+    return few_rows(spark, [dict(zip(DETAIL.names, row, strict=True))], DETAIL)
 
 
 def history_frame(spark: SparkSession, snapshot: Snapshot, limit: int | None) -> DataFrame:
@@ -113,14 +113,14 @@ def history_frame(spark: SparkSession, snapshot: Snapshot, limit: int | None) ->
     for row in rows:
         row["job"] = _members(row["job"], _JOB)
         row["notebook"] = _members(row["notebook"], _NOTEBOOK)
-    return _frame(spark, rows, HISTORY)
+    return few_rows(spark, rows, HISTORY)
 
 
 def restore_frame(spark: SparkSession, metrics: Mapping[str, str]) -> DataFrame:
     """The metrics of a restore; no row where there was nothing to restore."""
     row = {column: int(metrics[name]) for column, name in _RESTORED.items()} if metrics else None
     schema = s.StructType([s.StructField(name, _LONG) for name in _RESTORED])
-    return _frame(spark, [] if row is None else [row], schema)
+    return few_rows(spark, [] if row is None else [row], schema)
 
 
 def _moment(ms: int) -> dt.datetime:
@@ -138,7 +138,7 @@ def _members(text: str | None, struct: s.StructType) -> dict[str, str | None] | 
     return {name: None if found.get(name) is None else str(found[name]) for name in struct.names}
 
 
-def _frame(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: s.StructType) -> DataFrame:
+def few_rows(spark: SparkSession, rows: Sequence[Mapping[str, object]], schema: s.StructType) -> DataFrame:
     """A few rows as a DataFrame, by Arrow: no Python worker is started for them."""
     arrow = pa.schema(list(to_arrow(from_spark(schema))))
     return spark.createDataFrame(pa.Table.from_pylist(list(rows), schema=arrow), schema)

@@ -25,6 +25,7 @@ from alluvium.delta.upkeep.convert.iceberg import split_metadata
 from alluvium.delta.upkeep.repair.repair import Repaired, RepairRequest, repair
 from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.symlink_manifest import write_manifests
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.plan.changes import Committed, Preview
 from alluvium.schema.ddl import parse_fields
@@ -262,6 +263,25 @@ def convert_table(
     request = ConvertRequest(partitions, statistics, engine=f"Alluvium/{alluvium.__version__}")
     source = other_source(store, "UTC", lambda other: open_store(other, dict(storage_options or {})), metadata)
     return convert(store, request, dry_run, source=source)
+
+
+def generate_manifests(url: str, storage_options: Mapping[str, str] | None = None) -> int:
+    """Writes manifests of symbolic links: lists of the newest version's files, one a partition, for other engines.
+
+    Args:
+        url: The table.
+        storage_options: Credentials and settings of the object store.
+
+    Returns:
+        The version whose files they list.
+
+    Raises:
+        NotFound: There is no table.
+        UnsupportedFeature: The table has deletion vectors or mapped columns, which such engines do not know.
+    """
+    snapshot = open_snapshot(storage_for(url, storage_options, None))
+    write_manifests(snapshot)
+    return snapshot.version
 
 
 def _open_writable(url: str, storage_options: Mapping[str, str] | None) -> Snapshot:

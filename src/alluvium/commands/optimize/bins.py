@@ -14,19 +14,17 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
-from alluvium.commands.rows.row_identity import id_columns, with_ids
+from alluvium.commands.rows.row_identity import copied_ids, with_ids
 from alluvium.commands.write import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates, candidates_of
 from alluvium.delta.upkeep.look_ups import Sampled
 from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.plan.changes import ChangeKind
 from alluvium.plan.write import WritePlan
 from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.placing import place_rows, task_keys
-from alluvium.spark.positions import KIND
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.derive import complete
 from alluvium.spark.write import write_files
@@ -126,7 +124,7 @@ def _apart(spark: SparkSession, candidates: Candidates, bins: Bins) -> DataFrame
 
 def _shuffled(spark: SparkSession, candidates: Candidates, bins: Bins, order: Order | None, tasks: int) -> DataFrame:
     keys, first = task_keys(tasks), _first_tasks(bins.counts)
-    numbers = pa.array([keys[first[number]] for number in bins.numbers.to_pylist()], pa.int64())
+    numbers = pa.array([keys[number] for number in first], pa.int64()).take(bins.numbers)
     placed = replace(candidates, numbers=numbers)
     rows, own = read_native(spark, placed), sf.col(quote(candidates.columns.file))
     if order is None:
@@ -169,8 +167,7 @@ def _first_tasks(counts: Sequence[int]) -> list[int]:
 def _write(
     rows: DataFrame, candidates: Candidates, target: DeltaTarget, plan: WritePlan
 ) -> tuple[pa.Table, tuple[FileFooter, ...]]:
-    columns = [*map(quote, target.schema.names), *id_columns(candidates)]
-    copied = select_texts(rows.withColumn(KIND, sf.lit(int(ChangeKind.COPY))), columns)
+    copied = select_texts(rows, [*map(quote, target.schema.names), *copied_ids(candidates)])
     completed = complete(copied, plan.schema, plan)
     write_files(rows.sparkSession, completed.df, replace(completed.plan, checks=()))
     return written_files(target.store, plan)

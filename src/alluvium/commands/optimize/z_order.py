@@ -24,26 +24,35 @@ from alluvium.delta.upkeep.optimize import Bins
 from alluvium.delta.upkeep.z_values import MAX_RANGES, cuts, divided, rank_bits
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, suggest
-from alluvium.schema.types import Field
+from alluvium.schema.types import DataType, Field
 from alluvium.schema.walk import fields_within
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.values.ranks import RankKey, rank_among, rank_key
+from alluvium.spark.values.ranks import RankKey, has_ranks, rank_key
 
 #: Rows of a sample: fifty for each range, so that a range holds what it should but for a seventh.
 _SAMPLE = 50 * MAX_RANGES
 _SEED = 1
+#: So many times as many rows are asked as are taken, of at least so many files a bin.
+_ASKED, _LEAST_FILES = 4, 64
 #: What a row takes at least, where files do not say how many they have.
 _ROW_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class OrderColumn:
-    """A column that rows are ordered by: its name in the history, its path in the schema's spelling, and its key."""
+    """A column that rows are ordered by: its name in the history, its path in the schema's spelling, and its type."""
 
     name: str
     path: tuple[str, ...]
-    key: RankKey
+    type: DataType
+
+    @property
+    def key(self) -> RankKey:
+        """What stands for its values. Only rows that are put in order ask for it: it takes round trips to the JVM."""
+        key = rank_key(self.path, self.type)
+        assert key is not None, "values have an order, or the column is refused"
+        return key
 
 
 def order_columns(config: TableConfig, given: Sequence[tuple[str, ...]], needs_statistics: bool) -> list[OrderColumn]:
@@ -85,10 +94,9 @@ def _order_column(config: TableConfig, given: tuple[str, ...]) -> OrderColumn:
         # In the words by which callers of the reference know it.
         problem = f"{name} is a partition column. Z-Ordering can only be performed on data columns"
         raise _invalid(problem, name, "its files are apart already: name data columns")
-    key = rank_key(exact, found.type)
-    if key is None:
+    if not has_ranks(found.type):
         raise _invalid(f"values of {name!r} have no order", name, "name columns of other types")
-    return OrderColumn(name, tuple(exact), key)
+    return OrderColumn(name, tuple(exact), found.type)
 
 
 def _ensure_statistics(config: TableConfig, columns: Sequence[OrderColumn]) -> None:
@@ -118,7 +126,7 @@ def z_order(
     sample, bits = sample_rows(spark, snapshot, bins, columns), rank_bits(len(columns))
     keys = [sample.column(n) for n in range(len(columns))]
     ranges = [divided(key.to_pylist(), 1 << bits) for key in keys]
-    ranks = tuple(rank_among(spark, c.key, r.bounds, r.starts) for c, r in zip(columns, ranges, strict=True))
+    ranks = curve.ranks(spark, [c.key for c in columns], ranges, bits)
     place = curve.column(spark, [rank_column(n) for n in range(len(ranks))], bits)
     samples = tuple(sampled(c.name, c.path, key.to_pylist()) for c, key in zip(columns, keys, strict=True))
     several = {number: count for number, count in enumerate(bins.counts) if count > 1}
@@ -134,10 +142,29 @@ def z_order(
 
 def sample_rows(spark: SparkSession, snapshot: Snapshot, bins: Bins, columns: Sequence[OrderColumn]) -> pa.Table:
     """Some rows: the key of each column, then the bin."""
-    candidates = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers)
-    live = live_counts(snapshot, bins.files)
-    known = int(pc.sum(live).as_py() or 0)
-    rows = known if live.null_count == 0 else max(known, total(bins.files["size"]) // _ROW_BYTES)
+    bins = sampled_bins(bins, _rows(snapshot, bins.files))
+    candidates, rows = replace(candidates_of(snapshot, bins.files), numbers=bins.numbers), _rows(snapshot, bins.files)
     keys = [c.key.sampled.alias(f"key{n}") for n, c in enumerate(columns)]
     found = read_native(spark, candidates).select(*keys, sf.col(quote(candidates.columns.file)).alias("bin"))
     return (found if rows <= _SAMPLE else found.sample(fraction=_SAMPLE / rows, seed=_SEED)).toArrow()
+
+
+def sampled_bins(bins: Bins, rows: int) -> Bins:
+    """The files that are asked for a sample: where each bin becomes one file, and so no look-up depends on where it is
+    cut, some tell enough, for to open many small ones takes as long as to read them.
+
+    Args:
+        bins: What is written anew.
+        rows: How many rows that are.
+    """
+    step = min(rows // (_ASKED * _SAMPLE), bins.files.num_rows // (_LEAST_FILES * max(1, bins.count)))
+    if step < 2 or max(bins.counts) > 1:
+        return bins
+    places = pa.array(range(0, bins.files.num_rows, step), pa.int64())
+    return replace(bins, files=bins.files.take(places), numbers=bins.numbers.take(places))
+
+
+def _rows(snapshot: Snapshot, files: pa.Table) -> int:
+    live = live_counts(snapshot, files)
+    known = int(pc.sum(live).as_py() or 0)
+    return known if live.null_count == 0 else max(known, total(files["size"]) // _ROW_BYTES)

@@ -30,7 +30,7 @@ from alluvium.plan.changes import Committed
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.values.ranks import RankKey, rank_among, rank_key
+from alluvium.spark.values.ranks import RankKey, rank_key
 from alluvium.spark.workers.worker_files import OpenStore
 
 ORDER, Z_ORDER, HILBERT = "order", "zorder", "hilbert"
@@ -148,9 +148,6 @@ def _along(
     told = rows.select(*(key.sampled.alias(f"key{n}") for n, key in enumerate(keys)))
     sample = (told if count <= _SAMPLE else told.sample(fraction=_SAMPLE / count, seed=_SEED)).toArrow()
     ranges = [divided(sample.column(n).to_pylist(), 1 << bits) for n in range(len(keys))]
-    ranks = {
-        f"{_RANK}{n}": rank_among(spark, key, r.bounds, r.starts)
-        for n, (key, r) in enumerate(zip(keys, ranges, strict=True))
-    }
+    ranks = {f"{_RANK}{n}": rank for n, rank in enumerate(curve.ranks(spark, keys, ranges, bits))}
     place = curve.column(spark, [sf.col(name) for name in ranks], bits)
     return rows.withColumns(ranks).withColumn(_PLACE, place), [sf.col(_PLACE)]

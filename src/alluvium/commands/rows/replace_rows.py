@@ -165,7 +165,7 @@ class _FreshRows:
         written, footers = pa.concat_tables([written, kept.table]), (*footers, *kept.footers)
         return replace(
             changes,
-            new=NewFiles(written, footers, reached),
+            new=NewFiles(written, footers, reached, rebalanced=self._plan.rebalance),
             read=changes.read.beside(self._request.read),
             txn=self._request.txn,
             change_files=recorded,

@@ -27,6 +27,15 @@ def with_ids(plan: WritePlan, candidates: RowPlaces) -> WritePlan:
     )
 
 
+def copied_ids(candidates: RowPlaces) -> list[str]:
+    """The columns that `with_ids` adds, of rows that stay what they are, as SQL text."""
+    names, columns = candidates.stored_ids, candidates.columns
+    if not names or columns.row_id is None or columns.row_version is None:
+        return []
+    kept = zip((columns.row_id, columns.row_version), names, strict=True)
+    return [f"{quote(column)} as {quote(name)}" for column, name in kept]
+
+
 def id_columns(candidates: RowPlaces) -> list[str]:
     """The columns that `with_ids` adds, of rows that know what becomes of them (`KIND`): SQL, each under its name."""
     names, columns = candidates.stored_ids, candidates.columns

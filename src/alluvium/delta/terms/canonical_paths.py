@@ -23,7 +23,7 @@ def canonical_paths(paths: pa.Array) -> pa.Array:
     odd = paths.filter(special)
     # Directories are few and file names hold escapes rarely, so that nearly nothing is decoded one by one.
     directories = _decoded(pc.replace_substring_regex(odd, "[^/]*$", ""))
-    names = pc.replace_substring_regex(odd, "^.*/", "")
+    names = pc.replace_substring_regex(odd, "(?s)^.*/", "")
     if pc.any(pc.match_substring(names, "%")).as_py():
         names = _decoded(names)
     return pc.replace_with_mask(paths, special, pc.binary_join_element_wise(directories, names, ""))

@@ -5,10 +5,11 @@ Sizes, ratios and the order of packing are those of the reference implementation
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -16,6 +17,7 @@ from alluvium.delta.features.rows.deletion_vectors import has_vector, vectors_of
 from alluvium.delta.log.replay import logical_file_keys
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.spec import FILES
+from alluvium.delta.upkeep.packing import Packed, grouped, sizes_of
 from alluvium.delta.view.partitions import partition_keys
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CorruptTable
@@ -101,10 +103,10 @@ def joined_bins(parts: Sequence[Bins]) -> Bins:
 
 def order_bins(snapshot: Snapshot, files: pa.Table, sizes: FileSizes) -> Bins:
     """All files of a partition in one bin, which becomes as many files as its bytes make."""
-    groups = _partitions(snapshot, files)
-    totals = [int(pc.sum(files["size"].take(pa.array(group, pa.int64()))).as_py() or 0) for group in groups]
-    counts = tuple(max(1, size // sizes.max_bytes) for size in totals)
-    return _bins(files, groups, counts)
+    bytes_of = sizes_of(files["size"])
+    groups = grouped(_keys(snapshot, files), bytes_of)
+    counts = np.maximum(1, groups.sums(bytes_of) // sizes.max_bytes)
+    return bins_of(files, groups, tuple(counts.tolist()))
 
 
 def with_vectors(files: pa.Table) -> pa.Table:
@@ -194,37 +196,16 @@ def _deleted_ratios(snapshot: Snapshot, files: pa.Table) -> pa.Array:
     return pc.if_else(pc.greater(pc.fill_null(rows, 0.0), 0.0), pc.divide(deleted, rows), 0.0)
 
 
-def _partitions(snapshot: Snapshot, files: pa.Table) -> list[list[int]]:
-    """The places of the files of each partition, smallest file first."""
-    keys = partition_keys(files, snapshot.config, snapshot.time_zone).to_pylist()
-    sizes = files["size"].to_pylist()
-    groups: dict[bytes, list[int]] = {}
-    for place in sorted(range(files.num_rows), key=lambda n: (keys[n], sizes[n])):
-        groups.setdefault(keys[place], []).append(place)
-    return list(groups.values())
-
-
 def _packed(snapshot: Snapshot, files: pa.Table, max_bytes: int, smallest: int) -> Bins:
-    sizes = files["size"].to_pylist()
-    packed = (one for group in _partitions(snapshot, files) for one in packed_places(group, sizes, max_bytes))
-    bins = [one for one in packed if len(one) >= smallest]
-    return _bins(files, bins, (1,) * len(bins))
+    sizes = sizes_of(files["size"])
+    bins = grouped(_keys(snapshot, files), sizes).packed(sizes, max_bytes).at_least(smallest)
+    return bins_of(files, bins, (1,) * len(bins.lengths))
 
 
-def packed_places(places: Sequence[int], sizes: Sequence[int], max_bytes: int) -> Iterator[list[int]]:
-    current: list[int] = []
-    size = 0
-    for place in places:
-        if current and size + sizes[place] > max_bytes:
-            yield current
-            current, size = [], 0
-        current.append(place)
-        size += sizes[place]
-    if current:
-        yield current
+def _keys(snapshot: Snapshot, files: pa.Table) -> pa.Array:
+    return partition_keys(files, snapshot.config, snapshot.time_zone)
 
 
-def _bins(files: pa.Table, bins: Sequence[Sequence[int]], counts: tuple[int, ...]) -> Bins:
-    places = pa.array([place for one in bins for place in one], pa.int64())
-    numbers = pa.array([number for number, one in enumerate(bins) for _ in one], pa.int64())
-    return Bins(files.take(places).select(FILES.names), numbers, counts)
+def bins_of(files: pa.Table, packed: Packed, counts: tuple[int, ...]) -> Bins:
+    """Bins of some files (`FILES`), each written in so many parts."""
+    return Bins(files.take(pa.array(packed.order)).select(FILES.names), pa.array(packed.numbers), counts)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from alluvium.codecs.partition_path import format_partition_path
 from alluvium.delta.terms.config import TableConfig
@@ -15,13 +17,15 @@ from alluvium.delta.terms.partition_values import partition_column
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.storage.parallel import map_parallel
-from alluvium.storage.paths import decode_uri_path, is_absolute
+from alluvium.storage.paths import decode_uri_paths, is_absolute
 
 DIRECTORY = "_symlink_format_manifest"
 #: What GENERATE calls them.
 MODE = "symlink_format_manifest"
 _ENABLED = "delta.compatibility.symlinkFormatManifest.enabled"
 _FILE = "manifest"
+#: Paths that are more than names of folders and a file: absolute ones, and those with `.`, `..` or empty parts.
+_ODD = r"^([A-Za-z][A-Za-z0-9+.\-]*:)?/|(^|/)\.|//|/$|\x00"
 
 
 def ensure_mode(mode: str) -> None:
@@ -73,8 +77,10 @@ def update_manifests(snapshot: Snapshot, touched: Iterable[pa.Table]) -> None:
         write_manifests(snapshot)
         return
     _ensure_listable(snapshot)
-    paths = {path for files in touched for path in _directories(snapshot, files)}
-    live = {path: text for path, text in _texts(snapshot, snapshot.files).items() if path in paths}
+    paths = set().union(*(pc.unique(_manifests(snapshot, files)).to_pylist() for files in touched))
+    of_files = _manifests(snapshot, snapshot.files)
+    is_touched = pc.is_in(of_files, value_set=pa.array(sorted(paths), pa.string()))
+    live = _texts(snapshot, snapshot.files.filter(is_touched))
     _put_all(snapshot, live)
     for path in paths - live.keys():
         snapshot.store.delete(path)
@@ -105,27 +111,47 @@ def _ensure_listable(snapshot: Snapshot) -> None:
 
 def _texts(snapshot: Snapshot, files: pa.Table) -> dict[str, bytes]:
     """The manifests by their paths."""
-    lines: dict[str, list[str]] = {}
-    for directory, path in zip(_directories(snapshot, files), files.column("path").to_pylist(), strict=True):
-        lines.setdefault(directory, []).append(_address(snapshot, path))
-    return {path: "".join(f"{line}\n" for line in sorted(found)).encode() for path, found in lines.items()}
+    manifests = _manifests(snapshot, files).dictionary_encode()
+    numbers = manifests.indices.to_numpy(zero_copy_only=False)
+    addresses = _addresses(snapshot, files.column("path")).take(pa.array(np.argsort(numbers, kind="stable")))
+    texts, start = {}, 0
+    for path, count in zip(manifests.dictionary.to_pylist(), np.bincount(numbers).tolist(), strict=True):
+        lines = sorted(addresses.slice(start, count).to_pylist())
+        texts[path] = "".join(f"{line}\n" for line in lines).encode()
+        start += count
+    return texts
 
 
-def _directories(snapshot: Snapshot, files: pa.Table) -> list[str]:
+def _manifests(snapshot: Snapshot, files: pa.Table) -> pa.Array:
     """For each file the path of its manifest."""
     names = snapshot.config.partition_columns
-    if not names:
-        return [_path("")] * files.num_rows
-    values = zip(*(partition_column(files, name).to_pylist() for name in names), strict=True)
-    return [_path(format_partition_path(names, row)) for row in values]
+    values = pa.table([partition_column(files, name) for name in names], names=list(names))
+    # Partitions are few: what is formatted are their values, not those of each file.
+    numbers = np.zeros(files.num_rows, np.int64)
+    for column in values.columns:
+        encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
+        numbers = numbers * (len(encoded.dictionary) + 1) + encoded.indices.to_numpy(zero_copy_only=False)
+        numbers = np.unique(numbers, return_inverse=True)[1]
+    firsts = values.take(pa.array(np.unique(numbers, return_index=True)[1])).to_pylist()
+    paths = [_path(format_partition_path(names, [row[name] for name in names])) for row in firsts]
+    return pa.array(paths if names else [_path("")], pa.string()).take(pa.array(numbers))
 
 
 def _path(partition: str) -> str:
     return f"{DIRECTORY}/{partition}/{_FILE}" if partition else f"{DIRECTORY}/{_FILE}"
 
 
-def _address(snapshot: Snapshot, path: str) -> str:
-    decoded = decode_uri_path(path)
+def _addresses(snapshot: Snapshot, paths: pa.ChunkedArray) -> pa.Array:
+    decoded = decode_uri_paths(paths.combine_chunks())
+    made = pc.binary_join_element_wise(snapshot.store.url.rstrip("/"), decoded, "/")
+    odd = pc.match_substring_regex(decoded, _ODD)
+    if not pc.any(odd).as_py():
+        return made
+    others = [_address(snapshot, path) for path in decoded.filter(odd).to_pylist()]
+    return pc.replace_with_mask(made, odd, pa.array(others, pa.string()))
+
+
+def _address(snapshot: Snapshot, decoded: str) -> str:
     return decoded if is_absolute(decoded) else snapshot.store.uri(decoded)
 
 

@@ -51,7 +51,7 @@ from alluvium.plan.changes import (
 )
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.plan.write import WRITTEN_FILES, Check, WritePlan
-from alluvium.schema.types import Struct
+from alluvium.schema.types import JsonValue, Struct
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
 
@@ -194,9 +194,7 @@ class DeltaTarget:
             return Committed(self.snapshot.version, files, metrics, 0)
         whole = replaces is not None and replaces.where is None
         parts = _Parts(added, removed, data_change, new.numbers, changes.txn, whole)
-        return self._publish(
-            self._draft(parts, replace(changes.operation, metrics=metrics), self._read(added, changes)), files
-        )
+        return self._publish(self._draft(parts, _told(changes, metrics), self._read(added, changes)), files)
 
     def _commit_rows(self, changes: EditRows | RewriteFiles) -> Committed:
         """A commit that changes rows of live files, or writes such files anew."""
@@ -214,7 +212,7 @@ class DeltaTarget:
             return Committed(self.snapshot.version, files, metrics, 0)
         live = pa.concat_tables([added, edited.masked])
         parts = _Parts(live, edited.removed, edits is not None, changes.new.numbers, txn)
-        draft = self._draft(parts, replace(changes.operation, metrics=metrics), changes.read)
+        draft = self._draft(parts, _told(changes, metrics), changes.read)
         actions = replace(draft.actions, change_files=change_files(self.config, records))
         # Rows of touched files keep their identities, also where they are only copied.
         draft = replace(draft, actions=preserving(actions, self.config) if edits is None else actions)
@@ -358,6 +356,13 @@ class DeltaTarget:
 def replaces_of(changes: WrittenRows) -> Replace | None:
     """What new rows take the place of; None: of nothing."""
     return None if isinstance(changes, Append) else changes.replace
+
+
+def _told(changes: WrittenRows | EditRows | RewriteFiles, metrics: Mapping[str, str]) -> Operation:
+    """What the history says of new rows: also that they were moved for few files, which the reference leaves out."""
+    said = changes.operation
+    moved: dict[str, JsonValue] = {"optimizeWrite": True} if changes.new.rebalanced else {}
+    return replace(said, parameters={**said.parameters, **moved}, metrics=metrics)
 
 
 def _of_stream(metrics: Mapping[str, str], removed: int) -> dict[str, str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from pyspark.sql import SparkSession
 
+from alluvium.codecs.partition_path import DEFAULT_PARTITION, format_partition_path, unescape_path_name
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.sessions.catalog import find_entry
 from alluvium.spark.sessions.entries import changed
@@ -18,13 +19,18 @@ class EntryDescription:
     """What an entry says of the table itself.
 
     Attributes:
-        partition_schema: Its partition columns as Spark's JSON has them.
+        schema: Its columns as Spark's JSON has them.
+        partition_schema: Of these the partition columns.
         properties: Of the table.
-        foreign_partition: Where the entry puts a partition outside of the table's folder, if it does.
+        partitions: The folders of the partitions that the catalog knows, from the table's folder; None: it tells of
+            none, and all that lies there is the table's.
+        foreign_partition: Where the entry puts a partition other than in the table's folder of its values, if it does.
     """
 
+    schema: str
     partition_schema: str
     properties: Mapping[str, str]
+    partitions: tuple[str, ...] | None = None
     foreign_partition: str | None = None
 
 
@@ -33,22 +39,39 @@ def describe_entry(spark: SparkSession, parts: tuple[str, ...]) -> EntryDescript
     java, entry = java_of(spark), _entry(spark, parts)
     as_java = java.jvm.scala.jdk.javaapi.CollectionConverters.asJava
     properties = {str(key): str(value) for key, value in dict(as_java(entry.properties())).items()}
-    return EntryDescription(str(entry.partitionSchema().json()), properties, _foreign_partition(spark, entry))
+    schema, partition_schema = str(entry.schema().json()), str(entry.partitionSchema().json())
+    return EntryDescription(schema, partition_schema, properties, *_partitions(spark, entry))
 
 
-def _foreign_partition(spark: SparkSession, entry: JavaObject) -> str | None:
+def _partitions(spark: SparkSession, entry: JavaObject) -> tuple[tuple[str, ...] | None, str | None]:
+    """Folders of partitions, and the first place that is no folder of its values."""
     if not entry.tracksPartitionsInCatalog():
-        return None
+        return None, None
     java, catalog = java_of(spark), spark._jsparkSession.sessionState().catalog()
+    as_java = java.jvm.scala.jdk.javaapi.CollectionConverters.asJava
     root = str(java.hadoop_path(entry.location()).toString()).rstrip("/") + "/"
-    nothing = java.jvm.scala.Option.empty()
-    for partition in java.jvm.scala.jdk.javaapi.CollectionConverters.asJava(
-        catalog.listPartitions(entry.identifier(), nothing)
-    ):
+    folders = []
+    for partition in as_java(catalog.listPartitions(entry.identifier(), java.none)):
+        values = {str(name): None if v is None else str(v) for name, v in dict(as_java(partition.spec())).items()}
         uri = partition.storage().locationUri()
-        if uri.isDefined() and not (place := str(java.hadoop_path(uri.get()).toString())).startswith(root):
-            return place
-    return None
+        if not uri.isDefined():
+            folders.append(format_partition_path(tuple(values), tuple(values.values())))
+            continue
+        place = str(java.hadoop_path(uri.get()).toString()).rstrip("/")
+        if not place.startswith(root) or _named_values(place[len(root) :]) != _lowered(values):
+            return None, place
+        folders.append(place[len(root) :])
+    return tuple(folders), None
+
+
+def _named_values(folder: str) -> dict[str, str]:
+    """The values that a folder names, by lower-case names; null as folders have it."""
+    parts = [part.partition("=") for part in folder.split("/")]
+    return {unescape_path_name(name).lower(): unescape_path_name(value) for name, equals, value in parts if equals}
+
+
+def _lowered(values: Mapping[str, str | None]) -> dict[str, str]:
+    return {name.lower(): value or DEFAULT_PARTITION for name, value in values.items()}
 
 
 def set_provider(spark: SparkSession, parts: tuple[str, ...], provider: str) -> None:

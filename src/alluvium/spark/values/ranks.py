@@ -5,7 +5,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
@@ -41,8 +40,15 @@ class RankKey:
         return self.column.cast("binary") if self.kind is bytes else self.column
 
 
+def has_ranks(data_type: DataType) -> bool:
+    """Whether values of a type have an order."""
+    return not isinstance(data_type, t.Map) and data_type not in (t.VOID, t.VARIANT)
+
+
 def rank_key(path: Sequence[str], data_type: DataType) -> RankKey | None:
     """The key of a column at a path through structs; None: its values have no order."""
+    if not has_ranks(data_type):
+        return None
     column = sf.col(".".join(quote(name) for name in path))
     if data_type in (t.BOOLEAN, t.BYTE, t.SHORT, t.INTEGER, t.LONG):
         return RankKey(column.cast("bigint"), int)
@@ -54,8 +60,6 @@ def rank_key(path: Sequence[str], data_type: DataType) -> RankKey | None:
         return RankKey(column.cast("double"), float)
     if data_type == t.BINARY:
         return RankKey(sf.hex(sf.substring(column, 1, _TEXT_BYTES)), bytes)
-    if isinstance(data_type, t.Map) or data_type in (t.VOID, t.VARIANT):
-        return None
     return RankKey(_beginning(column.cast("string")), bytes)
 
 
@@ -73,7 +77,7 @@ def rank_among(
         spark: A classic session.
         key: The values.
         bounds: Of the key's kind, different ones in order; NaN is greater than all.
-        starts: The rank at each bound, then that of values above all of them.
+        starts: What is to stand for values up to each bound, then for those above all of them: their ranks, say.
     """
     if not bounds:
         return sf.when(key.column.isNull(), 0).otherwise(starts[-1])
@@ -94,24 +98,15 @@ def rank_among(
 
 
 def constant_array(spark: SparkSession, numbers: Sequence[int]) -> Column:
-    """Integers as one constant: a thousand constants in an array are looked at one by one whenever Spark plans."""
+    """Whole numbers as one constant: a thousand constants in an array are looked at one by one whenever Spark plans."""
     java = java_of(spark)
-    values = java.gateway.new_array(java.jvm.int, len(numbers))
-    data = struct.pack(f">{len(numbers)}i", *numbers)
-    java.jvm.java.nio.ByteBuffer.wrap(data).asIntBuffer().get(values)
+    code, view, name = ("i", "asIntBuffer", "int") if max(numbers) < 1 << 31 else _BULK[int]
+    values = java.gateway.new_array(getattr(java.jvm, name), len(numbers))
+    data = struct.pack(f">{len(numbers)}{code}", *numbers)
+    getattr(java.jvm.java.nio.ByteBuffer.wrap(data), view)().get(values)
     array = java.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData.fromPrimitiveArray(values)
-    kind = java.jvm.org.apache.spark.sql.types.ArrayType(java.integer_type, False)
+    kind = java.jvm.org.apache.spark.sql.types.ArrayType(java.type_of_text("int" if code == "i" else "bigint"), False)
     return Column(java.expression_utils.column(java.jvm.org.apache.spark.sql.catalyst.expressions.Literal(array, kind)))
-
-
-def interleave(ranks: Sequence[Column], bits: int) -> Column:
-    """The highest of so many bits of the first rank, that of the second, ..., then the next ones: one bigint."""
-    count, parts = len(ranks), []
-    for bit in range(bits):
-        for n, rank in enumerate(ranks):
-            taken = sf.shiftright(rank.cast("bigint"), bit).bitwiseAND(sf.lit(1).cast("bigint"))
-            parts.append(sf.shiftleft(taken, bit * count + count - 1 - n))
-    return reduce(lambda left, right: left.bitwiseOR(right), parts)
 
 
 def _java_array(java: Java, kind: type, bounds: Sequence[int | float | bytes]) -> tuple[JavaObject, JavaObject]:

@@ -133,3 +133,7 @@ def test_optimized_writes_are_of_every_verb(spark, tmp_path, setting):
     setting("optimizeWrite.enabled", "false")
     alluvium.write(rows, path, mode="append")
     assert len(alluvium.open(path).files()) == 2 + 8
+    setting("optimizeWrite.enabled", "true")
+    alluvium.write(rows.where("id = 7"), path, mode="overwrite", replaceWhere="id = 7")
+    told = [row.operationParameters.get("optimizeWrite") for row in DeltaTable.forPath(spark, path).history().collect()]
+    assert told == ["true", None, "true", "true"]

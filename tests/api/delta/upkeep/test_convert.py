@@ -117,6 +117,98 @@ def test_tables_of_the_catalog(session, tmp_path: Path) -> None:
         session.sql("DROP TABLE IF EXISTS conv_t")
 
 
+@pytest.fixture
+def conv_p(session, tmp_path: Path):
+    """A table of three partitions, by name."""
+    session.sql(f"CREATE TABLE conv_p (id INT, p STRING) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
+    session.sql("INSERT INTO conv_p VALUES (1, 'a'), (2, 'b/c'), (3, NULL)")
+    yield "conv_p"
+    session.sql("DROP TABLE IF EXISTS conv_p")
+
+
+def test_partitions_that_the_catalog_has_dropped_do_not_come_back(session, conv_p: str, tmp_path: Path) -> None:
+    session.sql("ALTER TABLE conv_p DROP PARTITION (p = 'a')")
+    assert len(list((tmp_path / "t").glob("p=a/*.parquet"))) == 1
+    session.sql(f"CREATE TABLE delta.`{tmp_path}/clone` SHALLOW CLONE conv_p")
+    session.sql("CONVERT TO DELTA conv_p")
+    for name in ("conv_p", f"delta.`{tmp_path}/clone`"):
+        rows = session.sql(f"SELECT id, p FROM {name} ORDER BY id").collect()
+        assert [tuple(row) for row in rows] == [(2, "b/c"), (3, None)]
+
+
+def test_a_table_of_which_the_catalog_knows_no_partition(session, conv_p: str, tmp_path: Path) -> None:
+    session.sql("DROP TABLE conv_p")
+    session.sql(f"CREATE TABLE conv_p (id INT, p STRING) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/t'")
+    with pytest.raises(NotFound, match=r"DELTA_CONVERSION_NO_PARTITION_FOUND.*\n.*MSCK REPAIR TABLE"):
+        session.sql("CONVERT TO DELTA conv_p")
+    assert not (tmp_path / "t" / "_delta_log").exists()
+    session.sql("MSCK REPAIR TABLE conv_p")
+    session.sql("CONVERT TO DELTA conv_p")
+    assert session.table("conv_p").count() == 3
+
+
+def test_a_partition_in_the_folder_of_another_value(session, conv_p: str, tmp_path: Path) -> None:
+    session.sql("ALTER TABLE conv_p DROP PARTITION (p = 'a')")
+    session.sql(f"ALTER TABLE conv_p ADD PARTITION (p = 'z') LOCATION '{tmp_path}/t/p=a'")
+    with pytest.raises(InvalidRequest, match=r"folder of its values: .*p=a"):
+        session.sql("CONVERT TO DELTA conv_p")
+    assert not (tmp_path / "t" / "_delta_log").exists()
+
+
+def test_columns_are_those_of_the_catalog(session, tmp_path: Path) -> None:
+    """As delta-spark's; but that a column which only files have stays hidden for ever."""
+    session.sql(
+        f"CREATE TABLE conv_c (Id INT COMMENT 'a', v VARCHAR(5), n BIGINT, p INT) USING parquet PARTITIONED BY (p) "
+        f"LOCATION '{tmp_path}/t'"
+    )
+    try:
+        session.sql("INSERT INTO conv_c VALUES (1, 'x', 7, 1)")
+        session.sql("SELECT 2 id, 'y' v, 8 n, 'old' extra").coalesce(1).write.parquet(f"{tmp_path}/t/p=2")
+        session.sql("ALTER TABLE conv_c ADD PARTITION (p = 2)")
+        session.sql("ALTER TABLE conv_c CHANGE COLUMN Id COMMENT 'b'")
+        session.sql("ALTER TABLE conv_c ADD COLUMNS (c STRING COMMENT 'new')")
+        before = sorted(map(tuple, session.table("conv_c").collect()))
+        session.sql("CONVERT TO DELTA conv_c")
+        after = session.table("conv_c")
+        assert sorted(map(tuple, after.collect())) == before
+        assert after.columns == ["Id", "v", "n", "c", "p"]
+        comments = {f.name: f.metadata.get("comment") for f in after.schema.fields}
+        assert (comments["Id"], comments["c"]) == ("b", "new")
+        with pytest.raises(InvalidRequest):
+            session.sql("INSERT INTO conv_c VALUES (3, 'far too long', 1, '', 3)")
+        session.sql("ALTER TABLE conv_c ADD COLUMNS (extra STRING)")
+        assert [row[0] for row in session.sql("SELECT DISTINCT extra FROM conv_c").collect()] == [None]
+    finally:
+        session.sql("DROP TABLE IF EXISTS conv_c")
+
+
+def test_defaults_of_the_catalog(session, tmp_path: Path) -> None:
+    session.sql(f"CREATE TABLE conv_d (id INT, d INT DEFAULT 7) USING parquet LOCATION '{tmp_path}/t'")
+    try:
+        session.sql("INSERT INTO conv_d (id) VALUES (1)")
+        session.sql("ALTER TABLE conv_d ADD COLUMNS (e INT DEFAULT 8)")
+        with pytest.raises(InvalidRequest, match="files lack 'e', which is 8"):
+            session.sql("CONVERT TO DELTA conv_d")
+        assert not (tmp_path / "t" / "_delta_log").exists()
+        session.sql("DROP TABLE conv_d")
+        session.sql(f"CREATE TABLE conv_d (id INT, d INT DEFAULT 7) USING parquet LOCATION '{tmp_path}/t'")
+        session.sql("CONVERT TO DELTA conv_d")
+        session.sql("INSERT INTO conv_d (id) VALUES (2)")
+        assert sorted(map(tuple, session.table("conv_d").collect())) == [(1, 7), (2, 7)]
+    finally:
+        session.sql("DROP TABLE IF EXISTS conv_d")
+
+
+def test_types_that_the_catalog_has_otherwise(session, tmp_path: Path) -> None:
+    session.sql("SELECT 1 id, 'a' v").coalesce(1).write.parquet(f"{tmp_path}/t")
+    session.sql(f"CREATE TABLE conv_o (id INT, v DATE) USING parquet LOCATION '{tmp_path}/t'")
+    try:
+        with pytest.raises(InvalidRequest, match="files have 'v' as string, and the catalog as date"):
+            session.sql("CONVERT TO DELTA conv_o")
+    finally:
+        session.sql("DROP TABLE IF EXISTS conv_o")
+
+
 def test_a_paimon_table(session, tmp_path: Path) -> None:
     path = str(tmp_path / "p")
     alluvium.write(session.range(3), path, format="paimon")

@@ -6,7 +6,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS, hilbert_places, hilbert_steps
+from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS, hilbert_places, hilbert_steps, wide_steps
 
 
 @pytest.mark.parametrize(("columns", "bits"), [(1, 4), (2, 1), (2, 5), (3, 3), (4, 2), (MOST_COLUMNS, 2)])
@@ -24,3 +24,21 @@ def test_the_table_holds_a_row_for_each_stand():
 
 def test_no_rows_have_no_places():
     assert hilbert_places([[], []], 10) == []
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 5])
+@pytest.mark.parametrize("bits", [7, 10])
+def test_a_table_of_several_bits_leads_the_same_way(columns, bits):
+    points = [[(n * (37 + 2 * column)) % (1 << bits) for n in range(200)] for column in range(columns)]
+    steps, found = wide_steps(columns, bits), []
+    width = columns * steps.bits
+    for ranks in zip(*points, strict=True):
+        stand = place = 0
+        for bit in reversed(range(0, bits, steps.bits)):
+            code = 0
+            for rank in ranks:
+                code = code << steps.bits | rank >> bit & (1 << steps.bits) - 1
+            step = steps.table[stand << width | code]
+            stand, place = step >> width, place << width | step & (1 << width) - 1
+        found.append(place)
+    assert found == hilbert_places(points, bits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Iterator
 from datetime import date, datetime
 
 import pyarrow as pa
@@ -190,6 +191,50 @@ def test_what_is_no_parquet(store: MemoryStore) -> None:
     with pytest.raises(InvalidRequest) as caught:
         convert(store, ConvertRequest())
     assert (caught.value.code, caught.value.path) == ("not-parquet", "notes.txt")
+
+
+class Replacing(MemoryStore):
+    """Somebody puts another file in a file's place, or takes it away, behind the listing."""
+
+    changed: bytes | None = b""
+
+    def list_columns(self, *asked: object) -> Iterator[pa.RecordBatch]:
+        """As ever, and then it happens."""
+        yield from super().list_columns(*asked)
+        if self.changed is None:
+            self.delete("f.parquet")
+        else:
+            self.put("f.parquet", self.changed)
+
+
+@pytest.mark.parametrize(
+    ("is_there", "error", "code"), [(True, InvalidRequest, "file-changed"), (False, NotFound, None)]
+)
+def test_a_file_that_is_still_being_written(is_there: bool, error: type[AlluviumError], code: str | None) -> None:
+    store = Replacing(uuid.uuid4().hex, "table")
+    put(store, "e.parquet")
+    put(store, "f.parquet", pa.table({"id": list(range(1000))}))
+    store.changed = store.get("f.parquet") if is_there else None
+    put(store, "f.parquet")
+    with pytest.raises(error, match=r"f\.parquet") as caught:
+        convert(store, ConvertRequest())
+    assert code is None or caught.value.code == code
+    assert not store.list_from("_delta_log"), "nothing is written"
+
+
+def test_files_of_some_folders_alone(store: MemoryStore) -> None:
+    for path in ("p=1/f.parquet", "p=10/f.parquet", "p=2/deeper/f.parquet", "f.parquet"):
+        put(store, path)
+    plan = plan_conversion(store, request("p int", folders=("p=1", "p=2")))
+    assert plan.files["path"].to_pylist() == ["p=1/f.parquet", "p=2/deeper/f.parquet"]
+    with pytest.raises(NotFound):
+        plan_conversion(store, request("p int", folders=("p=3",)))
+
+
+def test_a_hidden_file_below_a_folder_with_a_line_break(store: MemoryStore) -> None:
+    put(store, "p=a\nb/f.parquet")
+    put(store, "p=a\nb/_g.parquet")
+    assert list(adds(store)) == ["p=a%0Ab/f.parquet"]
 
 
 def test_somebody_was_faster(store: MemoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as s
 
+from alluvium.api.delta.delta_views import few_rows
 from alluvium.commands.optimize.outcome import Optimized
 from alluvium.delta.upkeep.clustering.zcubes import CubeFigures
 
@@ -117,9 +118,9 @@ def optimized_frame(spark: SparkSession, url: str, done: Optimized, measures: bo
     }
     row = {"path": url.rstrip("/"), "metrics": {name: metrics.get(name) for name in METRICS.names}}
     if not measures:
-        return spark.createDataFrame([row], RESULT)
+        return few_rows(spark, [row], RESULT)
     found = [{"column": one.column, "before": one.before, "after": one.after} for one in done.look_ups]
-    return spark.createDataFrame([{**row, "lookUps": found}], MEASURED)
+    return few_rows(spark, [{**row, "lookUps": found}], MEASURED)
 
 
 def _files(sizes: Sequence[int]) -> dict[str, object]:

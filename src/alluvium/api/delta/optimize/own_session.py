@@ -14,6 +14,9 @@ def optimize_at(
     url: str,
     where: str | None = None,
     zorder_by: Sequence[str] = (),
+    sort_by: Sequence[str] = (),
+    full: bool = False,
+    purge: bool = False,
     options: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> Mapping[str, object] | Preview:
@@ -23,6 +26,9 @@ def optimize_at(
         url: The table.
         where: A condition over partition columns: which partitions.
         zorder_by: Columns to order rows by; none: files are only put together.
+        sort_by: Columns in whose order rows are to stand, in the place of the former.
+        full: Of a clustered table, also what is clustered by other columns.
+        purge: Only write files anew that hold what the table does not show.
         options: Hadoop's settings for the table's file system (`fs.`).
         dry_run: Only tell which files would be written anew.
 
@@ -40,7 +46,14 @@ def optimize_at(
         builder = DeltaTable.forPath(spark, url, dict(options or {})).optimize()
         if where is not None:
             builder = builder.where(where)
-        done = builder.executeZOrderBy(*zorder_by, dry_run=dry_run)
+        if purge:
+            done = builder.executePurge(dry_run=dry_run)
+        elif sort_by:
+            done = builder.executeSortBy(*sort_by, dry_run=dry_run)
+        elif zorder_by:
+            done = builder.executeZOrderBy(*zorder_by, dry_run=dry_run)
+        else:
+            done = builder.executeCompaction(dry_run=dry_run, full=full)
         if isinstance(done, Preview):
             return done
         (row,) = done.collect()

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from pyspark.sql import SparkSession
@@ -139,7 +138,7 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
     if (folder := _folder(spark, parts)) is not None:
         root, metadata = split_metadata(folder)
         source = _Source(parts[0].casefold(), metadata)
-        return _convert(path_access(spark, root), said, said.partitions, {}, None, source)
+        return _convert(path_access(spark, root), said, said.partitions, None, None, source)
     entry = _entry(spark, parts)
     access = TableAccess(spark, entry.location, entry=entry)
     if entry.provider == PROVIDER:
@@ -149,7 +148,7 @@ def convert_in_session(spark: SparkSession, parts: tuple[str, ...], said: Conver
     partitions = parse_schema(described.partition_schema).fields
     ensure_same_partitions(said.partitions, partitions, "the catalog")
     shown = ".".join(f"`{part}`" for part in entry.parts)
-    done = _convert(access, said, partitions, described.properties, shown)
+    done = _convert(access, said, partitions, described, shown)
     if isinstance(done, Preview):
         return done
     set_provider(spark, entry.parts, PROVIDER)
@@ -168,18 +167,21 @@ def found_in_session(spark: SparkSession, parts: tuple[str, ...]) -> tuple[Table
     if is_folder and (is_path(parts[1]) or not has_database(spark, parts[0])):
         root, metadata = split_metadata(parts[1])
         access = path_access(spark, root)
-        return access, _found(access, None, {}, _Source(kind, metadata)), f"{kind}.`{access.store().uri('')}`"
+        return access, _found(access, None, None, _Source(kind, metadata)), f"{kind}.`{access.store().uri('')}`"
     entry = None if _is_temporary_view(spark, parts) else find_table(spark, quoted_name(parts))
     if entry is None or entry.provider != _PARQUET:
         return None
     described = describe_entry(spark, entry.parts)
     _ensure_within(entry, described)
     access = TableAccess(spark, entry.location, entry=entry)
-    return access, _found(access, parse_schema(described.partition_schema).fields, described.properties), entry.name
+    return access, _found(access, parse_schema(described.partition_schema).fields, described), entry.name
 
 
 def _found(
-    access: TableAccess, partitions: tuple[Field, ...] | None, properties: Mapping[str, str], source: _Source = _PLAIN
+    access: TableAccess,
+    partitions: tuple[Field, ...] | None,
+    described: EntryDescription | None,
+    source: _Source = _PLAIN,
 ) -> Snapshot:
     spark, store = access.spark, access.store()
     if list_log(store).latest >= 0:
@@ -189,8 +191,10 @@ def _found(
             url=access.url,
             hint=f"clone {PROVIDER}.`{access.url}`",
         )
-    asked = {**default_properties(spark), **properties}
+    asked = {**default_properties(spark), **(described.properties if described is not None else {})}
     request = ConvertRequest(partitions, True, asked, time_zone(spark), access.engine)
+    if described is not None:
+        request = replace(request, folders=described.partitions, columns=parse_schema(described.schema))
     found = source.found(access)
     return found_table(store, request, None if found is None else found[1])
 
@@ -198,10 +202,18 @@ def _found(
 def _ensure_within(entry: CatalogTable, described: EntryDescription) -> None:
     if described.foreign_partition is not None:
         raise InvalidRequest(
-            f"a partition of {entry.name!r} lies outside of the table's folder: {described.foreign_partition}",
+            f"a partition of {entry.name!r} does not lie in the table's folder of its values: "
+            f"{described.foreign_partition}",
             code="not-convertible",
             url=entry.location,
             hint="move it into the folder, or write the rows into a table of their own",
+        )
+    if described.partitions == ():
+        raise NotFound(
+            f"the catalog knows no partition of {entry.name!r}",
+            code="no-partitions",
+            url=entry.location,
+            hint=f"MSCK REPAIR TABLE {entry.name}, where there are some",
         )
 
 
@@ -209,7 +221,7 @@ def _convert(
     access: TableAccess,
     said: ConvertSaid,
     partitions: tuple[Field, ...] | None,
-    properties: Mapping[str, str],
+    described: EntryDescription | None,
     name: str | None,
     source: _Source = _PLAIN,
 ) -> TableAccess | Preview:
@@ -222,11 +234,13 @@ def _convert(
     request = ConvertRequest(
         partitions,
         said.statistics,
-        {**default_properties(spark), **properties},
+        {**default_properties(spark), **(described.properties if described is not None else {})},
         time_zone(spark),
         access.engine,
         name,
         told,
+        described.partitions if described is not None else None,
+        parse_schema(described.schema) if described is not None else None,
     )
     done = convert(store, request, said.dry_run, said.retry, source.found(access))
     return done if isinstance(done, Preview) else access

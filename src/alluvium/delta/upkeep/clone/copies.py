@@ -100,7 +100,7 @@ def _places(origins: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pc.any(outside).as_py():
         return origins
     directories = pc.replace_substring_regex(origins, r"[^/]*$", "").combine_chunks().dictionary_encode()
-    names = pc.replace_substring_regex(origins, r"^.*/", "")
+    names = pc.replace_substring_regex(origins, r"(?s)^.*/", "")
     made = [f"from-{uuid.uuid5(uuid.NAMESPACE_URL, one).hex}/" for one in directories.dictionary.to_pylist()]
     placed = pc.binary_join_element_wise(string_column(made).take(directories.indices), names, "")
     return pc.if_else(outside, placed, origins)

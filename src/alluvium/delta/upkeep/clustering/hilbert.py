@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 #: Columns that there is a table for: one more makes it eight times as large.
 MOST_COLUMNS = 5
+#: Numbers that a table of several bits at once has at most.
+_MOST_STEPS = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +32,23 @@ class Steps:
     """
 
     columns: int
+    table: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WideSteps:
+    """The same for several bits of every column at once.
+
+    Attributes:
+        columns: How many there are.
+        bits: Of each column, taken in a step.
+        table: Where the walk stands, shifted by all bits of a step, with those of the first column, the second, ...
+            below it is the place in the table. There is the next stand, shifted alike, with the next bits of the curve
+            below it. The walk begins at 0.
+    """
+
+    columns: int
+    bits: int
     table: tuple[int, ...]
 
 
@@ -50,6 +69,33 @@ def hilbert_steps(columns: int) -> Steps:
                 waiting.append(after)
             table.append(stands[after] << columns | step)
     return Steps(columns, tuple(table))
+
+
+@lru_cache(maxsize=MOST_COLUMNS)
+def wide_steps(columns: int, bits: int) -> WideSteps:
+    """The table for ranks of so many bits that takes the fewest steps and is no larger than `_MOST_STEPS`."""
+    narrow = hilbert_steps(columns)
+    stands = len(narrow.table) >> columns
+    fits = [n for n in range(1, bits + 1) if bits % n == 0 and stands << columns * n <= _MOST_STEPS]
+    taken = max(fits, default=1)
+    table = [
+        _walked(narrow, stand, [code >> n * taken for n in reversed(range(columns))], taken)
+        for stand in range(stands)
+        for code in range(1 << columns * taken)
+    ]
+    return WideSteps(columns, taken, tuple(table))
+
+
+def _walked(narrow: Steps, stand: int, ranks: Sequence[int], bits: int) -> int:
+    """Where some steps lead, and below it the bits of the curve that they give."""
+    place, columns = 0, narrow.columns
+    for bit in reversed(range(bits)):
+        taken = 0
+        for rank in ranks:
+            taken = taken << 1 | rank >> bit & 1
+        step = narrow.table[stand << columns | taken]
+        stand, place = step >> columns, place << columns | step & (1 << columns) - 1
+    return stand << columns * bits | place
 
 
 def hilbert_places(ranks: Sequence[Sequence[int]], bits: int) -> list[int]:

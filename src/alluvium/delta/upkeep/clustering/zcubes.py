@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -20,7 +21,8 @@ from alluvium.delta.features.rows.deletion_vectors import vectors_of
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.actions import total
 from alluvium.delta.terms.spec import FILES, STRING_MAP
-from alluvium.delta.upkeep.optimize import Bins, packed_places
+from alluvium.delta.upkeep.optimize import Bins, bins_of
+from alluvium.delta.upkeep.packing import one_bin, sizes_of
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.schema.edit import Path
 
@@ -213,10 +215,9 @@ def _is_one_cube(cubes: pa.Array) -> bool:
 def _bins(files: pa.Table, cubes: pa.Array, cube_bytes: int, file_bytes: int) -> Bins:
     # As in the reference: files in no cube first, then cube by cube.
     files = files.take(pc.sort_indices(pc.fill_null(cubes, "")))
-    sizes = files["size"].to_pylist()
-    bins = list(packed_places(range(files.num_rows), sizes, cube_bytes))
-    numbers = pa.array([number for number, one in enumerate(bins) for _ in one], pa.int64())
-    return Bins(files, numbers, tuple(max(1, sum(sizes[n] for n in one) // file_bytes) for one in bins))
+    sizes = sizes_of(files["size"])
+    bins = one_bin(files.num_rows).packed(sizes, cube_bytes)
+    return bins_of(files, bins, tuple(np.maximum(1, bins.sums(sizes) // file_bytes).tolist()))
 
 
 def _figures(files: pa.Table, cubes: pa.Array, matches: pa.Array, taken: pa.Table) -> CubeFigures:

@@ -39,6 +39,9 @@ class ConvertRequest:
         engine: For the history.
         catalog_name: How the history names a table of a catalog.
         said: Names of partition columns that the caller has said, for the history.
+        folders: The only ones whose files count, from the table's folder; None: all files count. A catalog knows some
+            partitions, and others not, or not any more.
+        columns: Of the table, partition columns among them, where a catalog knows them; None: those of the files.
     """
 
     partitions: tuple[Field, ...] | None = None
@@ -48,6 +51,8 @@ class ConvertRequest:
     engine: str = ""
     catalog_name: str | None = None
     said: tuple[str, ...] | None = None
+    folders: tuple[str, ...] | None = None
+    columns: Struct | None = None
 
     @property
     def tight_bounds(self) -> bool | None:
@@ -136,6 +141,24 @@ def configured(stored: Struct, partitions: Sequence[Field], properties: Mapping[
     # As of a table whose columns get other names later: files have the names of today.
     configuration = {**config.metadata.configuration, MODE: "name"}
     return configure(msgspec.structs.replace(config.metadata, configuration=configuration), config)
+
+
+def with_mapping(properties: Mapping[str, str], hidden: str) -> dict[str, str]:
+    """Properties of a table whose files hold what it does not show: who adds a column of that name gets a new one.
+
+    Raises:
+        InvalidRequest: Column mapping is not wanted (`not-convertible`).
+    """
+    asked = {name: value for name, value in properties.items() if name.casefold() == MODE.casefold()}
+    if any(value.strip().casefold() == "none" for value in asked.values()):
+        raise InvalidRequest(
+            f"files hold {hidden!r}, which was dropped: without column mapping a column that is added under that name "
+            "would show its old values",
+            code="not-convertible",
+            column=hidden,
+            hint=f"leave {MODE} = 'none' away",
+        )
+    return {MODE: "name", **properties}
 
 
 def ensure_same_partitions(said: Sequence[Field] | None, known: Sequence[Field], who: str) -> None:

@@ -20,11 +20,14 @@ from alluvium.delta.upkeep.convert.conversion import (
     columns_with_statistics,
     configured,
     conversion_of,
+    with_mapping,
 )
 from alluvium.delta.upkeep.convert.folders import Folders, list_folders
 from alluvium.delta.upkeep.convert.footers import read_footers
+from alluvium.delta.upkeep.convert.known import SUPPORTS_DEFAULTS, ensure_shown, has_defaults, hidden_column
 from alluvium.delta.upkeep.convert.partition_types import infer_type, log_texts
 from alluvium.delta.upkeep.convert.planned import plan_from
+from alluvium.delta.upkeep.convert.schemas import INT32, INTEGERS
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.write.target import publish
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
@@ -40,25 +43,34 @@ def plan_conversion(store: Store, request: ConvertRequest) -> Conversion:
 
     Raises:
         NotFound: There are no files (`no-parquet-files`).
-        InvalidRequest: A file is no Parquet file (`not-parquet`), files do not go together (`schemas-differ`), folders
+        InvalidRequest: A file is no Parquet file (`not-parquet`), files do not go together or with the columns that
+            are known (`schemas-differ`, `not-convertible`), folders
             do not fit the partition columns (`partition-folders`, `partition-value`), there is a table in the folder
             (`table-inside`), or columns or properties are such as no table may have.
         UnsupportedFeature: Types or properties that need what we do not write.
     """
     named = None if request.partitions is None else [f.name for f in request.partitions]
-    folders = list_folders(store, named)
+    folders = list_folders(store, named, request.folders)
     partitions = _partitions(folders, request.partitions)
     values = tuple(
         log_texts(names, f.type, request.zone, f.name).take(folders.folder)
         for f, names in zip(partitions, folders.values, strict=True)
     )
+    known, properties = request.columns, request.properties
+    if known is not None and has_defaults(known):
+        properties = {SUPPORTS_DEFAULTS: "supported", **properties}
     footers = read_footers(
         store,
-        folders.files.column("path"),
-        lambda stored: columns_with_statistics(configured(stored, partitions, request.properties)),
+        folders.files,
+        lambda stored: columns_with_statistics(configured(known or stored, partitions, properties)),
         request.tight_bounds,
+        INT32 if known is None else INTEGERS,
     )
-    config = configured(footers.schema, partitions, request.properties)
+    if known is not None:
+        ensure_shown(known, folders.names, footers)
+        hidden = hidden_column(footers.schema, known)
+        properties = properties if hidden is None else with_mapping(properties, hidden)
+    config = configured(known or footers.schema, partitions, properties)
     return conversion_of(FoundFiles(folders.files, values), config, footers, request)
 
 

@@ -16,7 +16,7 @@ from alluvium.delta.log.names import LOG_DIRECTORY
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.storage.store import LISTED, Store
 
-_NAME, _DIRECTORY = r"^.*/", r"[^/]*$"
+_NAME, _DIRECTORY = r"(?s)^.*/", r"[^/]*$"
 _COMMIT = rf"(^|/){LOG_DIRECTORY}/[0-9]{{20}}\.(json|checkpoint\..*)$"
 _IN_LOG = rf"(^|/){LOG_DIRECTORY}(/|$)"
 
@@ -38,18 +38,19 @@ class Folders:
     values: tuple[tuple[str, ...], ...]
 
 
-def list_folders(store: Store, names: Sequence[str] | None) -> Folders:
+def list_folders(store: Store, names: Sequence[str] | None, within: Sequence[str] | None = None) -> Folders:
     """What is in a folder, without what is hidden: names that begin with `_` or `.`, as engines pass over them.
 
     Args:
         store: The folder.
         names: The partition columns that are expected; None: those of the first file.
+        within: Folders below it, in and below which alone files count; None: all count.
 
     Raises:
         NotFound: There are no files (`no-parquet-files`).
         InvalidRequest: Folders name other columns (`partition-folders`), or there is a table in it (`table-inside`).
     """
-    files = _listed(store, names)
+    files = _within(_listed(store, names), within)
     if not files.num_rows:
         raise NotFound(
             "there are no Parquet files",
@@ -83,6 +84,17 @@ def _listed(store: Store, names: Sequence[str] | None) -> pa.Table:
     hidden = pc.match_substring_regex(pc.replace_substring_regex(listed.column("path"), _NAME, ""), "^[_.]")
     hidden = pc.or_(hidden, pc.match_substring_regex(listed.column("path"), _IN_LOG))
     return listed.filter(pc.invert(hidden)).sort_by("path")
+
+
+def _within(files: pa.Table, folders: Sequence[str] | None) -> pa.Table:
+    """Those of some files that lie in some folders, or further down."""
+    if folders is None:
+        return files
+    directories = pc.replace_substring_regex(files.column("path").combine_chunks(), _DIRECTORY, "").dictionary_encode()
+    wanted = {f"{folder}/" for folder in folders}
+    parts = [directory.split("/")[:-1] for directory in directories.dictionary.to_pylist()]
+    kept = [any("/".join(one[: n + 1]) + "/" in wanted for n in range(len(one))) for one in parts]
+    return files.filter(pa.array(kept, pa.bool_()).take(directories.indices))
 
 
 def _hides(names: Sequence[str] | None) -> Callable[[str], bool]:

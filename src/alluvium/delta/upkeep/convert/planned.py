@@ -6,13 +6,12 @@ a Delta table's, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.delta.description.create import as_nullable
-from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.terms.partition_values import format_partition_values
 from alluvium.delta.upkeep.convert.conversion import (
     Conversion,
@@ -22,6 +21,7 @@ from alluvium.delta.upkeep.convert.conversion import (
     configured,
     conversion_of,
     ensure_same_partitions,
+    with_mapping,
 )
 from alluvium.delta.upkeep.convert.footers import read_footers
 from alluvium.errors import InvalidRequest, NotFound
@@ -57,7 +57,7 @@ def plan_from(store: Store, plan: ScanPlan, request: ConvertRequest) -> Conversi
     columns = Struct(plan.schema.fields)
     footers = read_footers(
         store,
-        files.column("path"),
+        files,
         lambda stored: columns_with_statistics(configured(columns, ordered, request.properties)),
         request.tight_bounds,
     )
@@ -65,7 +65,7 @@ def plan_from(store: Store, plan: ScanPlan, request: ConvertRequest) -> Conversi
     values = tuple(_texts(files.column(f.name).combine_chunks(), f) for f in ordered)
     # Fields within columns are alike, or the columns are refused.
     hidden = next((f.name for f in footers.schema.fields if columns.find(f.name) is None), None)
-    properties = request.properties if hidden is None else _with_mapping(request.properties, hidden)
+    properties = request.properties if hidden is None else with_mapping(request.properties, hidden)
     config = configured(columns, ordered, properties)
     return conversion_of(FoundFiles(files, values), config, footers, request)
 
@@ -136,20 +136,6 @@ def _ensure_stored(stored: Struct, plan: ScanPlan) -> None:
 
 def _alike(one: Field, other: Field) -> bool:
     return str(as_nullable(one.type)) == str(as_nullable(other.type))
-
-
-def _with_mapping(properties: Mapping[str, str], hidden: str) -> dict[str, str]:
-    """Properties of a table whose files hold what it does not show: who adds a column of that name gets a new one."""
-    asked = {name: value for name, value in properties.items() if name.casefold() == MODE.casefold()}
-    if any(value.strip().casefold() == "none" for value in asked.values()):
-        raise InvalidRequest(
-            f"files hold {hidden!r}, which was dropped: without column mapping a column that is added under that name "
-            "would show its old values",
-            code="not-convertible",
-            column=hidden,
-            hint=f"leave {MODE} = 'none' away",
-        )
-    return {MODE: "name", **properties}
 
 
 def _texts(values: pa.Array, f: Field) -> pa.Array:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 
-#: Integers that files hold alike.
-_INT32 = (t.BYTE, t.SHORT, t.INTEGER)
+#: Integers that files hold alike, and all that readers widen to the widest as they read them.
+INT32: tuple[DataType, ...] = (t.BYTE, t.SHORT, t.INTEGER)
+INTEGERS: tuple[DataType, ...] = (*INT32, t.LONG)
 
 
-def merge_schemas(schema: Struct, other: Struct, path: str) -> Struct:
+def merge_schemas(schema: Struct, other: Struct, path: str, alike: tuple[DataType, ...] = INT32) -> Struct:
     """The columns of both, as the first spells and orders them; new ones behind.
 
     Args:
         schema: Of the files before.
         other: Of one more.
         path: That file, for the error.
+        alike: Types of which the later one stands for both.
 
     Raises:
         InvalidRequest: They have a column of different types (`schemas-differ`).
     """
-    return schema if schema == other else _merged_struct(schema, other, (), path)
+    return schema if schema == other else _Merging(path, alike).structs(schema, other, ())
 
 
 def with_partitions(schema: Struct, partitions: Sequence[Field]) -> Struct:
@@ -34,33 +36,38 @@ def with_partitions(schema: Struct, partitions: Sequence[Field]) -> Struct:
     return Struct((*kept, *by_name.values()))
 
 
-def _merged_struct(one: Struct, other: Struct, above: tuple[str, ...], path: str) -> Struct:
-    by_name = {f.name.lower(): f for f in other.fields}
-    merged = []
-    for f in one.fields:
-        found = by_name.pop(f.name.lower(), None)
-        merged.append(f if found is None else replace(f, type=_merged(f.type, found.type, (*above, f.name), path)))
-    return Struct((*merged, *by_name.values()))
+@dataclass(frozen=True, slots=True)
+class _Merging:
+    path: str
+    alike: tuple[DataType, ...]
 
+    def structs(self, one: Struct, other: Struct, above: tuple[str, ...]) -> Struct:
+        by_name = {f.name.lower(): f for f in other.fields}
+        merged = []
+        for f in one.fields:
+            found = by_name.pop(f.name.lower(), None)
+            column = (*above, f.name)
+            merged.append(f if found is None else replace(f, type=self.types(f.type, found.type, column)))
+        return Struct((*merged, *by_name.values()))
 
-def _merged(one: DataType, other: DataType, column: tuple[str, ...], path: str) -> DataType:
-    if one == other or other == t.VOID:
-        return one
-    if one == t.VOID:
-        return other
-    if isinstance(one, Struct) and isinstance(other, Struct):
-        return _merged_struct(one, other, column, path)
-    if isinstance(one, Array) and isinstance(other, Array):
-        return Array(_merged(one.element, other.element, (*column, "element"), path))
-    if isinstance(one, Map) and isinstance(other, Map):
-        key = _merged(one.key, other.key, (*column, "key"), path)
-        return Map(key, _merged(one.value, other.value, (*column, "value"), path))
-    if one in _INT32 and other in _INT32:
-        return max(one, other, key=_INT32.index)
-    raise InvalidRequest(
-        f"files have {'.'.join(column)!r} as {one} and as {other}",
-        code="schemas-differ",
-        path=path,
-        column=".".join(column),
-        hint="write the files with one type; a table has one",
-    )
+    def types(self, one: DataType, other: DataType, column: tuple[str, ...]) -> DataType:
+        if one == other or other == t.VOID:
+            return one
+        if one == t.VOID:
+            return other
+        if isinstance(one, Struct) and isinstance(other, Struct):
+            return self.structs(one, other, column)
+        if isinstance(one, Array) and isinstance(other, Array):
+            return Array(self.types(one.element, other.element, (*column, "element")))
+        if isinstance(one, Map) and isinstance(other, Map):
+            key = self.types(one.key, other.key, (*column, "key"))
+            return Map(key, self.types(one.value, other.value, (*column, "value")))
+        if one in self.alike and other in self.alike:
+            return max(one, other, key=self.alike.index)
+        raise InvalidRequest(
+            f"files have {'.'.join(column)!r} as {one} and as {other}",
+            code="schemas-differ",
+            path=self.path,
+            column=".".join(column),
+            hint="write the files with one type; a table has one",
+        )

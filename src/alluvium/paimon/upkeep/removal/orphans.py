@@ -71,7 +71,7 @@ def remove_orphan_files(
     _ensure_branches(store)
     # Listed before it is asked what is named: a file that is named meanwhile was not listed, or is found to be named.
     listed = _old_files(store, schema, older_than_ms)
-    names = pc.replace_substring_regex(listed["path"].combine_chunks(), "^.*/", "")
+    names = pc.replace_substring_regex(listed["path"].combine_chunks(), "(?s)^.*/", "")
     named = _named(store)
     orphans = Orphans(listed.filter(pc.invert(pc.is_in(names, value_set=named))))
     if not dry_run:
