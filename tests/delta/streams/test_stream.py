@@ -258,6 +258,7 @@ def test_a_table_that_is_partitioned_anew_stops_a_stream() -> None:
             again.latest(start if again.options.starting_version is None else None)
         assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 1)
         assert "schemaTrackingLocation" in str(caught.value.hint)
+        assert ("where to start" in caught.value.message) is again.options.names_start
     assert batches(log.stream(skip_changes=True, allows_new_partitions=True), start) == [["b"]]
     assert batches(log.stream(starting_version=3)) == [["b"]]
 
