@@ -193,7 +193,7 @@ def _ensure_layout(schema: Struct, said: SaidOfWriter, snapshot: Snapshot | None
     if not said.partition_by:
         return
     named = resolve_partition_columns(schema, said.partition_by)
-    if snapshot is None:
+    if snapshot is None or (said.mode == "Complete" and options.flag("overwriteSchema")):
         return
     config = snapshot.config
     if resolve_partition_columns(config.schema, named) != config.partition_columns:
