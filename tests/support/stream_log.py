@@ -20,14 +20,19 @@ Action = dict[str, object]
 COLUMNS = (("id", "long"),)
 
 
-def metadata(columns: Sequence[tuple[str, str]] = COLUMNS, table_id: str = "t", **properties: str) -> Action:
+def metadata(
+    columns: Sequence[tuple[str, str]] = COLUMNS,
+    table_id: str = "t",
+    partition_by: Sequence[str] = (),
+    **properties: str,
+) -> Action:
     fields = [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in columns]
     return {
         "metaData": {
             "id": table_id,
             "format": {"provider": "parquet", "options": {}},
             "schemaString": json.dumps({"type": "struct", "fields": fields}),
-            "partitionColumns": [],
+            "partitionColumns": list(partition_by),
             "configuration": {name.replace("__", "."): value for name, value in properties.items()},
         }
     }

@@ -160,6 +160,18 @@ def test_a_beginning_in_the_future(version: int) -> None:
     assert caught.value.code == "missing-version"
 
 
+def test_a_beginning_in_the_future_that_is_allowed() -> None:
+    log = Log("stream-late", add("a"))
+    for options in ({"starting_version": 1}, {"starting_ms": 1 << 50}):
+        # As of "latest", it is written down: what comes until the next run is not passed over.
+        assert log.stream(**options, may_begin_late=True).latest(None) == Offset("t", 1)
+    late = log.stream(starting_version=3, may_begin_late=True)
+    assert late.latest(None) is None
+    for name in ("b", "c", "d"):
+        log.commit(add(name))
+    assert batches(late) == [["d"]]
+
+
 def test_by_time() -> None:
     log = Log("stream-time", add("a"))
     stream = log.stream(starting_ms=0)
@@ -227,6 +239,28 @@ def test_a_type_that_was_changed_before() -> None:
     with pytest.raises(InvalidRequest) as caught:
         log.stream(skip_changes=True).latest(start)
     assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 0)
+
+
+def test_a_table_that_is_partitioned_anew_stops_a_stream() -> None:
+    log, columns = Log("stream-partitions", add("a")), (("id", "long"), ("p", "long"))
+    log.commit(metadata(columns))
+    stream = log.stream(skip_changes=True)
+    start = stream.latest(None)
+    assert start is not None
+    log.commit(metadata(columns, partition_by=("p",)), remove("a"), operation="WRITE")
+    log.commit(add("b"))
+    with pytest.raises(InvalidRequest) as caught:
+        stream.latest(start)
+    assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 2)
+    # For good: what was read last is partitioned otherwise than the table is now.
+    for again in (log.stream(skip_changes=True), log.stream(skip_changes=True, starting_version=1)):
+        with pytest.raises(InvalidRequest) as caught:
+            again.latest(start if again.options.starting_version is None else None)
+        assert (caught.value.code, caught.value.version) == ("stream-schema-changed", 1)
+        assert "schemaTrackingLocation" in str(caught.value.hint)
+        assert ("where to start" in caught.value.message) is again.options.names_start
+    assert batches(log.stream(skip_changes=True, allows_new_partitions=True), start) == [["b"]]
+    assert batches(log.stream(starting_version=3)) == [["b"]]
 
 
 def test_another_table() -> None:

@@ -37,6 +37,7 @@ READ = frozenset(
         "streaming.allowSourceColumnRename",
         "streaming.allowSourceColumnRenameAndDrop",
         "streaming.allowSourceColumnTypeChange",
+        "streaming.unsafeReadOnPartitionColumnChanges.enabled",
         "timeTravel.resolveOnIdentifier.enabled",
         "vacuum.logging.enabled",
         "write.txnAppId",

@@ -96,6 +96,7 @@ ROWS: tuple[Row, ...] = (
     _row("stream-source-changed", "DELTA_SOURCE_TABLE_IGNORE_CHANGES", "0A000", OPERATION, version="version", dataPath="url"),
     _row("stream-source-deleted", "DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION, removedFile="path", version="version", dataPath="url"),
     _row("stream-columns-remapped", "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG", "42KD4", RUNTIME),
+    _row("stream-schema-changed", "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME, says="told where to start", version="version"),
     _row("stream-schema-changed", "DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME, version="version"),
     _row("stream-metadata-changed", "DELTA_STREAMING_METADATA_EVOLUTION", "22000", RUNTIME),
     _row("stream-change-not-agreed", "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", "KD002", RUNTIME, currentSchemaChangeVersion="version"),

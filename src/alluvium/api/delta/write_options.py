@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -33,6 +34,8 @@ _SETTINGS: Mapping[str, str] = {
 }
 _REPLACES_ROWS = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
 _CHECKS_ROWS = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+#: As Java reads one.
+_WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
@@ -244,7 +247,18 @@ def session_txn(spark: SparkSession) -> tuple[str, int] | None:
 
 
 def engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:
-    """Options for Spark's Parquet writer."""
+    """Options for Spark's Parquet writer.
+
+    Raises:
+        InvalidRequest: `maxRecordsPerFile` is no whole number (`invalid-option`).
+    """
+    most = parsed.get("maxRecordsPerFile")
+    if most is not None and _WHOLE.fullmatch(most) is None:
+        raise InvalidRequest(
+            f"the option 'maxRecordsPerFile' must be a whole number, not {most!r}",
+            code="invalid-option",
+            hint="0 sets no limit",
+        )
     own = {name: parsed.known[name] for name in ("compression", "maxRecordsPerFile") if name in parsed.known}
     return tuple({**parsed.engine, **own}.items())
 

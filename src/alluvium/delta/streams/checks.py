@@ -14,6 +14,9 @@ from alluvium.errors import InvalidRequest
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import as_nullable
 
+#: The setting of sessions whose streams go on where a table is partitioned anew.
+NEW_PARTITIONS = "spark.databricks.delta.streaming.unsafeReadOnPartitionColumnChanges.enabled"
+
 
 def is_left_out(commit: CommitChanges, options: StreamOptions) -> bool:
     """Whether nothing of a commit is read."""
@@ -83,6 +86,8 @@ def ensure_fits(
     assert isinstance(columns, Struct)
     found = difference(config.schema, config.physical_schema, columns, shown.physical_schema, widens)
     if found is None:
+        if config.partition_columns != shown.partition_columns and not options.allows_new_partitions:
+            raise _partitioned_anew(config, version, shown, options)
         return
     if "none" not in (config.mapping_mode, shown.mapping_mode) and _is_remapped(config, shown, version < read_version):
         raise _remapped(found[0], version)
@@ -125,15 +130,34 @@ def _remapped(column: str, version: int) -> InvalidRequest:
     )
 
 
+def _partitioned_anew(config: TableConfig, version: int, shown: TableConfig, options: StreamOptions) -> InvalidRequest:
+    """As in the reference: for good, where no log of the columns was kept. Rows are read right all the same."""
+    other, own = (", ".join(c.partition_columns) or "nothing" for c in (config, shown))
+    return InvalidRequest(
+        f"the table was partitioned anew: at version {version} by {other}, when the stream was made by {own}"
+        + _named_start(options),
+        code="stream-schema-changed",
+        version=version,
+        hint="begin with a new checkpoint, and with schemaTrackingLocation, by which a stream goes on with other "
+        f"partitions; or set {NEW_PARTITIONS} to true",
+    )
+
+
 def _changed(found: tuple[str, str], version: int, is_newer: bool, options: StreamOptions) -> InvalidRequest:
     column, text = found
     again = "read the table anew and start the query again with the same checkpoint: it goes on with the new columns"
     late = " at a later startingVersion" if options.names_start else ""
     return InvalidRequest(
         f"version {version} changed the table's columns: "
-        + (f"its column {column!r} is not one of the stream's, or of another type" if is_newer else text),
+        + (f"its column {column!r} is not one of the stream's, or of another type" if is_newer else text)
+        + _named_start(options),
         code="stream-schema-changed",
         version=version,
         column=column,
         hint=again if is_newer else f"begin with a new checkpoint{late}",
     )
+
+
+def _named_start(options: StreamOptions) -> str:
+    """What the reference has a condition of its own for."""
+    return "; the stream was told where to start" if options.names_start else ""

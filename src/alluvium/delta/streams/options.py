@@ -46,6 +46,8 @@ class StreamOptions:
         exclude: Files whose path this is found in are not read.
         fails_on_loss: A log that has lost what was not read yet stops the stream.
         in_event_order: The first rows come in one batch, so that none of them is late.
+        may_begin_late: The start that is named may lie behind the newest version: it is waited for.
+        allows_new_partitions: A table that is partitioned by other columns than it was does not stop the stream.
     """
 
     starting_version: int | Literal["latest"] | None = None
@@ -60,6 +62,8 @@ class StreamOptions:
     exclude: re.Pattern[str] | None = None
     fails_on_loss: bool = True
     in_event_order: bool = False
+    may_begin_late: bool = False
+    allows_new_partitions: bool = False
 
     @property
     def names_start(self) -> bool:

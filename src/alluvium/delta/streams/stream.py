@@ -124,11 +124,13 @@ class Stream:
             NotFound: What comes next is gone, or the first version is not there.
         """
         with locating(self.snapshot.store, None):
-            begin = self.begin() if start is None else start
+            begin, comes = self._beginning() if start is None else (start, 0)
+            if comes > 1:
+                return None
             marked = self._track(begin)
             if marked is not None:
                 return marked
-            if start is None and self.options.starting_version == "latest":
+            if comes:
                 # Written down at once, so that what comes until the next run is not passed over.
                 return begin
             self._ensure_begun(begin, is_resumed=start is not None and is_resumed)
@@ -140,7 +142,9 @@ class Stream:
     def end_of_run(self, start: Offset | None) -> Offset:
         """How far a run of several batches goes that reads what there is now; errors as of `latest`."""
         with locating(self.snapshot.store, None):
-            begin = self.begin() if start is None else start
+            begin, comes = self._beginning() if start is None else (start, 0)
+            if comes > 1:
+                return begin
             marked = self._track(begin)
             if marked is not None:
                 return marked
@@ -255,17 +259,22 @@ class Stream:
 
     def begin(self) -> Offset:
         """Where a stream begins of which nothing has been read."""
+        return self._beginning()[0]
+
+    def _beginning(self) -> tuple[Offset, int]:
+        """The same, and by how much its version is still to come."""
         options, newest = self.options, refresh(self.snapshot)
         if newest.config.metadata.id != self.table_id:
             raise other_table(newest.version)
         if not options.names_start:
-            return Offset(self.table_id, newest.version, BEFORE, in_snapshot=True)
+            return Offset(self.table_id, newest.version, BEFORE, in_snapshot=True), 0
         if options.starting_version == "latest":
-            return Offset(self.table_id, newest.version + 1)
-        asked = Bound(options.starting_version, options.starting_ms)
+            return Offset(self.table_id, newest.version + 1), 1
+        asked, late = Bound(options.starting_version, options.starting_ms), options.may_begin_late
         commits = {v: info for v, info in list_log(newest.store).commits.items() if v <= newest.version}
         clock = Clock(newest.store, commits, enablement(newest.config))
-        return Offset(self.table_id, resolve_range(clock, newest.version, asked, None).first)
+        first = resolve_range(clock, newest.version, asked, None, allow_out_of_range=late).first
+        return Offset(self.table_id, first), max(0, first - newest.version)
 
     def _begin_of(self, end: Offset) -> Offset:
         """Where the first batch began, of which only the end is known.
@@ -281,7 +290,10 @@ class Stream:
             # Its first batch is empty.
             return end
         begin = self.begin()
-        return begin if begin.place < end.place else snapshot
+        if begin.place < end.place:
+            return begin
+        # What began at a version that was still to come has an empty first batch, too.
+        return end if self.options.may_begin_late else snapshot
 
     def _ensure_begun(self, begin: Offset, is_resumed: bool) -> None:
         """The columns of the version from which a query goes on: it may have been stopped for long.

@@ -163,7 +163,10 @@ def _is_stopped(error: BaseException) -> bool:
 
 
 def _chain(error: BaseException | None) -> Iterator[Exception]:
-    while error is not None:
+    """An error and those behind it, each once: one that is raised again while its successor is handled leads back."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
         if isinstance(error, Exception):
             yield error
         error = error.__cause__ or error.__context__

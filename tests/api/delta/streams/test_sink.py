@@ -13,7 +13,7 @@ from pyspark.sql import functions as sf
 import alluvium
 from alluvium import DeltaTable
 from alluvium.api.delta.streams.writer import DeltaSink
-from alluvium.errors import InvalidRequest
+from alluvium.errors import CommitConflict, InvalidRequest
 from alluvium.spark.jvm.gateway import java_of
 
 
@@ -59,7 +59,7 @@ def test_a_batch_that_comes_again_is_written_once(streams, monkeypatch: pytest.M
     assert (view.version, view.txns) == (1, {again.id: 1})
 
 
-def test_stop_during_a_write_is_no_failure(streams, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stop_during_a_write_is_no_failure(streams) -> None:
     streams.append("t", 0, 4)
     slow = streams.read("t").select(sf.expr("java_method('java.lang.Thread', 'sleep', 600000L + id)").alias("x"))
     slow = slow.withColumn("id", sf.lit(1))
@@ -114,6 +114,8 @@ def test_what_the_sink_cannot_do_is_refused_at_start(streams) -> None:
     for act, code in (
         (lambda: streams.into(streams.read("t").withColumn("n", sf.lit(None)), "out"), "void-column"),
         (lambda: streams.into(streams.read("t"), "out", nonsense=1), "unknown-option"),
+        (lambda: streams.into(streams.read("t"), "out", maxRecordsPerFile="many"), "invalid-option"),
+        (lambda: streams.into(streams.read("t"), "out", optimizeWrite="maybe"), "invalid-option"),
         (lambda: streams.read("t").writeStream.format("delta").start(), "no-path"),
         (lambda: streams.read("t").writeStream.format("delta").partitionBy("x").start(streams.path("out")), None),
     ):
@@ -166,6 +168,27 @@ def test_foreach_batch_with_merge(streams) -> None:
     writer = streams.read("t", maxFilesPerTrigger=1).writeStream.foreachBatch(merge)
     writer.option("checkpointLocation", streams.path("cp")).trigger(availableNow=True).start().awaitTermination()
     assert alluvium.open(path).to_arrow().sort_by("id")["n"].to_pylist() == [1] * 6
+
+
+def test_rows_that_are_looked_for_in_the_sink_itself(streams) -> None:
+    """What a batch has read of the table that it goes to belongs to its commit; read before that, it would come twice."""
+    streams.append("out", 0, 2)
+    streams.append("t", 1, 4)
+    known = streams.spark.read.format("delta").load(streams.path("out"))
+
+    def new(known):
+        return streams.read("t").join(known, "id", "left_anti")
+
+    streams.into(new(known), "out").awaitTermination()
+    assert alluvium.open(streams.path("out")).history(1)[0]["isBlindAppend"] is False
+    streams.append("t", 3, 6)
+    with pytest.raises(CommitConflict) as caught:
+        streams.into(new(known), "out").awaitTermination()
+    assert "foreachBatch" in str(caught.value.hint)
+    assert streams.ids("out") == [0, 1, 2, 3]
+    again = streams.spark.read.format("delta").load(streams.path("out"))
+    streams.into(new(again), "out").awaitTermination()
+    assert streams.ids("out") == [0, 1, 2, 3, 4, 5]
 
 
 def test_proxies_are_let_go(streams) -> None:

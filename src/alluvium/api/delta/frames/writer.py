@@ -65,6 +65,7 @@ def write_parsed(
     assignment: Assignment = Assignment.EXACT,
     operation_of: Callable[[TableConfig], Operation] | None = None,
     open_elsewhere: Callable[[str], Store] = open_store,
+    asked: DataFrame | None = None,
 ) -> Committed:
     """`write` into a Delta table, after its arguments have been understood.
 
@@ -78,6 +79,7 @@ def write_parsed(
         assignment: Which types of the rows may go into which types of the table.
         operation_of: What the history says, if not that it was a WRITE.
         open_elsewhere: From a URL to its store, for files that lie outside the table.
+        asked: The query that the rows come from, where their own plan does not tell what they have read.
     """
     spark = df.sparkSession
     given, parsed = parsed, with_session(spark, parsed)
@@ -101,14 +103,12 @@ def write_parsed(
         _ensure_matchable(spark, target)
     with one_statement(spark, OwnTable(store.url)) as statement:
         overwrites = None if matching else parse_replace(spark, given, parsed, save_mode, target)
-        if operation_of is None:
-            operation = write_operation(spark, save_mode, names, parsed)
-        else:
-            operation = operation_of(target.config)
+        own = None if operation_of is None else operation_of(target.config)
+        operation = own or write_operation(spark, save_mode, names, parsed)
         request = WriteRequest(
             overwrites,
             operation,
-            read_scope(df, target.snapshot, overwrites),
+            read_scope(df if asked is None else asked, target.snapshot, overwrites),
             txn,
             engine_options(parsed),
             assignment,

@@ -59,7 +59,7 @@ def _asked(start: str | int | None, options: Mapping[str, object], changes: bool
     parsed = parse_options(given, (*FLAGS, *VALUES), ())
     text = parsed.get("startingTimestamp")
     asked = parse_stream_options(parsed.known, None if text is None else parse_timestamp_ms(text, "startingTimestamp"))
-    return replace(asked, changes=changes or asked.changes, max_files=1, max_bytes=None)
+    return replace(asked, changes=changes or asked.changes, max_files=1, max_bytes=None, allows_new_partitions=True)
 
 
 def _followed(

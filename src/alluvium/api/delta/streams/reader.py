@@ -12,6 +12,7 @@ from alluvium.api.delta.streams.source import DeltaStream
 from alluvium.api.delta.streams.tracking import TRACKING, track_columns
 from alluvium.api.options import Options, parse_options, parse_timestamp_ms
 from alluvium.delta.features.rows import change_data_feed
+from alluvium.delta.streams.checks import NEW_PARTITIONS
 from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_stream_options
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import InvalidRequest
@@ -19,6 +20,7 @@ from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.streams.lanes import read_any_stream
 from alluvium.storage.store import Store
 
+_OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 _POINTS = ("versionAsOf", "timestampAsOf", "endingVersion", "endingTimestamp")
 
 
@@ -40,7 +42,11 @@ def read_delta_stream(
     """
     zone = time_zone(spark)
     parsed = parse_options(options, (*FLAGS, *VALUES, *TRACKING, *_POINTS, "path"), ())
-    asked = _parse(parsed, zone)
+    asked = replace(
+        _parse(parsed, zone),
+        may_begin_late=_is_set(spark, _OUT_OF_RANGE),
+        allows_new_partitions=_is_set(spark, NEW_PARTITIONS),
+    )
     snapshot = open_snapshot(open_any(url), time_zone=zone, open_elsewhere=open_any)
     if not snapshot.config.schema.fields:
         raise InvalidRequest("a table without columns cannot be streamed", code="no-columns", url=snapshot.store.url)
@@ -56,6 +62,10 @@ def read_delta_stream(
     if tracker is not None:
         snapshot = replace(snapshot, config=tracker.shown, _found={})
     return read_any_stream(spark, DeltaStream(Stream(snapshot, asked, tracker)))
+
+
+def _is_set(spark: SparkSession, setting: str) -> bool:
+    return str(spark.conf.get(setting, "false")).strip().casefold() == "true"
 
 
 def _parse(parsed: Options, zone: str) -> StreamOptions:

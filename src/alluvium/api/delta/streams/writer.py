@@ -17,7 +17,7 @@ from alluvium.api.delta.delta_access import TableAccess, table_access
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.delta.frames.writer import ensure_clustered_alike, write_parsed
 from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.delta.write_options import parse_clusters
+from alluvium.api.delta.write_options import engine_options, parse_clusters, parse_rebalance
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, Options, parse_options
 from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns
@@ -74,6 +74,7 @@ class DeltaSink:
                 assignment=Assignment.CAST,
                 operation_of=lambda config: self._operation(batch),
                 open_elsewhere=self.open_any,
+                asked=batch.seen,
             )
         return committed.attempts > 0
 
@@ -150,7 +151,7 @@ def _understood(said: SaidOfWriter) -> Options:
             hint='trigger(processingTime="1 second"), or trigger(availableNow=True)',
         )
     options = parse_options(said.options, WRITE_STREAM, ())
-    options.flag("mergeSchema"), options.flag("overwriteSchema")
+    options.flag("mergeSchema"), options.flag("overwriteSchema"), parse_rebalance(options), engine_options(options)
     if not said.cluster_by:
         return options
     return replace(options, known={**options.known, "clusterBy": ", ".join(said.cluster_by)})
@@ -192,7 +193,7 @@ def _ensure_layout(schema: Struct, said: SaidOfWriter, snapshot: Snapshot | None
     if not said.partition_by:
         return
     named = resolve_partition_columns(schema, said.partition_by)
-    if snapshot is None:
+    if snapshot is None or (said.mode == "Complete" and options.flag("overwriteSchema")):
         return
     config = snapshot.config
     if resolve_partition_columns(config.schema, named) != config.partition_columns:
