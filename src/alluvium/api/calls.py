@@ -21,6 +21,24 @@ from alluvium.storage.store import Store
 _PARTITIONS = "_alluvium_partition_columns"
 
 
+@dataclass(slots=True)
+class KeptRows:
+    """Rows of a table that were read before, for whoever may have the same ones again: of the same state of its log.
+
+    Attributes:
+        known: The rows, what the log said, and by which settings they were read; assigned as one, for threads share it.
+    """
+
+    known: tuple[DataFrame, object, tuple[object, ...]] | None = None
+
+    def once(self, state: object, settings: tuple[object, ...], read: Callable[[], DataFrame]) -> DataFrame:
+        """The rows that are kept, if they are of this very state, or those that are read now."""
+        known = self.known
+        if known is None or known[1] is not state or known[2] != settings:
+            known = self.known = read(), state, settings
+        return known[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A call of `read` or `changes`.
@@ -37,6 +55,7 @@ class Reading:
         options: In Spark's spelling.
         where: Only rows for which this is true.
         columns: Only these.
+        kept: Where rows that may be given again are kept; None: others are wanted each time.
     """
 
     spark: SparkSession
@@ -50,6 +69,7 @@ class Reading:
     options: Options
     where: str | Column | None = None
     columns: Sequence[str] | None = None
+    kept: KeptRows | None = None
 
     def choice_for(self, source: ScanSource) -> LaneChoice:
         """The lane, now that the files are known: a server of Connect may not see them.

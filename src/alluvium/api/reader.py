@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.calls import Reading
+from alluvium.api.calls import KeptRows, Reading
 from alluvium.api.doors import Asked, format_at, has_table
 from alluvium.api.engine import session_opener
 from alluvium.api.options import (
@@ -89,6 +89,37 @@ def read(
     access = dict(storage_options or {})
     return format_at(store).frame_door.read(
         Reading(spark, store, open_any, zone, asked, lane, choice, access, parsed, where, columns)
+    )
+
+
+def read_again(
+    spark: SparkSession,
+    url: str,
+    kept: KeptRows,
+    version: int | None = None,
+    timestamp: dt.datetime | None = None,
+    tag: str | None = None,
+) -> DataFrame:
+    """As `read` in a classic session, but the same frame as before where the table's log says the same as then.
+
+    Args:
+        spark: The session.
+        url: A local path or URL.
+        kept: What was read before of that table at that point in time.
+        version: This version instead of the newest.
+        timestamp: The newest version committed at or before this time.
+        tag: Of Paimon: the snapshot that has this tag.
+
+    Raises:
+        NotFound: There is no table, or not that version.
+        UnsupportedFeature: The table needs something that is not implemented.
+    """
+    choice, zone = choose_lane(spark), time_zone(spark)
+    open_any = session_opener(spark, None)
+    store, at_version, at_ms = _travelled(spark, url, open_any, *as_of(version, timestamp, zone), zone)
+    asked, nothing = Asked(at_version, at_ms, tag), parse_options({}, READ, READ_LATER)
+    return format_at(store).frame_door.read(
+        Reading(spark, store, open_any, zone, asked, None, choice, {}, nothing, kept=kept)
     )
 
 

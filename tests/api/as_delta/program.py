@@ -4,6 +4,7 @@ Run by test_sessions.py in an interpreter of its own: before it the settings com
 spark-defaults.conf, PYSPARK_SUBMIT_ARGS and a session that is there already (`existing`).
 """
 
+import logging
 import sys
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -84,6 +85,12 @@ def work(spark, folder):
     spark.sql("drop table named")
     print("tables", spark.sql("show tables").count())
     spark.conf.set("spark.sql.catalog.spark_catalog", CATALOG)
+    spark.sql(f"SET spark.sql.catalog.spark_catalog = {CATALOG}")
+    told = []
+    logging.getLogger("alluvium").addFilter(lambda record: told.append(record.getMessage()) or True)
+    for n in (1, 2):
+        spark.sql(f"set spark.databricks.delta.snapshotPartitions={n}")
+    print("told", told, spark.conf.get("spark.databricks.delta.snapshotPartitions"))
     other = spark.newSession()
     print("other", other.read.format("delta").load(path).count(), other.sql("show databases").count())
     again = SparkSession.builder.config("spark.sql.catalog.spark_catalog", CATALOG).getOrCreate()

@@ -21,11 +21,13 @@ def test_what_nothing_reads_is_named():
         f"{PREFIX}properties.defaults.enableChangeDataFeed",
         f"{PREFIX}properties.defaults",
         "spark.sql.shuffle.partitions",
+        "spark.databricks.io.skipping.mdc.addNoise",
     ]
     assert unread(names) == [
         f"{PREFIX}merge.optimizeInsertOnlyMerge.enabled",
         f"{PREFIX}properties.defaults",
         f"{PREFIX}snapshotPartitions",
+        "spark.databricks.io.skipping.mdc.addNoise",
     ]
 
 

@@ -20,6 +20,7 @@ EXPECTED = """
 rows [(1, 9), (2, 0), (3, 1), (4, 0), (5, 1), (77, 0)]
 named 2 1
 tables 0
+told ['settings of delta-spark that Alluvium does not read: spark.databricks.delta.snapshotPartitions'] 2
 other 6 1
 again 1 True 0
 error True DELTA_MISSING_DELTA_TABLE

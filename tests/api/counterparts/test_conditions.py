@@ -32,6 +32,7 @@ SPARKS = {
 #: Doors beside the methods of DeltaTable.
 DOORS = {
     "clusterBy",
+    "replaceColumns",
     "path",
     "reorg",
     "restore",

@@ -123,7 +123,7 @@ def test_what_the_catalog_once_counted_is_not_believed(session, numbers):
 
 def test_what_is_no_table_of_ours_is_answered_by_spark_alone(session, numbers, monkeypatch):
     asked = []
-    monkeypatch.setattr(answered, "read", lambda *_, **__: asked.append(1))
+    monkeypatch.setattr(answered, "read_again", lambda *_, **__: asked.append(1))
     session.range(3).write.format("parquet").saveAsTable("p")
     try:
         assert ids(session.sql("select id from p")) == [0, 1, 2]

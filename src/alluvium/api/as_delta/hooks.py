@@ -11,6 +11,7 @@ import functools
 import inspect
 import logging
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +32,8 @@ log = logging.getLogger("alluvium")
 _SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _LOG_STORE = "spark.delta.logStore."
+#: `SET name = value`, and the same with the name in backticks.
+_SET = re.compile(r"\s*SET\s+(?:`(?P<quoted>[^`]+)`|(?P<plain>[\w.:-]+))\s*=\s*(?P<value>.*)", re.I | re.S)
 _hooked: list[type] = []
 #: Settings of which somebody was told that nobody reads them.
 _told: set[str] = set()
@@ -45,6 +48,7 @@ def hook_sessions() -> None:
         _wrap(SparkSession.Builder, "getOrCreate", _build)
         _wrap(SparkSession.Builder, "create", _build)
         _wrap(RuntimeConfig, "set", _set)
+        _wrap(SparkSession, "sql", _sql)
     for session in _existing():
         adopt(session)
 
@@ -133,6 +137,19 @@ def _set(original: Callable[..., object], self: RuntimeConfig, key: str, value: 
         return None
     _tell_of_unread([key])
     return original(self, key, value)
+
+
+def _sql(original: Callable[..., object], self: SparkSession, sqlQuery: str, *args: object, **kwargs: object) -> object:
+    """`SET name = value` is the same as `spark.conf.set`."""
+    found = _SET.match(sqlQuery) if isinstance(sqlQuery, str) else None
+    if found is None:
+        return original(self, sqlQuery, *args, **kwargs)
+    key = found["quoted"] or found["plain"]
+    if key == _SESSION_CATALOG and left_of(key, found["value"].strip("`'\"; \n")) is None:
+        log.info("%s is left out", sqlQuery)
+        return original(self, f"SET {key}")
+    _tell_of_unread([key])
+    return original(self, sqlQuery, *args, **kwargs)
 
 
 def _tell_of_unread(names: Iterable[str]) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _PREFIX = "spark.databricks.delta."
+#: Of the same engine, and none of them is read.
+_OTHER_PREFIXES = ("spark.databricks.io.skipping.", "spark.databricks.io.cache.")
 #: Without the prefix. One that ends with a dot stands for all that begin so.
 READ = frozenset(
     {
@@ -49,8 +51,11 @@ _BEGINNINGS = tuple(name for name in READ if name.endswith("."))
 
 def unread(names: Iterable[str]) -> list[str]:
     """Of some settings those of delta-spark's that nothing here reads, sorted."""
-    ours = [name for name in names if name.startswith(_PREFIX)]
-    return sorted(name for name in ours if not _is_read(name[len(_PREFIX) :]))
+    return sorted(name for name in names if _is_of_delta(name) and not _is_read(name.removeprefix(_PREFIX)))
+
+
+def _is_of_delta(name: str) -> bool:
+    return name.startswith((_PREFIX, *_OTHER_PREFIXES))
 
 
 def _is_read(name: str) -> bool:

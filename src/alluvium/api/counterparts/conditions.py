@@ -53,7 +53,7 @@ class Row:
         doors: Where it was raised: methods of DeltaTable, `merge` (its builder), `create` (of tables), `load`, `table`,
             `save`, `saveAsTable`, `insertInto`, `writeTo`, `readStream`, `writeStream`, `stream` (a query that runs),
             `sql`, and of its statements `query`: those that read or change rows, `changes` (`table_changes`),
-            `clusterBy`, `restore` (what is restored), `path` (VACUUM, OPTIMIZE and DESCRIBE HISTORY of a path), `reorg`; none: anywhere.
+            `clusterBy`, `replaceColumns`, `restore` (what is restored), `path` (VACUUM, OPTIMIZE and DESCRIBE HISTORY of a path), `reorg`; none: anywhere.
         says: Words of our message, where one code stands for several conditions.
     """
 
@@ -159,6 +159,7 @@ ROWS: tuple[Row, ...] = (
     _row("schema-mismatch", "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", at="query", says="Cannot resolve"),
     _row("invalid-condition", "UNSUPPORTED_FEATURE.OVERWRITE_BY_SUBQUERY", "0A000", at="query", says="has a subquery"),
     _row("not-a-table", "PATH_NOT_FOUND", "42K03", at="query update delete merge", says="there is no Delta table here"),
+    _row("not-a-table", "DELTA_FILE_NOT_FOUND", "42K03", RUNTIME, at="detail", says="there is nothing at"),
     _row("not-a-table", "DELTA_TABLE_ONLY_OPERATION", "0AKDD", at="path", tableName="url"),
     _row("not-a-table", "DELTA_ONLY_OPERATION", "0AKDD", at="reorg", says="is not a Delta table"),
     _row("not-a-table", "TABLE_OR_VIEW_NOT_FOUND", "42P01", at="sql", says="to replace cannot be found"),
@@ -233,6 +234,7 @@ ROWS: tuple[Row, ...] = (
     _row("table-exists", "DELTA_PATH_EXISTS", "42K04", at="save", path="url"),
     _row("table-exists", "TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", at=_BY_NAME),
     _row("format-of-table", "_LEGACY_ERROR_TEMP_1159", None, at="saveAsTable"),
+    _row("location-not-empty", "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG", "42K03", says="no columns are told", path="url"),
     _row("location-not-empty", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "42601", tableLocation="url"),
     _row("invalid-type", "UNSUPPORTED_DATATYPE", "0A000", PARSE, says="unknown type"),
     _row("invalid-type", "PARSE_SYNTAX_ERROR", "42601", PARSE),
@@ -358,6 +360,8 @@ ROWS: tuple[Row, ...] = (
     _row("partition-column", "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "0AKDC", columnList="column"),
     _row("last-column", "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", "0AKDC"),
     _row("type-change", "CANNOT_UPDATE_FIELD.STRUCT_TYPE", "0A000", at="sql", says="a struct is changed field by field", fieldName="column"),
+    _row("type-change", "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", at="replaceColumns"),
+    _row("no-type-widening", "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", at="replaceColumns"),
     _row("type-change", "CANNOT_UPDATE_FIELD.ARRAY_TYPE", "0A000", at="sql", says="an array is changed by its element", fieldName="column"),
     _row("type-change", "CANNOT_UPDATE_FIELD.MAP_TYPE", "0A000", at="sql", says="a map is changed by its key or its value", fieldName="column"),
     _row("type-change", "NOT_SUPPORTED_CHANGE_COLUMN", "0A000", at="sql", says="its values need not be any of", originName="column"),

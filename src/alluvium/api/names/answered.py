@@ -14,10 +14,12 @@ from alluvium.api.counterparts.raising import condition_of
 from alluvium.api.delta.delta_access import is_path
 from alluvium.api.doors import DELTA, PAIMON
 from alluvium.api.names.change_functions import answer_changes, forget_changes
+from alluvium.api.names.kept_plans import forget_kept, kept_name
 from alluvium.api.names.warehouses import answer_warehouses, close_warehouses
-from alluvium.api.reader import read
+from alluvium.api.reader import read_again
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import JavaObject
+from alluvium.spark.sessions.cached_tables import keep_cached
 from alluvium.spark.sessions.catalog import FoundEntry, entry_within, find_entry, has_database
 from alluvium.spark.sessions.catalog_proxy import AskedTable, put_in_front, stands_in_front, take_away
 from alluvium.spark.sessions.catalog_relations import TableEntry, table_of
@@ -44,6 +46,7 @@ def forget_names(spark: SparkSession) -> None:
     """Undoes `answer_names`."""
     if not is_connect(spark):
         spark.__dict__.pop(_ANSWERED, None)
+        forget_kept(spark)
         close_warehouses(spark)
         if stands_in_front(spark):
             take_away(spark)
@@ -74,16 +77,23 @@ def table_named(spark: SparkSession, asked: AskedTable) -> JavaObject | None:
         return None
     try:
         point = _point(provider, asked)
-        rows = read(spark, url, **point)
+        kept = kept_name(spark, (provider, url, *asked.namespace, asked.name, *point.items()), known)
+        rows = read_again(spark, url, kept.rows, **point)
     except NotFound as error:
         if entry is not None and error.code == "not-a-table":
             error.hint = f"the catalog has {entry.table.name}, its log is gone: DROP TABLE removes the name"
         raise
+    put = kept.found(spark, rows)
+    if put is not None:
+        if not point:
+            keep_cached(spark, url, put.plan)
+        return put.table
     database = entry.table.parts[1] if entry is not None else asked.namespace[0]
     name = entry.table.parts[2] if entry is not None else asked.name
     partitions = _trailing(rows.columns, told_partitions(rows))
-    shown = TableEntry(database, name, provider, rows.schema, partitions, url, known, not point)
-    return table_of(spark, rows, shown)
+    put = table_of(spark, rows, TableEntry(database, name, provider, rows.schema, partitions, url, known, not point))
+    kept.keep(rows, put)
+    return put.table
 
 
 def _entry(spark: SparkSession, asked: AskedTable) -> FoundEntry | None:

@@ -5,6 +5,8 @@ Spark would write the rows of an INSERT straight into files below such a view, p
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -17,6 +19,31 @@ from alluvium.spark.sessions.catalog import quoted_name
 from alluvium.spark.sessions.session import session_catalog
 
 _CATALOG = "spark_catalog"
+#: Views that a statement made of a path (`CREATE TEMPORARY VIEW v USING delta`): what the session has of it, the path.
+_of_paths: WeakKeyDictionary[SparkSession, dict[tuple[str, ...], tuple[JavaObject, str]]] = WeakKeyDictionary()
+
+
+def note_view(spark: SparkSession, parts: tuple[str, ...], url: str) -> None:
+    """Says that a temporary view has just been made of a table's path, by which Spark would insert rows, too."""
+    made = _told_of(spark, parts)
+    if made is not None:
+        _of_paths.setdefault(spark, {})[_key(parts)] = made, url
+
+
+def _noted_access(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess | None:
+    """The table of such a view; a view that was made since under its name is another one."""
+    made, url = _of_paths.get(spark, {}).get(_key(parts), (None, ""))
+    return path_access(spark, url) if made is not None and made.equals(_told_of(spark, parts)) else None
+
+
+def _told_of(spark: SparkSession, parts: tuple[str, ...]) -> JavaObject | None:
+    """What the session has of a temporary view, its time among it."""
+    found = session_catalog(spark).getRawLocalOrGlobalTempView(java_of(spark).seq(list(parts)))
+    return found.get().tableMeta() if found.isDefined() else None
+
+
+def _key(parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(part.casefold() for part in parts)
 
 
 def insertable_access(spark: SparkSession, name: str) -> TableAccess | None:
@@ -37,6 +64,9 @@ def framed_access(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess | 
     """
     if not session_catalog(spark).isTempView(java_of(spark).seq(list(parts))):
         return None
+    noted = _noted_access(spark, parts)
+    if noted is not None:
+        return noted
     plan = spark.table(quoted_name(parts))._jdf.queryExecution().analyzed()
     while (kind := str(plan.nodeName())) in ("SubqueryAlias", "View"):
         if kind == "View" and not bool(plan.isTempViewStoringAnalyzedPlan()):

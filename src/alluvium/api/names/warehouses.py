@@ -318,7 +318,7 @@ class _Warehouse:
             partitions = keys if keys and tuple(rows.columns[-len(keys) :]) == keys else ()
             schema, properties = _commented(schema, table), _properties(table)
         entry = TableEntry(named.database, name, "paimon", schema, partitions, url, properties=properties)
-        return table_of(self._spark, rows, entry)
+        return table_of(self._spark, rows, entry).table
 
     def create_table(self, arguments: Sequence[JavaObject]) -> JavaObject:
         identifier, rest = arguments[0], arguments[1:]

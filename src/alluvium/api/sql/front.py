@@ -52,6 +52,7 @@ _BY_NODE: Mapping[str, str] = {
     "DeleteFromTable": "rows.delete",
     "DescribeColumn": "tables.describe",
     "DescribeRelation": "tables.describe",
+    "DescribeTablePartition": "tables.describe",
     "DropColumns": "tables.alter_columns",
     "DropPartitions": "tables.refused",
     "DropTable": "tables.drop",

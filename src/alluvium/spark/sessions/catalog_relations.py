@@ -76,20 +76,49 @@ def spelling(number: int) -> str:
     return "".join(c.upper() if c.isalpha() and number >> next(bits) & 1 else c for c in _SESSION_CATALOG)
 
 
-def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> JavaObject:
+@dataclass(frozen=True, slots=True)
+class PutTable:
+    """A table of which Spark finds the rows.
+
+    Attributes:
+        table: A `V1Table`.
+        name: Under which its plan stands in the session catalog's cache.
+        plan: The plan.
+        put_s: When it was put there.
+        is_plain: Whether it is no more than a relation and its columns, into which no setting of the session went.
+    """
+
+    table: JavaObject
+    name: JavaObject
+    plan: JavaObject
+    put_s: float
+    is_plain: bool
+
+
+def stands(spark: SparkSession, put: PutTable) -> bool:
+    """Whether Spark still finds a table's rows, and will for the statement that asks now: the cache is anybody's to
+    clear, and what is older we drop.
+    """
+    is_young = time.monotonic() < put.put_s + _KEPT_SECONDS / 2
+    return is_young and session_catalog(spark).getCachedTable(put.name) is not None
+
+
+def table_of(spark: SparkSession, rows: DataFrame, entry: TableEntry) -> PutTable:
     """A `V1Table` that Spark will read as these rows."""
     java = java_of(spark)
-    catalog_name = spelling(next(_numbers) % 2**_LETTERS)
+    # Not the first one, which is the catalog's own name: REFRESH TABLE means it.
+    catalog_name = spelling(next(_numbers) % (2**_LETTERS - 1) + 1)
     shown, once = _described(spark, entry, catalog_name)
     # Always a projection: an INSERT that is not seen by our front would write its files into a bare relation.
     analysed = rows._jdf.queryExecution().analyzed()
-    _name_leaves(spark, analysed, shown)
+    is_plain = _name_leaves(spark, analysed, shown)
     known = _classes_of(java)
     plan = known.project(analysed.output(), analysed)
     if entry.is_newest:
         keep_cached(spark, entry.location, plan)
-    _put(spark, known.cache_name(catalog_name, entry.database, entry.name), plan)
-    return known.table(once)
+    name = known.cache_name(catalog_name, entry.database, entry.name)
+    put_s = _put(spark, name, plan)
+    return PutTable(known.table(once), name, plan, put_s, is_plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,20 +255,25 @@ def _parts_of(java: Java, known: JavaObject) -> _Parts:
     return found
 
 
-def _name_leaves(spark: SparkSession, plan: JavaObject, shown: JavaObject) -> None:
-    """Tells the relations of a new plan, which nobody else has yet, whose they are: `REFRESH TABLE` looks there."""
-    java = java_of(spark)
-    leaves = plan.collectLeaves()
-    for leaf in (leaves.apply(n) for n in range(leaves.size())):
-        if str(leaf.nodeName()) == "LogicalRelation":
-            _parts_of(java, shown).catalog_table.set(leaf, java.option.apply(shown))
+def _name_leaves(spark: SparkSession, plan: JavaObject, shown: JavaObject) -> bool:
+    """Tells the relations of a plan whose they are: `REFRESH TABLE` looks there. Answers whether it is one itself."""
+    java, is_plain = java_of(spark), _is_relation(plan)
+    leaves = None if is_plain else plan.collectLeaves()
+    found = [plan] if leaves is None else [leaves.apply(n) for n in range(leaves.size())]
+    for leaf in found if is_plain else filter(_is_relation, found):
+        _parts_of(java, shown).catalog_table.set(leaf, java.option.apply(shown))
+    return is_plain
+
+
+def _is_relation(plan: JavaObject) -> bool:
+    return str(plan.nodeName()) == "LogicalRelation"
 
 
 #: Names under which plans were put, and when; the oldest first.
 _put_names: WeakKeyDictionary[JavaGateway, deque[tuple[float, JavaObject, JavaObject]]] = WeakKeyDictionary()
 
 
-def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> None:
+def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> float:
     catalog = session_catalog(spark)
     catalog.cacheTable(name, plan)
     now = time.monotonic()
@@ -251,3 +285,4 @@ def _put(spark: SparkSession, name: JavaObject, plan: JavaObject) -> None:
             dropped.append(names.popleft())
     for _, owner, old in dropped:
         owner.invalidateCachedTable(old)
+    return now

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 
 import alluvium
@@ -122,3 +123,23 @@ def test_errors_of_the_catalog_come_through_as_themselves(session):
     with pytest.raises(Exception) as info:  # which class is what is asked
         session.sql("select * from pq version as of 1")
     assert info.value.getCondition() == "UNSUPPORTED_FEATURE.TIME_TRAVEL"
+
+
+@pytest.mark.parametrize("kind", ["temporary", "global temporary"])
+def test_rows_are_inserted_by_a_view_of_a_path(session, tmp_path, kind):
+    """As in delta-spark: the view stands for the table. One of a query, be it of the same path, is only read."""
+    spark, path = session, str(tmp_path / "t")
+    alluvium.write(spark.sql("select 1 id, 'a' s"), path)
+    name = "into_path" if kind == "temporary" else "global_temp.into_path"
+    spark.sql(f"create {kind} view into_path using delta options (path '{path}')")
+    spark.sql(f"insert into {name} values (2, 'b')")
+    spark.sql(f"insert into {name} (s) values ('c')")
+    assert sorted(map(tuple, spark.table(name).collect()), key=str) == [(1, "a"), (2, "b"), (None, "c")]
+    spark.sql(f"insert overwrite {name} values (3, 'd')")
+    spark.sql("select 4 id, 'e' s").write.insertInto(name)
+    assert sorted(map(tuple, spark.read.format("delta").load(path).collect())) == [(3, "d"), (4, "e")]
+    spark.sql(f"create or replace {kind} view into_path as select * from delta.`{path}`")
+    with pytest.raises(AnalysisException, match="EXPECT_TABLE_NOT_VIEW"):
+        spark.sql(f"insert into {name} values (5, 'f')")
+    spark.sql(f"drop view {name}")
+    assert spark.read.format("delta").load(path).count() == 2

@@ -204,3 +204,10 @@ def test_tables_of_others_go_on_to_spark(session):
             session.sql("alter table none set tblproperties ('k' = 'v')")
     finally:
         session.sql("drop table p")
+
+
+def test_replaced_columns_of_other_types_have_a_condition_of_their_own(session, table):
+    for columns in ("a int, b string, s struct<x: int>", "a string, b varchar(5), s struct<x: int>"):
+        with pytest.raises(AnalysisException) as told:
+            session.sql(f"alter table t replace columns ({columns})")
+        assert told.value.getCondition() == "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP"

@@ -6,7 +6,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import alluvium
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 
 pytestmark = pytest.mark.spark
 
@@ -127,3 +127,33 @@ def test_described_at_length(session):
     with pytest.raises(InvalidRequest) as info:
         session.sql("describe told nope")
     assert info.value.getCondition() == "UNRESOLVED_COLUMN.WITH_SUGGESTION"
+
+
+@pytest.mark.parametrize("statement", ["describe t partition (p = 1, q = 'a')", "desc extended t partition (p = 1)"])
+def test_one_partition_is_not_described(session, statement):
+    """Spark would say to have MSCK look for partitions, which is no way out."""
+    with pytest.raises(UnsupportedFeature) as told:
+        session.sql(statement)
+    assert "SHOW PARTITIONS" in (told.value.hint or "")
+
+
+def test_the_detail_of_a_path_without_a_table_is_where_it_is(session, tmp_path):
+    session.range(1).write.parquet(str(tmp_path / "files"))
+    (tmp_path / "empty").mkdir()
+    for name in ("files", "empty"):
+        row = session.sql(f"describe detail '{tmp_path}/{name}'").first()
+        assert {k: v for k, v in row.asDict().items() if v is not None} == {
+            "location": f"{tmp_path}/{name}",
+            "properties": {},
+        }
+    with pytest.raises(NotFound, match="DELTA_FILE_NOT_FOUND"):
+        session.sql(f"describe detail '{tmp_path}/nothing'")
+    with pytest.raises(NotFound, match="DELTA_MISSING_DELTA_TABLE"):
+        session.sql(f"describe detail delta.`{tmp_path}/files`")
+
+
+def test_a_table_of_a_folder_without_a_log_needs_columns(session, tmp_path):
+    session.range(1).write.parquet(str(tmp_path / "files"))
+    for columns, condition in (("", "EXTERNAL_TABLE_WITHOUT_TXN_LOG"), ("(a int)", "TABLE_WITH_NON_EMPTY_LOCATION")):
+        with pytest.raises(InvalidRequest, match=f"DELTA_CREATE_{condition}"):
+            session.sql(f"create table of_files {columns} using delta location '{tmp_path}/files'")

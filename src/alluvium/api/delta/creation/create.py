@@ -202,7 +202,7 @@ def _left_alone(existing: Snapshot, wanted: Wanted, access: TableAccess) -> Comm
 def _write(access: TableAccess, existing: Snapshot | None, wanted: Wanted) -> Committed:
     spark, store = access.spark, access.store()
     if existing is None:
-        ensure_empty(store)
+        ensure_empty(store, has_columns=bool(wanted.columns) or wanted.rows is not None)
     properties = {**default_properties(spark), **wanted.properties}
     managed = wanted.location is None and wanted.name is not None and is_registrable(spark, wanted.name)
     is_managed = managed if access.entry is None else access.entry.is_managed
@@ -301,15 +301,20 @@ def _ensure_generated(spark: SparkSession, schema: Struct) -> None:
             )
 
 
-def ensure_empty(store: Store) -> None:
+def ensure_empty(store: Store, has_columns: bool = True) -> None:
     """Refuses a place where something else lies.
+
+    Args:
+        store: The place.
+        has_columns: Whether columns are told, or those of a table that is there were meant.
 
     Raises:
         InvalidRequest: `"location-not-empty"`.
     """
     if next(iter(store.list_tree("")), None) is not None:
         raise InvalidRequest(
-            "the location is not empty, and what lies there is not a Delta table",
+            "the location is not empty, and what lies there is not a Delta table"
+            + ("" if has_columns else "; no columns are told, as for a table that is there"),
             code="location-not-empty",
             url=store.url,
             hint="choose another location, or remove the files; CONVERT TO DELTA makes a table of Parquet files",

@@ -9,6 +9,7 @@ from alluvium.api.delta.frames.reader import load_asked, read_changes, read_rows
 from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.delta.snapshots import ensure_asks_of_delta, open_snapshot
 from alluvium.api.options import WRITE, WRITE_LATER, parse_bound, parse_options
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.plan.changes import Committed
 
@@ -17,6 +18,13 @@ def read(reading: Reading) -> DataFrame:
     """The rows of a version, or the changes that the options ask for."""
     ensure_asks_of_delta(reading.store, reading.asked)
     snapshot = load_asked(reading)
+    if reading.kept is not None and not snapshot.state.deferred:
+        settings = (snapshot.time_zone, snapshot.store.url)
+        return reading.kept.once(snapshot.state, settings, lambda: _rows(reading, snapshot))
+    return _rows(reading, snapshot)
+
+
+def _rows(reading: Reading, snapshot: Snapshot) -> DataFrame:
     return read_rows(reading, snapshot, reading.choice_for(DeltaSource(snapshot)))
 
 

@@ -6,7 +6,9 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from alluvium.api.doors import DELTA
 from alluvium.api.names.answered import PROVIDERS
+from alluvium.api.names.frame_views import note_view
 from alluvium.api.reader import read
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.said import texts_of
@@ -36,7 +38,15 @@ def run(call: Call) -> DataFrame | None:
     if path is None:
         raise InvalidRequest("one path is needed", code="no-path", hint="OPTIONS (path '/data/table')")
     _make(call, f"{provider}.{quoted_name((path,))}", read(call.spark, path, **options) if options else None)
+    if not options and provider == DELTA.name:
+        note_view(call.spark, _parts(plan), path)
     return call.nothing()
+
+
+def _parts(plan: JavaObject) -> tuple[str, ...]:
+    """The view's name as statements say it."""
+    name = str(plan.tableIdent().table())
+    return ("global_temp", name) if bool(getattr(plan, "global")()) else (name,)
 
 
 def _make(call: Call, table: str, pinned: DataFrame | None) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from alluvium.api.counterparts.raising import counterparts
 from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import fields_of
@@ -41,7 +43,8 @@ def run(call: Call) -> DataFrame | None:
         paths = [texts(name.name()) for name in _members(call.plan.columnsToDrop())]
         alteration.drop_paths(paths, bool(call.plan.ifExists()))
     elif kind != "AlterColumns" or not _says_nothing(call, access):
-        alteration.apply(_CHANGES[kind](call, access))
+        with counterparts("replaceColumns") if kind == "ReplaceColumns" else nullcontext():
+            alteration.apply(_CHANGES[kind](call, access))
     return call.nothing()
 
 

@@ -34,7 +34,8 @@ def run(call: Call) -> DataFrame | None:
     Raises:
         UnsupportedFeature: `PARTITION (...)`.
     """
-    access = call.table(call.plan.relation())
+    # The relation, whatever the node calls it.
+    access = call.table(call.plan.productElement(0))
     if access is None:
         return None
     if str(call.plan.nodeName()) == "DescribeColumn":
@@ -50,7 +51,9 @@ def run(call: Call) -> DataFrame | None:
 
 
 def _is_of_one_partition(plan: JavaObject) -> bool:
-    """Whether `PARTITION (...)` was said, for which Spark 4.3 has another node."""
+    """Whether `PARTITION (...)` was said, for which Spark 4.3 has a node of its own."""
+    if str(plan.nodeName()) == "DescribeTablePartition":
+        return True
     names = str(plan.productElementNames().mkString(" ")).split(" ")
     return "partitionSpec" in names and not plan.partitionSpec().isEmpty()
 
