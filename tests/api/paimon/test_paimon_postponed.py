@@ -73,6 +73,10 @@ def test_files_that_spark_has_no_reader_of(spark: SparkSession, tmp_path: Path) 
     table.compact()
     assert rows(tmp_path) == [(1, 2, "b"), (1, 5, "a"), (2, 1, "a")]
     write(spark, tmp_path, (1, 6, "a"))
+    # Of which key a row waits is known all the same.
+    with pytest.raises(UnsupportedFeature) as caught:
+        table.update("k = 1 and p = 'a'", {"n": "n + 1"})
+    assert caught.value.code == "hidden-rows"
     table.compact()
     # And what lies in buckets by then.
     table.compact()

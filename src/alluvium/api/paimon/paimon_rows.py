@@ -91,12 +91,18 @@ def rescale(
         return rescale_rows(session, snapshot, bucket_num, replaced, opened, retry)
 
 
-def analyze(store: Store, columns: Sequence[str] | None, retry: RetryPolicy, spark: SparkSession | None) -> Committed:
+def analyze(
+    store: Store,
+    columns: Sequence[str] | None,
+    retry: RetryPolicy,
+    spark: SparkSession | None,
+    storage_options: Mapping[str, str] | None,
+) -> Committed:
     """Statistics of the newest state; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
     with one_statement(session, OwnTable(store.url)):
-        return analyze_rows(session, snapshot, columns, retry)
+        return analyze_rows(session, snapshot, columns, StoreOpener(store.url, storage_options), retry)
 
 
 def session_of(spark: SparkSession | None, store: Store) -> SparkSession:

@@ -11,7 +11,7 @@ from pyspark.sql import functions as sf
 from alluvium.api.options import parse_flag, parse_options
 from alluvium.api.paimon.door import dynamic_options
 from alluvium.api.paimon.paimon_frame import kinds_first
-from alluvium.commands.rows.any_rows import read_any
+from alluvium.commands.any_rows import read_any
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot

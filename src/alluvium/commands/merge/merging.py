@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge.merge_source import BROADCAST_BYTES, SourceFigures
 from alluvium.commands.repeat import Txn
-from alluvium.commands.rows.any_rows import read_any
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, Join, RowChanges, Verb
 from alluvium.errors import InvalidRequest

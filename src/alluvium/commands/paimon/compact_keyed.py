@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.rows.any_rows import read_any
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.write import numbered_files, write_here
 from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot

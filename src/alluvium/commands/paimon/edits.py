@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
 from alluvium.commands.paimon.upserts import Change
-from alluvium.commands.rows.any_rows import read_any
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import default_values
 from alluvium.commands.rows.row_changes import (

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.optimize.curves import HILBERT_CURVE, Z_CURVE, Curve
 from alluvium.commands.paimon.compact_append import written_compacted
-from alluvium.commands.rows.any_rows import read_any
 from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS
 from alluvium.delta.upkeep.z_values import MAX_RANGES, divided, rank_bits
 from alluvium.errors import InvalidRequest, suggest

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.paimon.compact import compact_written
-from alluvium.commands.rows.any_rows import read_any
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.paimon.log.snapshot import Snapshot

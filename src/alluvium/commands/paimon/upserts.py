@@ -10,11 +10,11 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
-from alluvium.commands.rows.any_rows import read_any
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest

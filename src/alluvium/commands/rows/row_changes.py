@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.rows.any_rows import read_any
+from alluvium.commands.any_rows import read_any
 from alluvium.delta.features.rows import deletion_vectors
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
 from alluvium.delta.rows.row_edits import live_counts
