@@ -1,7 +1,7 @@
 """Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
 A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
-with "zone" its steps see a JVM of that zone. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
+with "zone" its steps see a JVM of that zone. The step "patch" writes some "columns" of rows that are there, from "first" on. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
 keys of the rows that each predicate leaves, and that without a file, or a look at the schema, for each of hundreds.
 {"merge": [[schema file, row type, explicit], ...]} is answered by the schemas that hold such rows, too.
 """
@@ -31,8 +31,41 @@ def run(spark, job):
     else:
         with zone_of_java(job.get("zone")):
             for step in job["steps"]:
-                paimon_java.step(job["table"], *next(iter(step.items())))
+                action, given = next(iter(step.items()))
+                if action == "patch":
+                    patch(job["table"], **given)
+                else:
+                    paimon_java.step(job["table"], action, given)
     return None
+
+
+def patch(path: str, columns: list[str], rows: list, first: int) -> None:
+    """A file of some columns of the rows whose ids begin at a number, as engines make it that update by row id."""
+    paimon = paimon_java.java()
+    table = paimon_java.open_table(path)
+    row_type = table.rowType().project(columns)
+    file = Path(paimon_java._state["scratch"]) / "patch.parquet"
+    pq.write_table(paimon_java.rows_to_arrow(rows, paimon_java.arrow_schema(row_type)), file)
+    form = paimon.format.FileFormat.fromIdentifier("parquet", paimon.options.Options())
+    context = paimon.format.FormatReaderContext(
+        paimon_java._state["io"], paimon.fs.Path(str(file)), file.stat().st_size
+    )
+    factory = form.createReaderFactory(row_type, row_type, [])
+    source = paimon.reader.RecordReaderIterator(factory.createReader(context))
+    builder = paimon.table.sink.BatchWriteBuilderImpl(table)
+    manager = paimon.disk.IOManager.create(paimon_java._state["scratch"])
+    writer = builder.newWrite().withIOManager(manager).withWriteType(row_type)
+    for _ in rows:
+        writer.write(source.next())
+    source.close()
+    messages = writer.prepareCommit()
+    for message in messages:
+        files = message.newFilesIncrement().newFiles()
+        numbered = [each.assignFirstRowId(first) for each in files]
+        paimon_java.call(files, "clear")
+        for each in numbered:
+            files.add(each)
+    paimon_java.finish(builder, writer, messages)
 
 
 def found(path: str, key: str, asked: list) -> list[list[int]]:

@@ -10,22 +10,29 @@ from typing import Any
 
 COLUMNS: Mapping[str, str] = {
     "i": "INT", "l": "BIGINT", "g": "INT", "h": "INT", "s": "STRING", "d": "DOUBLE", "f": "FLOAT", "m": "DECIMAL(10, 2)",
-    "w": "DECIMAL(30, 4)", "t": "BOOLEAN", "y": "DATE", "z": "TIMESTAMP(3)", "a": "STRING",
+    "w": "DECIMAL(30, 4)", "t": "BOOLEAN", "y": "DATE", "z": "TIMESTAMP(3)", "a": "STRING", "c": "ARRAY", "r": "ROWS",
+}  # fmt: skip
+#: Columns of values, as schema files have their types.
+NESTED: Mapping[str, Any] = {
+    "ARRAY": {"type": "ARRAY", "element": "INT"},
+    "ROWS": {"type": "ARRAY", "element": {"type": "ROW", "fields": [{"name": "x", "type": "INT"}, {"name": "v", "type": "STRING"}]}},
 }  # fmt: skip
 VALUES: Mapping[str, Sequence[Any]] = {
     "INT": (1, 2, 3, -7, None), "BIGINT": (5, 2**40, -1, None), "STRING": ("a", "b", "", "long enough", None),
-    "DOUBLE": (0.5, 0.25, -1.5, None), "FLOAT": (0.5, 2.0, None), "DECIMAL(10, 2)": ("1.10", "-2.25", None),
+    "DOUBLE": (0.5, 0.25, -1.5, -0.0, 0.0, float("nan"), None), "FLOAT": (0.5, 2.0, None), "DECIMAL(10, 2)": ("1.10", "-2.25", None),
     "DECIMAL(30, 4)": ("1.1000", "-2.2500", None), "BOOLEAN": (True, False, None), "DATE": ("2024-01-01", "1969-12-31", None),
     "TIMESTAMP(3)": ("2024-01-01 01:02:03.004", "1970-01-01 00:00:00", None),
+    "ARRAY": ([1], [2, 3], [], [1, None, 1], None),
+    "ROWS": ([{"x": 1, "v": "a"}], [{"x": 1, "v": "b"}, {"x": 2, "v": None}], [], None),
 }  # fmt: skip
 #: Aggregate functions, and the columns that they are tried on.
 FUNCTIONS: Mapping[str, str] = {
     "sum": "ildfmw", "product": "ilmwd", "min": "ilsdfmwyz", "max": "ilsdfmwyz", "last_value": "ilsdmt",
     "last_non_null_value": "ilsdmt", "first_value": "ilsdmt", "first_non_null_value": "ilsdmt", "listagg": "sa",
-    "bool_and": "t", "bool_or": "t",
+    "bool_and": "t", "bool_or": "t", "collect": "c", "nested_update": "r",
 }  # fmt: skip
 #: Functions that take rows back.
-RETRACTABLE = ("sum", "last_value", "last_non_null_value")
+RETRACTABLE = ("sum", "product", "last_value", "last_non_null_value", "collect", "nested_update")
 
 
 @dataclass
@@ -52,8 +59,11 @@ def _deduplicate(pick: random.Random) -> tuple[dict[str, str], Sequence[str]]:
 
 
 def _partial_update(pick: random.Random) -> tuple[dict[str, str], Sequence[str]]:
-    kind = pick.randrange(5)
+    kind = pick.randrange(6)
     groups = {"fields.g.sequence-group": "i,s", "fields.h.sequence-group": "l,d"}
+    if pick.random() < 0.3:
+        # Of several fields, the last of which may be of any type that has an order.
+        groups = {f"fields.g,{pick.choice('hyzs')}.sequence-group": "i,l,d", "fields.w.sequence-group": "a,t"}
     inserts, any_kind = ("+I", "+U"), ("+I", "+I", "+U", "-D")
     if kind == 0:
         return {}, inserts
@@ -63,22 +73,32 @@ def _partial_update(pick: random.Random) -> tuple[dict[str, str], Sequence[str]]
         return {"partial-update.remove-record-on-delete": "true"}, any_kind
     if kind == 3:
         function = pick.choice(["sum", "max", "min", "last_value", "first_value", "last_non_null_value"])
-        kinds = any_kind if function in RETRACTABLE else inserts
-        return {**groups, "fields.i.aggregate-function": function}, kinds
+        ignored = {"fields.i.ignore-retract": "true"} if pick.random() < 0.5 else {}
+        kinds = any_kind if function in RETRACTABLE or ignored else inserts
+        return {**groups, **ignored, "fields.i.aggregate-function": function}, kinds
+    if kind == 4:
+        name = next(iter(groups)).split(".")[1]
+        return {**groups, "partial-update.remove-record-on-sequence-group": name}, any_kind
     return groups, pick.choice([inserts, any_kind])
 
 
 def _aggregation(pick: random.Random) -> tuple[dict[str, str], Sequence[str]]:
     kinds = pick.choice([("+I", "+U"), ("+I", "+I", "+U", "-D", "-U")])
-    names = list(FUNCTIONS) if len(kinds) == 2 else list(RETRACTABLE)
     options: dict[str, str] = {}
     for column in COLUMNS:
-        fitting = [name for name in names if column in FUNCTIONS[name]]
+        fitting = [name for name in FUNCTIONS if column in FUNCTIONS[name]]
         if fitting and pick.random() < 0.8:
-            options[f"fields.{column}.aggregate-function"] = pick.choice(fitting)
+            options[f"fields.{column}.aggregate-function"] = chosen = pick.choice(fitting)
+            if chosen == "collect" and pick.random() < 0.4:
+                options[f"fields.{column}.distinct"] = "true"
+            if chosen == "nested_update" and pick.random() < 0.6:
+                options[f"fields.{column}.nested-key"] = "x"
+            if len(kinds) > 2 and (chosen not in RETRACTABLE or pick.random() < 0.2):
+                options[f"fields.{column}.ignore-retract"] = "true"
     if pick.random() < 0.3:
         options["sequence.field"] = "h"
         options.pop("fields.h.aggregate-function", None)
+        options.pop("fields.h.ignore-retract", None)
     if len(kinds) > 2:
         options["fields.default-aggregate-function"] = "last_value"
         if pick.random() < 0.4:
@@ -118,7 +138,7 @@ def draw(seed: int, folder: Path) -> Scenario:
     }
     vectors = engine == "deduplicate" and "sequence.field" not in options and pick.random() < 0.3
     if vectors:
-        options |= {"deletion-vectors.enabled": "true"}
+        options |= {"deletion-vectors.enabled": "true", "deletion-vectors.bitmap64": pick.choice(["true", "false"])}
     elif engine != "first-row":
         options["write-only"] = "true"
     if not vectors and pick.random() < 0.25 and engine != "first-row":
@@ -127,10 +147,12 @@ def draw(seed: int, folder: Path) -> Scenario:
     fields = [{"name": "k", "type": pick.choice(["INT NOT NULL", "STRING NOT NULL"])}]
     fields += [{"name": "p", "type": "STRING NOT NULL"}] if parted else []
     fields += [{"name": name, "type": kind} for name, kind in COLUMNS.items()]
+    columns = {f["name"]: f["type"] for f in fields}
+    fields = [{**f, "type": NESTED.get(f["type"], f["type"])} for f in fields]
     keys = ["p", "k"] if parted else ["k"]
     create = {"fields": fields, "partitionKeys": ["p"] if parted else [], "primaryKeys": keys, "options": options}
     scenario = Scenario(folder / "db.db" / "t", options, [{"create": create}])
-    _play(pick, scenario, {f["name"]: f["type"] for f in fields}, kinds)
+    _play(pick, scenario, columns, kinds)
     return scenario
 
 

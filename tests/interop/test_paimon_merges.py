@@ -11,6 +11,8 @@ import pytest
 from reference_engine import NEEDS_PAIMON, paimon
 
 import alluvium
+from alluvium.errors import InvalidRequest
+from alluvium.paimon import PaimonTable
 from conformance.rows import difference
 
 pytestmark = NEEDS_PAIMON
@@ -67,11 +69,12 @@ LATER: dict[str, dict[str, str]] = {
 LARGE = {"i": ("INT", 2**31 - 5), "l": ("BIGINT", 2**63 - 5), "y": ("TINYINT", 120), "h": ("SMALLINT", 32_760)}
 
 
-def some_rows(seed: int) -> list[list[Any]]:
+def some_rows(seed: int, most: str = "99999999.99") -> list[list[Any]]:
+    """Rows with decimals up to one."""
     pick = random.Random(seed)
     values: dict[str, list[Any]] = {
         "INT": [1, 2, 3, 4, None], "STRING": ["a", "b", None], "DOUBLE": [0.5, 2.0, None],
-        "DECIMAL(10, 2)": ["1.10", "99999999.99", None],
+        "DECIMAL(10, 2)": ["1.10", most, None],
     }  # fmt: skip
     return [[pick.randrange(3), *(pick.choice(values[kind]) for kind in COLUMNS.values())] for _ in range(4)]
 
@@ -80,6 +83,37 @@ def some_rows(seed: int) -> list[list[Any]]:
 def test_merges_are_those_of_java(name: str, tmp_path: Path) -> None:
     options, kinds = SCENARIOS[name]
     ensure_alike(tmp_path, options, kinds)
+
+
+def test_rows_are_the_same_when_they_were_compacted(spark, tmp_path: Path) -> None:
+    """Some of their files, and then all of them: Java reads of ours what it read before."""
+    jobs, before = [], {}
+    for name, (options, kinds) in SCENARIOS.items():
+        root = tmp_path / name
+        root.mkdir()
+        ensure_alike(root, options, kinds, most="2.00")
+        url = str(root / "db.db" / "t")
+        before[name] = pq.ParquetFile(root / "rows.parquet").read()
+        table = PaimonTable.forPath(url)
+        table.compact(compact_strategy="minor", spark=spark)
+        assert difference(before[name], alluvium.open(url).to_arrow()) is None, name
+        table.compact(spark=spark)
+        assert difference(before[name], alluvium.open(url).to_arrow()) is None, name
+        jobs.append({"table": url, "steps": [{"read": {"out": f"{url}.after"}}]})
+    paimon(tmp_path, *jobs)
+    for name, rows in before.items():
+        assert difference(rows, pq.ParquetFile(f"{tmp_path / name / 'db.db' / 't'}.after").read()) is None, name
+
+
+def test_sums_of_more_digits_than_their_column_has(spark, tmp_path: Path) -> None:
+    """Java writes them down all the same. Spark would make nulls of them: they are left where they are."""
+    ensure_alike(tmp_path, *SCENARIOS["sums"])
+    url = str(tmp_path / "db.db" / "t")
+    before = alluvium.open(url)
+    with pytest.raises(InvalidRequest) as caught:
+        PaimonTable.forPath(url).compact(spark=spark)
+    assert (caught.value.code, caught.value.column) == ("invalid-data", "d")
+    assert alluvium.open(url).version == before.version
 
 
 @pytest.mark.parametrize("name", LATER)
@@ -111,7 +145,9 @@ def one_a_key(rows: list[list[Any]]) -> list[list[Any]]:
     return list({row[0]: row for row in rows}.values())
 
 
-def ensure_alike(root: Path, options: dict[str, str], kinds: tuple[str, ...], *later: dict[str, Any]) -> None:
+def ensure_alike(
+    root: Path, options: dict[str, str], kinds: tuple[str, ...], *later: dict[str, Any], most: str = "99999999.99"
+) -> None:
     """Java reads the rows that it wrote in several commits as we do."""
     table, out = root / "db.db" / "t", root / "rows.parquet"
     fields = [{"name": "k", "type": "INT NOT NULL"}, *({"name": n, "type": kind} for n, kind in COLUMNS.items())]
@@ -120,7 +156,8 @@ def ensure_alike(root: Path, options: dict[str, str], kinds: tuple[str, ...], *l
     steps: list[dict[str, Any]] = [{"create": create}]
     for commit in range(6):
         pick = random.Random(commit)
-        rows = one_a_key(some_rows(commit)) if later else some_rows(commit)
+        rows = some_rows(commit, most)
+        rows = one_a_key(rows) if later else rows
         steps.append({"write": {"rows": rows, "kinds": [pick.choice(kinds) for _ in rows]}})
     steps += [*later, {"read": {"out": str(out)}}]
     paimon(root, {"table": str(table), "steps": steps})

@@ -69,3 +69,33 @@ def test_java_goes_on_wherever_rows_were_put(spark, tmp_path: Path) -> None:
 def tuples(table: pa.Table) -> set[tuple[Any, ...]]:
     assert table.num_rows == len(set(table["k"].to_pylist()))
     return {tuple(row.values()) for row in table.to_pylist()}
+
+
+def test_rows_that_java_left_waiting(tmp_path: Path, spark) -> None:
+    """In Avro, whatever the table's format."""
+    url = str(tmp_path / "t.db" / "t")
+    fields = [{"name": "k", "type": "INT NOT NULL"}, {"name": "v", "type": "STRING"}, {"name": "p", "type": "STRING NOT NULL"},
+              {"name": "m", "type": "DECIMAL(10, 2)"}, {"name": "t", "type": "TIMESTAMP(3)"}]  # fmt: skip
+    options = {"bucket": "-2", "postpone.default-bucket-num": "2"}
+    create = {"fields": fields, "partitionKeys": ["p"], "primaryKeys": ["k", "p"], "options": options}
+    one, two = ["1.10", "2024-01-01 01:02:03.004"], [None, None]
+    old = [[k, "old", "a" if k % 2 else "b", *one] for k in range(6)]
+    steps = [{"create": create}, {"write": {"rows": old}}, {"write": {"rows": [[1, "new", "a", *two], [2, "x", "b", *two]],
+             "kinds": ["+U", "-D"]}}]  # fmt: skip
+    paimon(tmp_path, {"table": url, "steps": steps})
+    assert set(alluvium.open(url).system("files")["file_format"].to_pylist()) == set()
+    table = PaimonTable.forPath(url)
+    assert table.compact().version == 3
+    steps = [{"read": {"out": f"{url}.rows"}}, {"write": {"rows": [[3, "late", "a", *two], [9, "late", "a", *one]]}}]
+    paimon(tmp_path, {"table": url, "steps": steps})
+    ours = alluvium.open(url).to_arrow().to_pylist()
+    assert sorted(map(repr, pq.read_table(f"{url}.rows").to_pylist())) == sorted(map(repr, ours))
+    assert {(row["k"], row["v"]) for row in ours} == {(0, "old"), (1, "new"), (3, "old"), (4, "old"), (5, "old")}
+    table.compact()
+    found = {(row["k"], row["v"]) for row in alluvium.open(url).to_arrow().to_pylist()}
+    assert found == {(0, "old"), (1, "new"), (3, "late"), (4, "old"), (5, "old"), (9, "late")}
+    assert {name.rpartition(".")[2] for name in waiting(Path(url))} == {"avro"}
+
+
+def waiting(table: Path) -> list[str]:
+    return [path.name for path in table.rglob("bucket-postpone/*") if not path.name.startswith(".")]

@@ -21,7 +21,10 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...], dict[str, str]]] = {
     "narrow": ((), (), VECTORS),
     "wide": ((), ("p",), {**VECTORS, "deletion-vectors.bitmap64": "true"}),
     "wide-buckets": ((), (), {**VECTORS, "bucket": "2", "bucket-key": "k", "deletion-vectors.bitmap64": "true"}),
+    "orc": ((), ("p",), {"file.format": "orc"}),
+    "avro": ((), (), {**VECTORS, "file.format": "avro"}),
     "keys": (("k",), (), {"bucket": "2"}),
+    "avro-keys": (("k",), (), {"bucket": "2", "file.format": "avro"}),
     "dynamic": (("k", "p"), ("p",), {}),
 }  # fmt: skip
 

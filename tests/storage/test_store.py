@@ -43,6 +43,21 @@ def test_parts_that_nobody_knows_yet(store: Store) -> None:
     )  # fmt: skip
 
 
+def test_what_names_others_comes_behind_them(store: Store) -> None:
+    assert store.put_behind([("m/a", b"one"), ("m/b", b"two")], "s/1", b"names a and b") is PutOutcome.DONE
+    assert (store.get("m/a"), store.get("m/b"), store.get("s/1")) == (b"one", b"two", b"names a and b")
+    # Where the name is taken the others stay: whoever tries the next name need not write them again.
+    assert store.put_behind([("m/c", b"three")], "s/1", b"names c") is PutOutcome.EXISTS
+    assert (store.get("s/1"), store.get("m/c"), store.list_names("s")) == (b"names a and b", b"three", ["1"])
+
+
+def test_small_objects_that_change_often(store: Store) -> None:
+    for text in (b"8", b"9", b"10", b"11", b"11", b"9", b"", b"0", b"x" * 100, b"x" * 99 + b"y"):
+        store.put("hint", text, durable=False)
+        assert store.get("hint") == text
+    assert store.list_names("") == ["hint"]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_character_of_a_path_is_kept(store: Store, name: str) -> None:
     if isinstance(store, HadoopStore) and name == "a:b":

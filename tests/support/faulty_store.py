@@ -98,6 +98,10 @@ class FaultyStore:
         for path, data in parts:
             self.put(path, data)
 
+    def put_behind(self, parts: Sequence[tuple[str, bytes]], path: str, data: bytes) -> PutOutcome:
+        self.put_new(parts)
+        return self.put_if_absent(path, data)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         def put() -> PutOutcome:
             return self._inner.put_if_absent(path, data, makes_directory)

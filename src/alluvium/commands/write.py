@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame
 from alluvium.codecs.footers.orc_footer import read_orc_footer
 from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import parse_partition_path
+from alluvium.commands.any_rows import read_any
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest, NotFound
@@ -25,7 +26,7 @@ from alluvium.plan.changes import (
     Replace,
     WrittenRows,
 )
-from alluvium.plan.ports import Target
+from alluvium.plan.ports import ScanSource, Target
 from alluvium.plan.write import WRITTEN_FILES, Numbered, WritePlan
 from alluvium.schema.types import LONG
 from alluvium.spark.assigned import in_buckets
@@ -122,10 +123,14 @@ def new_files(
         UnsupportedFeature: As of `ensure_none_hidden`.
     """
     placed, done, assigned = rows.df, rows.plan, None
+
+    def read(source: ScanSource) -> DataFrame:
+        return read_any(placed.sparkSession, source, open_store, reads_whole=True)
+
     if done.unseen is not None:
-        ensure_none_hidden(placed, done.unseen, done.root)
+        ensure_none_hidden(placed, done.unseen, done.root, read)
     if done.crossing is not None:
-        placed, done = across_partitions(placed, done, done.crossing)
+        placed, done = across_partitions(placed, done, done.crossing, read)
     elif done.assigned is not None:
         placed, done, assigned = in_buckets(placed, done, done.assigned)
     counted = write_here(placed, store, done, open_store)

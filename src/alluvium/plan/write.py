@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 
@@ -28,6 +28,9 @@ WRITTEN_FILES = pa.schema(
     ]
 )
 
+
+#: From rows of whole keys, how they merge, and the columns of the result to one row a key; it is pickled.
+MergeRows: TypeAlias = Callable[[pa.Table, KeyMerge, Sequence[str]], pa.Table]
 
 #: Columns beside those of a table: the bucket of a row, the hash of its key, and the first number in a bucket.
 BUCKET_COLUMN, HASH_COLUMN, FIRST_COLUMN = "__alluvium_bucket", "__alluvium_hash", "__alluvium_first"
@@ -144,6 +147,7 @@ class Regrouped:
         compared: Columns by which a row became another one; None: it did where it came.
         may_retract: Whether rows that take others back may be left.
         joins: Whether rows that were looked up are among them.
+        merges: Merges rows of whole keys where an engine has no operator for it, in its workers; None: nobody does.
     """
 
     place: str
@@ -154,6 +158,7 @@ class Regrouped:
     compared: tuple[str, ...] | None = None
     may_retract: bool = False
     joins: bool = False
+    merges: MergeRows | None = None
 
     @staticmethod
     def code(number: int, *, rewrites: bool, logs: bool, drops: bool) -> int:

@@ -5,15 +5,16 @@ No row passes through the driver; it is told how many new keys each partition ge
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.plan.crossing import DELETES, SKIPS, STAYS, Crossing
+from alluvium.plan.ports import ScanSource
 from alluvium.plan.write import BUCKET_COLUMN, FIRST_COLUMN, WritePlan
 from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
@@ -22,7 +23,6 @@ from alluvium.spark.keyed import with_kinds
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.write import data_error
 
 #: Where a key was before all rows of a job, before one of them, and where a row comes to; and its rank among new keys.
@@ -32,7 +32,9 @@ _LO, _HI, _AT = "__alluvium_lo", "__alluvium_hi", "__alluvium_at"
 _DELETED = 3
 
 
-def across_partitions(rows: DataFrame, plan: WritePlan, crossing: Crossing) -> tuple[DataFrame, WritePlan]:
+def across_partitions(
+    rows: DataFrame, plan: WritePlan, crossing: Crossing, read: Callable[[ScanSource], DataFrame]
+) -> tuple[DataFrame, WritePlan]:
     """The rows in the partitions and buckets where their keys are or will be, beside those that take keys back
     elsewhere; and the plan that knows it.
 
@@ -40,11 +42,12 @@ def across_partitions(rows: DataFrame, plan: WritePlan, crossing: Crossing) -> t
         rows: They have the plan's columns.
         plan: Of a table of keys.
         crossing: Where keys are.
+        read: Gives the rows of a source.
 
     Raises:
         InvalidRequest: `"invalid-data"`: Spark fails on the data.
     """
-    placed = _Placed(plan, crossing)
+    placed = _Placed(plan, crossing, read)
     moved = placed.moved(rows)
     try:
         given = placed.given(moved)
@@ -60,11 +63,12 @@ class _Placed:
     Args:
         plan: As of `across_partitions`.
         crossing: As of `across_partitions`.
+        read: As of `across_partitions`.
     """
 
-    def __init__(self, plan: WritePlan, crossing: Crossing) -> None:
+    def __init__(self, plan: WritePlan, crossing: Crossing, read: Callable[[ScanSource], DataFrame]) -> None:
         assert plan.keyed is not None, "rows of keys find their places"
-        self._keyed, self._crossing = plan.keyed, crossing
+        self._keyed, self._crossing, self._read = plan.keyed, crossing, read
         self._parts = plan.partition_by
         self._types: Mapping[str, DataType] = {f.name: f.type for f in plan.schema.fields}
         self.number, self.kind = plan.keyed.number, plan.keyed.merge.kind or ""
@@ -73,7 +77,7 @@ class _Placed:
         """All rows to write, with their bucket where their key is in one; null where it is new in its partition."""
         numbered = with_kinds(rows, self._keyed).withColumn(self.number, sf.monotonically_increasing_id())
         keys = [quote(name) for name in self._crossing.keys]
-        known = self._known(rows.sparkSession, numbered.select(*keys).distinct())
+        known = self._known(numbered.select(*keys).distinct())
         if known is None:
             joined = numbered.withColumn(_WAS, sf.lit(None).cast(self._place_type))
         else:
@@ -115,12 +119,12 @@ class _Placed:
         was = f"if({_WAS}.place <=> {self._struct(self._parts)}, {_WAS}.bucket, null)"
         return rows.withColumn(BUCKET_COLUMN, sql_column(was)).drop(_WAS, _BEFORE, _HOME, _GONE)
 
-    def _known(self, spark: SparkSession, wanted: DataFrame | None) -> DataFrame | None:
+    def _known(self, wanted: DataFrame | None) -> DataFrame | None:
         """Where keys are (`_WAS`), of those that are wanted or (None) of all; None: there are none."""
         crossing = self._crossing
         if crossing.there is None:
             return None
-        rows = read_native(spark, crossing.there, reads_whole=True)
+        rows = self._read(crossing.there)
         if crossing.ignored:
             rows = rows.where(~sf.col(self.kind).isin(*crossing.ignored))
         if wanted is not None:
@@ -152,7 +156,7 @@ class _Placed:
         most = self._crossing.rows_most
         if any(counts[0] > most - _least(known.get(part, {})) for part, counts in wanted.items()):
             # Files have more rows than there are keys.
-            known = self._by_partition(self._counted(moved.sparkSession), BUCKET_COLUMN)
+            known = self._by_partition(self._counted(), BUCKET_COLUMN)
         ranges = {part: filled(counts[0], known.get(part, {}), most) for part, counts in wanted.items()}
         return self._ranked(moved, ranges)
 
@@ -180,9 +184,9 @@ class _Placed:
         bucket = sf.coalesce(sf.col(BUCKET_COLUMN), sf.col(_AT).cast("int"), lost)
         return joined.withColumn(BUCKET_COLUMN, bucket).drop(_RANK, _LO, _HI, _AT, *named)
 
-    def _counted(self, spark: SparkSession) -> pa.Table | None:
+    def _counted(self) -> pa.Table | None:
         """How many keys there are in each bucket."""
-        known = self._known(spark, None)
+        known = self._known(None)
         if known is None:
             return None
         parts = [sf.col(f"{_WAS}.place.p{n}").alias(name) for n, name in enumerate(self._parts)]

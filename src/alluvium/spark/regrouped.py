@@ -20,6 +20,7 @@ from alluvium.spark.keyed import ages, kept_rows, placed_columns
 from alluvium.spark.naming.names import quote, unused_name
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.scan.merged import KEEP_ONE, aggregated, merge_problem, newest_level
+from alluvium.spark.workers.worker_merge import merged_in_workers
 
 _BEFORE, _NEW, _COUNT, _LAST = "__alluvium_before", "__alluvium_new", "__alluvium_count", "__alluvium_last"
 _RETRACTS = "(1, 3)"
@@ -38,19 +39,21 @@ def merged_groups(
         keyed: How they merge.
 
     Raises:
-        UnsupportedFeature: `"unsupported-merge-write"`: Spark has no operator for the merge.
+        UnsupportedFeature: `"unsupported-merge-write"`: Spark has no operator for the merge, and workers are not asked.
     """
     how, merge = keyed.regrouped, keyed.merge
     assert how is not None, "the rows are those of files"
     types = _types(plan, keyed, how, directories)
-    if merge.engine not in KEEP_ONE and (problem := merge_problem(types, merge)) is not None:
+    problem = None if merge.engine in KEEP_ONE else merge_problem(types, merge)
+    if problem is not None and how.merges is None:
         raise UnsupportedFeature(
             f"Spark cannot merge {problem}, as it must to compact them",
             code="unsupported-merge-write",
             url=plan.root,
             hint="compact it with the engine of the format",
         )
-    if merge.ignores_delete or not KEEP_ONE.get(merge.engine, True):
+    if merge.engine in KEEP_ONE and (merge.ignores_delete or not KEEP_ONE[merge.engine]):
+        # Others look at such rows: a partial update begins with the values of the deletion that a key begins with.
         rows = rows.where(sql_column(f"{quote(merge.kind or '')} not in {_RETRACTS}"))
     rows = rows.select(*placed_columns(rows, directories))
     within = [*directories]
@@ -62,7 +65,7 @@ def merged_groups(
     if how.looks_up and (how.joins or how.logs or merge.engine not in KEEP_ONE):
         rows = newest_level(rows, how.level, [*map(quote, within), *map(quote, merge.keys)])
     if not how.logs:
-        merged = _merged(rows, within, types, merge, {})
+        merged = _merged(rows, within, types, keyed, {})
         return merged.where(sql_column(_stays(directories[-1], merge))), list(directories)
     return _told(rows, within, directories, plan, keyed, how)
 
@@ -89,9 +92,16 @@ def _grouped(rows: DataFrame, code: str, how: Regrouped, merge: KeyMerge) -> Dat
 
 
 def _merged(
-    rows: DataFrame, within: Sequence[str], types: dict[str, DataType], merge: KeyMerge, beside: dict[str, str]
+    rows: DataFrame, within: Sequence[str], types: dict[str, DataType], keyed: KeyedRows, beside: dict[str, str]
 ) -> DataFrame:
     """One row a key, and aggregates over all rows of it."""
+    merge, how = keyed.merge, keyed.regrouped
+    assert how is not None, "the rows are those of files"
+    if merge.engine not in KEEP_ONE and merge_problem(types, merge) is not None:
+        assert how.merges is not None, "it would have been refused"
+        over = f"over (partition by {', '.join(map(quote, (*within, *merge.keys)))})"
+        found = [sql_column(f"{text} {over}").alias(name) for name, text in beside.items()]
+        return merged_in_workers(rows.select("*", *found), within, merge, how.merges)
     if merge.engine not in KEEP_ONE:
         return aggregated(rows, types, merge, [*map(quote, within), *map(quote, merge.keys)], beside)
     if not beside:
@@ -127,7 +137,7 @@ def _told(
         _NEW: f"max({level} <= 0)",
         _COUNT: "count(1)",
     }
-    merged = _merged(rows, within, types, merge, beside)
+    merged = _merged(rows, within, types, keyed, beside)
     is_told = f"({quote(directories[-1])} & {LOGS}) <> 0 and " + (
         f"({_BEFORE} is null or {_COUNT} > 1)" if how.before is not None else _NEW
     )

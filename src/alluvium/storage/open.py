@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from obstore.exceptions import BaseError
@@ -76,6 +77,22 @@ def open_store(
         )
     unsafe = parse_flag(ALLOW_UNSAFE_PUT, options.pop(ALLOW_UNSAFE_PUT, "false"))
     return HadoopStore(hadoop, text, options, allow_unsafe_put=unsafe)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOpener:
+    """Opens a store, or others with the same settings, wherever it is sent to.
+
+    Attributes:
+        url: Of the store.
+        storage_options: Credentials and settings.
+    """
+
+    url: str
+    storage_options: Mapping[str, str] | None = None
+
+    def __call__(self, url: str | None = None) -> Store:
+        return open_store(self.url if url is None else url, self.storage_options)
 
 
 def _ensure_no_secret(parts: Url) -> None:

@@ -81,6 +81,11 @@ class Store(Protocol):
         then, and where it fails, any of them may be there, whole or in part.
         """
 
+    def put_behind(self, parts: Sequence[tuple[str, bytes]], path: str, data: bytes) -> PutOutcome:
+        """`put_new` of objects, and once these are durable `put_if_absent` of the one that names them; where a disk is
+        waited for, in fewer waits.
+        """
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         """Writes only where nothing is: of two callers at once at most one gets DONE.
 

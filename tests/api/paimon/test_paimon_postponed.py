@@ -66,6 +66,24 @@ def test_rows_wait_until_they_are_divided(spark: SparkSession, tmp_path: Path) -
     assert {f[2] for f in files(tmp_path)} == {5}
 
 
+def test_files_that_spark_has_no_reader_of(spark: SparkSession, tmp_path: Path) -> None:
+    table = make(tmp_path, **{"file.format": "avro", "postpone.default-bucket-num": "2"})
+    write(spark, tmp_path, (1, 1, "a"), (2, 1, "a"), (1, 2, "b"))
+    write(spark, tmp_path, (1, 5, "a"))
+    table.compact()
+    assert rows(tmp_path) == [(1, 2, "b"), (1, 5, "a"), (2, 1, "a")]
+    write(spark, tmp_path, (1, 6, "a"))
+    # Of which key a row waits is known all the same.
+    with pytest.raises(UnsupportedFeature) as caught:
+        table.update("k = 1 and p = 'a'", {"n": "n + 1"})
+    assert caught.value.code == "hidden-rows"
+    table.compact()
+    # And what lies in buckets by then.
+    table.compact()
+    assert rows(tmp_path) == [(1, 2, "b"), (1, 6, "a"), (2, 1, "a")]
+    assert {f[2] for f in files(tmp_path)} == {5}
+
+
 @pytest.mark.parametrize(
     ("options", "left"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -96,16 +96,16 @@ def test_what_may_not_come_later_is_refused_and_leaves_nothing(store: Store, mon
 
 def put_then(monkeypatch: pytest.MonkeyPatch, store: Store, afterwards: Callable[[], None]) -> None:
     """What others do behind the next put, once."""
-    put = type(store).put_if_absent
+    put = type(store).put_behind
 
-    def first(self: Store, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
-        done = put(self, path, data, makes_directory)
+    def first(self: Store, parts: Sequence[tuple[str, bytes]], path: str, data: bytes) -> PutOutcome:
+        done = put(self, parts, path, data)
         if "/snapshot-" in f"/{path}":
-            monkeypatch.setattr(type(store), "put_if_absent", put)
+            monkeypatch.setattr(type(store), "put_behind", put)
             afterwards()
         return done
 
-    monkeypatch.setattr(type(store), "put_if_absent", first)
+    monkeypatch.setattr(type(store), "put_behind", first)
 
 
 def others_go_on(store: Store, more: int, stay: int) -> None:

@@ -237,6 +237,63 @@ def test_parts_that_cannot_be_written_take_back_their_own_alone(tmp_path: Path) 
     assert (names(tmp_path / "d"), store.get("d/b")) == (["b"], b"theirs")
 
 
+def test_what_names_others_is_not_there_before_them(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("m/b", b"theirs")
+    with pytest.raises(StorageError) as caught:
+        store.put_behind([("m/a", b"ours"), ("m/b", b"ours")], "s/1", b"names a and b")
+    assert (caught.value.path, names(tmp_path / "m"), store.get("m/b")) == ("m/b", ["b"], b"theirs")
+    assert not (tmp_path / "s").exists() or names(tmp_path / "s") == []
+
+
+def test_what_names_others_is_durable_before_it_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file's content, and the names of the others, are on the disk before the one that names them is linked."""
+    store, done = LocalStore(str(tmp_path)), []
+    real_sync, real_link = os.fsync, os.link
+    store.put("m/x", b"")
+    store.put("s/x", b"")
+
+    def sync(descriptor: int) -> None:
+        done.append(os.path.realpath(f"/proc/self/fd/{descriptor}"))
+        real_sync(descriptor)
+
+    def link(source: str, target: str) -> None:
+        done.append(f"link {target}")
+        real_link(source, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(os, "link", link)
+    assert store.put_behind([("m/a", b"1"), ("m/b", b"2")], "s/1", b"3") is PutOutcome.DONE
+    place = done.index(f"link {tmp_path}/s/1")
+    before, after = done[:place], done[place + 1 :]
+    assert {f"{tmp_path}/m/a", f"{tmp_path}/m/b", f"{tmp_path}/m"} < set(before) and after == [f"{tmp_path}/s"]
+    assert len(before) == 4 and any(path.endswith(".tmp") for path in before)
+
+
+def test_a_hint_of_several_names_or_behind_a_link_is_replaced(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("hint", b"8")
+    os.link(tmp_path / "hint", tmp_path / "backup")
+    store.put("hint", b"9", durable=False)
+    assert (store.get("hint"), store.get("backup")) == (b"9", b"8")
+    (tmp_path / "hint").unlink()
+    (tmp_path / "hint").symlink_to(tmp_path / "backup")
+    store.put("hint", b"7", durable=False)
+    assert (store.get("hint"), store.get("backup")) == (b"7", b"8")
+
+
+def test_a_hint_changes_in_place_where_one_byte_does(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path))
+    store.put("hint", b"18")
+    (tmp_path / ".hint.crc").write_bytes(b"of Hadoop")
+    before = os.stat(tmp_path / "hint").st_ino
+    store.put("hint", b"19", durable=False)
+    assert (store.get("hint"), os.stat(tmp_path / "hint").st_ino, names(tmp_path)) == (b"19", before, ["hint"])
+    # Two bytes: a reader could see one of them.
+    store.put("hint", b"20", durable=False)
+    assert store.get("hint") == b"20" and os.stat(tmp_path / "hint").st_ino != before
+
+
 def test_a_range_that_the_system_gives_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # One call gives at most 2 GiB, which no test writes: the kernel is asked for less.
     store, real = LocalStore(str(tmp_path)), os.pread

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
@@ -21,7 +20,7 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.statements.resolve import Qualifier
-from alluvium.storage.open import open_store
+from alluvium.storage.open import StoreOpener
 from alluvium.storage.store import Store
 
 _Expression = Column | str
@@ -46,7 +45,7 @@ def merge_builder(
     if not isinstance(condition, (Column, str)):
         raise _wrong("the condition of a merge is SQL text or a column", condition)
     session = session_of(spark or source.sparkSession, store)
-    opened = partial(open_store, store.url, storage_options)
+    opened = StoreOpener(store.url, storage_options)
     return PaimonMergeBuilder(session, store, opened, MergeRequest(source, condition, name=name or TABLE))
 
 

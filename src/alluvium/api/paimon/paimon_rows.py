@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 from pyspark.sql import Column, SparkSession
 
@@ -25,7 +24,7 @@ from alluvium.spark.sessions.session import ensure_native, time_zone
 from alluvium.spark.statements.conditions import steady_condition
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import one_statement
-from alluvium.storage.open import open_store
+from alluvium.storage.open import StoreOpener
 from alluvium.storage.store import Store
 
 
@@ -43,7 +42,7 @@ def change_rows(
     """DELETE or UPDATE of the newest state of a table; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
-    change = Change(verb, condition, values, partial(open_store, store.url, storage_options), dry_run, name or TABLE)
+    change = Change(verb, condition, values, StoreOpener(store.url, storage_options), dry_run, name or TABLE)
     run = upsert_rows if snapshot.schema.primary_keys else edit_rows
     return run(session, snapshot, change, retry)
 
@@ -62,7 +61,7 @@ def compact(
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
     condition = None
-    opened = partial(open_store, store.url, storage_options)
+    opened = StoreOpener(store.url, storage_options)
     with one_statement(session, OwnTable(store.url)):
         if where is not None:
             _, condition = steady_condition(session, where, written_schema(snapshot.schema), "the condition of compact")
@@ -88,16 +87,22 @@ def rescale(
             schema = written_schema(snapshot.schema)
             text, condition = steady_condition(session, where, schema, "the condition of rescale")
             replaced = Replace(condition, text)
-        opened = partial(open_store, store.url, storage_options)
+        opened = StoreOpener(store.url, storage_options)
         return rescale_rows(session, snapshot, bucket_num, replaced, opened, retry)
 
 
-def analyze(store: Store, columns: Sequence[str] | None, retry: RetryPolicy, spark: SparkSession | None) -> Committed:
+def analyze(
+    store: Store,
+    columns: Sequence[str] | None,
+    retry: RetryPolicy,
+    spark: SparkSession | None,
+    storage_options: Mapping[str, str] | None,
+) -> Committed:
     """Statistics of the newest state; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
     snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
     with one_statement(session, OwnTable(store.url)):
-        return analyze_rows(session, snapshot, columns, retry)
+        return analyze_rows(session, snapshot, columns, StoreOpener(store.url, storage_options), retry)
 
 
 def session_of(spark: SparkSession | None, store: Store) -> SparkSession:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from alluvium.api.options import parse_flag, parse_options
 from alluvium.api.paimon.door import dynamic_options
 from alluvium.api.paimon.paimon_frame import kinds_first
+from alluvium.commands.any_rows import read_any
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
@@ -27,6 +28,7 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.streams.lanes import read_any_stream
+from alluvium.storage.open import StoreOpener
 from alluvium.storage.store import Store
 
 #: As Paimon's connector names the column of kinds that it adds.
@@ -103,7 +105,8 @@ def read_paimon_stream(
     Raises:
         NotFound: There is no table.
         InvalidRequest: An option that nobody knows, or that means nothing for a stream.
-        UnsupportedFeature: A scan mode that streams do not have, or files that Spark's own readers cannot read.
+        UnsupportedFeature: A scan mode that streams do not have; over Spark Connect also files that Spark's own
+            readers cannot read.
     """
     parsed = parse_options(options, ("path", "branch", CONSUMER), ())
     given = {**dynamic_options(parsed.engine), **{k: v for k, v in parsed.known.items() if k == CONSUMER}}
@@ -120,4 +123,5 @@ def read_paimon_stream(
     branch = parsed.get("branch") or MAIN_BRANCH
     snapshot = load_snapshot(open_any(url), At(), branch, given, time_zone(spark), open_any)
     stream = PaimonStream(Stream(snapshot, said), has_kinds)
-    return read_any_stream(spark, stream, stream.shown)
+    opener = StoreOpener(snapshot.store.url)
+    return read_any_stream(spark, stream, stream.shown, lambda source: read_any(spark, source, opener))

@@ -6,7 +6,6 @@ import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -37,7 +36,7 @@ from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.statements.conditions import steady_condition
 from alluvium.spark.statements.statement import one_statement
-from alluvium.storage.open import open_store
+from alluvium.storage.open import StoreOpener
 from alluvium.storage.store import Store
 
 log = logging.getLogger("alluvium")
@@ -180,11 +179,11 @@ def _write(
             _engine_options(options),
             merging.assignment(df.sparkSession),
             rebalance=rebalance,
-            open_store=partial(open_store, store.url, storage_options),
+            open_store=StoreOpener(store.url, storage_options),
         )
         done = write_rows(statement.rows_at_moment(df), target, request)
         if done.attempts:
-            opener = partial(open_store, store.url, storage_options)
+            opener = StoreOpener(store.url, storage_options)
             compact_written(df.sparkSession, target, done, opener, replaced=replaced is not None)
             maintain(store, target.table.options, branch)
         return done

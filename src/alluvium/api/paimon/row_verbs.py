@@ -249,7 +249,7 @@ class RowVerbs:
         """
         self._ensure_main()
         rows = importlib.import_module("alluvium.api.paimon.paimon_rows")
-        done: Committed = rows.analyze(self._store, columns, retry, spark)
+        done: Committed = rows.analyze(self._store, columns, retry, spark, self._storage_options)
         return done
 
     def compact_manifests(self, retry: RetryPolicy = DEFAULT_RETRY) -> Committed:

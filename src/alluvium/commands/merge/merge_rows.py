@@ -29,6 +29,7 @@ from alluvium.spark.values.assign import Assignments, null_of
 from alluvium.spark.values.derive import with_numbers
 from alluvium.spark.values.fit import NewValue, fit
 from alluvium.spark.values.storing import StorePolicy
+from alluvium.spark.workers.worker_files import OpenStore
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
 _CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
@@ -67,6 +68,7 @@ class MergeRows:
         evolves: Whether the source may lack columns that a star means.
         broadcasts: Whether the source is sent to the table's rows.
         skips: Whether Spark's reader may leave out parts of the table's files by the condition.
+        open_store: The table's objects for Python workers, where Spark does not read its files.
     """
 
     spark: SparkSession
@@ -78,6 +80,7 @@ class MergeRows:
     evolves: bool = False
     broadcasts: bool = False
     skips: bool = True
+    open_store: OpenStore | None = None
 
     @property
     def _values(self) -> MergeValues:
@@ -119,7 +122,9 @@ class MergeRows:
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
     def _scope(self, candidates: RowPlaces, *, reads_whole: bool, has_values: bool) -> _Scope:
-        table = named_rows(read_places(self.spark, candidates, reads_whole=reads_whole), self.name)
+        table = named_rows(
+            read_places(self.spark, candidates, reads_whole=reads_whole, open_store=self.open_store), self.name
+        )
         both = table.join(self.source.rows)
         values = (
             [self._values.of(clause, self._visible(clause, table, both)) for clause in self.clauses]

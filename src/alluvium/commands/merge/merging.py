@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
@@ -22,7 +23,6 @@ from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, Re
 from alluvium.plan.ports import RowPlaces, RowTable, RowTarget
 from alluvium.schema.types import JsonValue
 from alluvium.spark.positions import Located
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.spark.statements.resolve import (
     Qualifier,
@@ -96,7 +96,7 @@ class Merge:
     def plan(self, version: RowTable) -> Planned:
         """Resolves everything, counts the source, chooses files."""
         request = self.request
-        table = named_rows(read_native(self.spark, version.source), request.name)
+        table = named_rows(read_any(self.spark, version.source, self.open_store), request.name)
         joined = table.join(request.source)
         condition = resolve_condition(joined, request.condition, "the condition of MERGE")
         self.rows.ensure_resolvable(table)

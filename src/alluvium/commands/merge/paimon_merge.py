@@ -131,5 +131,5 @@ def _merging(
         takes_back = any(clause.action is Action.DELETE for clause in request.clauses)
         kinds = RowKinds(takes_back) if snapshot.schema.primary_keys else None
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kinds)
-        rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name)
+        rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, open_store=open_store)
         yield Merge(spark, target, request, rows, started, open_store)

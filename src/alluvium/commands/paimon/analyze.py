@@ -12,6 +12,7 @@ from pyspark.sql import Column, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.temporal_text import parse_timestamp_ntz
+from alluvium.commands.any_rows import read_any
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.paimon.files.partitions import iso_text
 from alluvium.paimon.log.snapshot import Snapshot
@@ -25,7 +26,7 @@ from alluvium.plan.retry import RetryPolicy
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 from alluvium.spark.naming.names import quote
-from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.workers.worker_files import OpenStore
 
 #: Bytes of a value where all take as many.
 _WIDTHS: dict[DataType, int] = {
@@ -41,7 +42,11 @@ _ERROR = 0.05
 
 
 def analyze_rows(
-    spark: SparkSession, snapshot: Snapshot, columns: Sequence[str] | None, retry: RetryPolicy
+    spark: SparkSession,
+    snapshot: Snapshot,
+    columns: Sequence[str] | None,
+    open_store: OpenStore,
+    retry: RetryPolicy,
 ) -> Committed:
     """Computes statistics and commits them.
 
@@ -49,6 +54,7 @@ def analyze_rows(
         spark: The session.
         snapshot: The newest state.
         columns: Of which; None: of all that can have some; (): of the table alone.
+        open_store: The table's objects for Python workers.
         retry: How often a lost commit is tried again.
 
     Raises:
@@ -58,7 +64,7 @@ def analyze_rows(
     chosen = _chosen(snapshot, columns)
     if snapshot.document is None:
         return Committed.nothing(0)
-    rows = read_native(spark, PaimonSource(snapshot))
+    rows = read_any(spark, PaimonSource(snapshot), open_store)
     figures = [sf.count(sf.lit(1)).alias("rows")]
     for place, f in enumerate(chosen):
         figures += [figure.alias(f"c{place}_{name}") for name, figure in _figures(f).items()]

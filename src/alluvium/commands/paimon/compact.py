@@ -43,7 +43,7 @@ def compact_rows(
         retry: How often.
 
     Raises:
-        UnsupportedFeature: As of `plan_compaction`, and where Spark has no operator for the merge.
+        UnsupportedFeature: As of `plan_compaction` and `keyed_compacted`.
         CommitConflict: Another compaction won every time.
     """
     moved = Committed.nothing(snapshot.version or 0)

@@ -9,6 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.write import new_files
 from alluvium.commit.clear import clear
 from alluvium.expr.tree import Expression
@@ -23,7 +24,6 @@ from alluvium.plan.changes import TOUCHED_FILES, Committed
 from alluvium.plan.retry import RetryPolicy
 from alluvium.plan.write import WritePlan
 from alluvium.spark.naming.names import quote
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.derive import CompleteRows
 from alluvium.spark.workers.worker_files import OpenStore
 
@@ -45,7 +45,7 @@ def append_compacted(
     candidates = Candidates(snapshot, entries, numbers, is_placed=False)
     # What is there was checked when it came; files of a partition become few of the right size.
     plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=True)
-    rows = read_native(spark, candidates, is_even=True, reads_whole=True)
+    rows = read_any(spark, candidates, open_store, is_even=True, reads_whole=True)
     rows = rows.select(*(sf.col(quote(name)) for name in plan.schema.names))
     return written_compacted(rows, snapshot, plan, candidates, open_store, retry)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.write import numbered_files, write_here
 from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot
@@ -21,11 +23,13 @@ from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.told import apart
 from alluvium.plan.changes import ChangeKind, Committed, NewFiles, RowColumns
 from alluvium.plan.retry import RetryPolicy
+from alluvium.plan.scan import KeyMerge
+from alluvium.plan.write import WritePlan
+from alluvium.portable.merging.key_merge import merge_rows
 from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED, locate
 from alluvium.spark.run_ends import with_ends
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.workers.worker_files import OpenStore
 
 
@@ -35,14 +39,14 @@ def keyed_compacted(
     """Compacts once.
 
     Raises:
-        UnsupportedFeature: As of `plan_compaction`, and where Spark has no operator for the merge.
+        UnsupportedFeature: As of `plan_compaction`, and what rows of a merge are refused for where they are read.
         CommitConflict: Somebody else changed or compacted the files.
     """
     compaction = plan_compaction(snapshot, asked)
     if not compaction.before.num_rows:
         return Committed.nothing(snapshot.version or 0)
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
-    edits = changed_vectors(compaction, _replaced_rows(spark, compaction))
+    edits = changed_vectors(compaction, _replaced_rows(spark, compaction, open_store))
     new = _rewritten(spark, compaction, open_store)
     try:
         added = compaction.added(new.rows.table, new.rows.footers)
@@ -76,10 +80,10 @@ def _rewritten(spark: SparkSession, compaction: Compaction, open_store: OpenStor
     """Runs the job that merges the rows, if any are to be merged."""
     if not compaction.reads_rows:
         return _Written(NewFiles.none(), NewFiles.none())
-    store, plan = compaction.snapshot.store, compaction.plan_write()
+    store, plan = compaction.snapshot.store, _merging_anywhere(compaction.plan_write())
     assert plan.keyed is not None, "rows of keys are compacted"
     try:
-        counted = write_here(_rows(spark, compaction), store, plan, open_store)
+        counted = write_here(_rows(spark, compaction, open_store), store, plan, open_store)
         written, footers, _ = numbered_files(store, plan, (), counted)
         footers = with_ends(spark, plan, plan.keyed, written["path"].to_pylist(), footers)
     except BaseException:
@@ -88,23 +92,34 @@ def _rewritten(spark: SparkSession, compaction: Compaction, open_store: OpenStor
     return _Written(*apart(NewFiles(written, footers)), plan.directory)
 
 
-def _rows(spark: SparkSession, compaction: Compaction) -> DataFrame:
+def _merging_anywhere(plan: WritePlan) -> WritePlan:
+    """The plan, by which Python workers merge what Spark has no operator for."""
+    keyed = plan.keyed
+    assert keyed is not None and keyed.regrouped is not None, "rows of keys are compacted"
+    return replace(plan, keyed=replace(keyed, regrouped=replace(keyed.regrouped, merges=_merged)))
+
+
+def _merged(rows: pa.Table, merge: KeyMerge, names: Sequence[str]) -> pa.Table:
+    return merge_rows(rows, merge, names, {})
+
+
+def _rows(spark: SparkSession, compaction: Compaction, open_store: OpenStore) -> DataFrame:
     """The rows of all groups, and those of levels above that have their keys."""
-    rows = _unexpired(spark, compaction, compaction.rows)
+    rows = _unexpired(spark, compaction, compaction.rows, open_store)
     above = compaction.looked_up
     if above is None:
         return rows
-    old = _unexpired(spark, compaction, above)
+    old = _unexpired(spark, compaction, above, open_store)
     new = compaction.new_keys
     if new.size_bytes <= _small(spark):
         # What is not of a new key is left where it is, and not moved between tasks.
-        old = old.join(_keys(spark, new), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
+        old = old.join(_keys(spark, new, open_store), [PLACE, *compaction.schema.trimmed_primary_keys], "left_semi")
     return rows.unionByName(old.select(*rows.columns))
 
 
-def _unexpired(spark: SparkSession, compaction: Compaction, files: FileRows) -> DataFrame:
+def _unexpired(spark: SparkSession, compaction: Compaction, files: FileRows, open_store: OpenStore) -> DataFrame:
     """All rows of files, but for those whose time has passed."""
-    rows = read_native(spark, files, is_even=True, reads_whole=True)
+    rows = read_any(spark, files, open_store, is_even=True, reads_whole=True)
     expiry = row_expiry(compaction.schema)
     return rows if expiry is None else rows.where(sql_column(expiry.stays))
 
@@ -114,19 +129,21 @@ def _small(spark: SparkSession) -> int:
     return int(spark._jsparkSession.sessionState().conf().autoBroadcastJoinThreshold())
 
 
-def _keys(spark: SparkSession, files: FileRows) -> DataFrame:
+def _keys(spark: SparkSession, files: FileRows, open_store: OpenStore) -> DataFrame:
     names = [PLACE, *files.snapshot.schema.trimmed_primary_keys]
-    return read_native(spark, files, is_even=True).select(*(sf.col(quote(name)) for name in names))
+    return read_any(spark, files, open_store, is_even=True).select(*(sf.col(quote(name)) for name in names))
 
 
-def _replaced_rows(spark: SparkSession, compaction: Compaction) -> Mapping[int, tuple[bytes, int]]:
+def _replaced_rows(
+    spark: SparkSession, compaction: Compaction, open_store: OpenStore
+) -> Mapping[int, tuple[bytes, int]]:
     """By the number of a file above, its rows whose keys have newer ones."""
     asked = compaction.asked
     if asked is None:
         return {}
     keys = [PLACE, *compaction.schema.trimmed_primary_keys]
-    rows = read_native(spark, asked, is_even=True, reads_whole=True)
+    rows = read_any(spark, asked, open_store, is_even=True, reads_whole=True)
     rows = rows.select(*(sf.col(quote(name)) for name in (*keys, FILE, ROW)))
-    found = rows.join(_keys(spark, compaction.new_keys), keys, "left_semi")
+    found = rows.join(_keys(spark, compaction.new_keys, open_store), keys, "left_semi")
     placed = found.withColumn(KIND, sf.lit(int(ChangeKind.DELETE))).withColumn(MATCHED, sf.lit(False))
     return locate(placed, RowColumns(file=FILE, row=ROW), with_matches=False).bitmaps()

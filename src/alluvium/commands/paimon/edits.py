@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
@@ -52,7 +53,6 @@ from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
 from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import Assignments, assignments
@@ -80,7 +80,7 @@ def _attempt(spark: SparkSession, change: Change, retry: RetryPolicy, snapshot: 
         ensure_append_rows_change(snapshot)
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)
         version = PaimonVersion(snapshot)
-        rows = read_native(spark, version.source)
+        rows = read_any(spark, version.source, change.open_store)
         with row_condition(rows, change.condition, f"the condition of {change.name}", change.alias) as judged:
             edit = _Edit(spark, target, version, change, judged)
             verb = Verb(Operation(change.name), partial(_metrics, change), started, open_store=change.open_store)
@@ -171,7 +171,9 @@ class _Edit:
 
     def _rows(self, candidates: RowPlaces, *, reads_whole: bool) -> DataFrame:
         """The candidates' rows as they are afterwards, and what becomes of each."""
-        frame, found = self.judged.over(read_places(self.spark, candidates, reads_whole=reads_whole))
+        frame, found = self.judged.over(
+            read_places(self.spark, candidates, reads_whole=reads_whole, open_store=self.change.open_store)
+        )
         # Null counts as false.
         hit = sf.coalesce(found, sf.lit(False))
         what = ChangeKind.UPDATE if self.change.values else ChangeKind.DELETE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.write import numbered_files, write_here
 from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot
@@ -20,7 +21,6 @@ from alluvium.plan.write import BUCKET_COLUMN, WritePlan
 from alluvium.spark.buckets import bucket_of
 from alluvium.spark.naming.names import quote
 from alluvium.spark.run_ends import with_ends
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.workers.worker_files import OpenStore
 
 #: More rows than a file has.
@@ -43,7 +43,7 @@ def move_postponed(
     target, plan = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry), moving.plan_write()
     assert plan.keyed is not None, "rows of keys are divided"
     try:
-        counted = write_here(_rows(spark, moving, plan), snapshot.store, plan, open_store)
+        counted = write_here(_rows(spark, moving, plan, open_store), snapshot.store, plan, open_store)
         written, footers, _ = numbered_files(snapshot.store, plan, (), counted)
         footers = with_ends(spark, plan, plan.keyed, written["path"].to_pylist(), footers)
         rows, changes = apart(NewFiles(written, footers))
@@ -54,10 +54,10 @@ def move_postponed(
         clear(snapshot.store, plan.directory)
 
 
-def _rows(spark: SparkSession, moving: Moving, plan: WritePlan) -> DataFrame:
+def _rows(spark: SparkSession, moving: Moving, plan: WritePlan, open_store: OpenStore) -> DataFrame:
     """The rows as the plan has them, with numbers in their order, and their buckets."""
     assert plan.keyed is not None, "rows of keys are divided"
-    rows = read_native(spark, moving.rows, is_even=True, reads_whole=True)
+    rows = read_any(spark, moving.rows, open_store, is_even=True, reads_whole=True)
     made: dict[str, Column] = {
         KIND: sf.col(KIND),
         plan.keyed.number: sf.col(FILE) * sf.lit(_FILE_STEP) + sf.col(ROW),

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.optimize.curves import HILBERT_CURVE, Z_CURVE, Curve
 from alluvium.commands.paimon.compact_append import written_compacted
 from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS
@@ -29,7 +30,6 @@ from alluvium.paimon.write.write import plan_write
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.naming.names import quote
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.ranks import RankKey, rank_key
 from alluvium.spark.workers.worker_files import OpenStore
 
@@ -84,7 +84,7 @@ def order_rows(
         return Committed.nothing(snapshot.version or 0)
     numbers = pa.array(np.arange(entries.num_rows), pa.int64())
     candidates = Candidates(snapshot, entries, numbers, is_placed=False)
-    rows = read_native(spark, candidates, is_even=True, reads_whole=True)
+    rows = read_any(spark, candidates, open_store, is_even=True, reads_whole=True)
     plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=False)
     count = int(pc.sum(entries["row_count"]).as_py() or 0)
     tasks = _tasks(entries, TARGET_FILE_SIZE.get(snapshot.schema.options))

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.write import WriteRequest, write_rows
 from alluvium.errors import InvalidRequest, UnsupportedFeature
@@ -21,7 +22,6 @@ from alluvium.paimon.write.postponed import is_postponed
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.workers.worker_files import OpenStore
 
@@ -52,7 +52,7 @@ def rescale_rows(
     """
     count = _ensure_rescalable(snapshot, bucket_num)
     table = replace(snapshot.schema, options={**snapshot.schema.options, BUCKET.key: str(count)})
-    rows = read_native(spark, PaimonSource(snapshot))
+    rows = read_any(spark, PaimonSource(snapshot), open_store)
     if where.sql is not None:
         rows = rows.where(where.sql)
     target = PaimonTarget(snapshot.store, table, snapshot, retry, rescales=True)

@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.compact import compact_written
 from alluvium.commands.paimon.own_reads import ensure_current
@@ -27,7 +28,6 @@ from alluvium.paimon.write.target import RETRACTS, PaimonTarget
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import assigned_columns, assignments
@@ -88,7 +88,7 @@ def _attempt(spark: SparkSession, snapshot: Snapshot, verb: Change, retry: Retry
     target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry, kind=kind)
     if verb.name == "UPDATE":
         _ensure_keys_stay(verb, target)
-    rows = read_native(spark, PaimonSource(with_new_rows(snapshot), is_exact=True))
+    rows = read_any(spark, PaimonSource(with_new_rows(snapshot), is_exact=True), verb.open_store)
     with row_condition(rows, verb.condition, f"the condition of {verb.name}", verb.alias) as judged:
         changed = _changed(judged, verb, target)
         ensure_current(unpinned(reads_so_far()), snapshot)

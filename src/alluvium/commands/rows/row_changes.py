@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from alluvium.commands.any_rows import read_any
 from alluvium.delta.features.rows import deletion_vectors
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
 from alluvium.delta.rows.row_edits import live_counts
@@ -23,7 +24,6 @@ from alluvium.plan.write import Numbered
 from alluvium.schema.types import Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import Located, changed_rows
-from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.workers.worker_files import OpenStore
 
 #: How many tasks keep rows, where there are no more than so many files.
@@ -140,13 +140,16 @@ def kept_pass(rows: DataFrame, candidates: RowPlaces, *, numbered: bool = False)
     return keep_rows(changed if numbered else _in_few_tasks(changed, candidates))
 
 
-def read_places(spark: SparkSession, candidates: RowPlaces, *, reads_whole: bool) -> DataFrame:
+def read_places(
+    spark: SparkSession, candidates: RowPlaces, *, reads_whole: bool, open_store: OpenStore | None = None
+) -> DataFrame:
     """The candidates' rows, each with its place.
 
     Rows that merge by key lie in several places at once, or in none: they are numbered as they come, which tells them
     apart as long as they are kept.
     """
-    rows, names = read_native(spark, candidates, is_even=True, reads_whole=reads_whole), candidates.columns
+    rows = read_any(spark, candidates, open_store, is_even=True, reads_whole=reads_whole)
+    names = candidates.columns
     if names.file in rows.columns:
         return rows
     number = sf.monotonically_increasing_id()

@@ -53,11 +53,13 @@ class PaimonPort:
             return assemble(draft, base)
 
     def publish(self, entry: Entry) -> PutOutcome:
-        if self._parts is not entry.parts:
-            self._parts = entry.parts
-            self._store.put_new(entry.parts)
         # The names of the manifest lists are this attempt's alone.
-        return self._standing.outcome(self._store.put_if_absent(entry.path, entry.data), entry)
+        if self._parts is entry.parts:
+            outcome = self._store.put_if_absent(entry.path, entry.data)
+        else:
+            self._parts = entry.parts
+            outcome = self._store.put_behind(entry.parts, entry.path, entry.data)
+        return self._standing.outcome(outcome, entry)
 
     def landed(self, entry: Entry) -> bool | None:
         return self._standing.landed(entry)

@@ -205,6 +205,50 @@ def _at_time(store: Store, time_ms: int, numbers: list[int], branch: str) -> Sna
     return found
 
 
+def find_since(store: Store, time_ms: int, branch: str = MAIN_BRANCH) -> SnapshotDocument:
+    """The first snapshot at or after a time (milliseconds since 1970 UTC).
+
+    Raises:
+        NotFound: All are older, or there is none (`"snapshot-not-found"`).
+    """
+    numbers = list_snapshots(store, branch)
+    low, high = 0, len(numbers)
+    found: SnapshotDocument | None = None
+    while low < high:
+        middle = (low + high) // 2
+        document = read_snapshot(store, numbers[middle], branch)
+        if document.time_millis >= time_ms:
+            found, high = document, middle
+        else:
+            low = middle + 1
+    if found is None:
+        last = read_snapshot(store, numbers[-1], branch).time_millis if numbers else None
+        raise NotFound(
+            f"there is no snapshot at or after {time_ms} ms",
+            code="snapshot-not-found",
+            hint="the table has no snapshot" if last is None else f"the latest snapshot was made at {last} ms",
+        )
+    return found
+
+
+def find_until_watermark(store: Store, watermark: int, branch: str = MAIN_BRANCH) -> SnapshotDocument:
+    """The newest snapshot whose watermark is not beyond one.
+
+    Raises:
+        NotFound: There is none (`"snapshot-not-found"`).
+    """
+    known = []
+    for document in reversed(read_snapshots(store, branch)):
+        if document.watermark is not None and document.watermark <= watermark:
+            return document
+        known += [] if document.watermark is None else [document.watermark]
+    raise NotFound(
+        f"no snapshot has a watermark of {watermark} or earlier",
+        code="snapshot-not-found",
+        hint=f"the earliest watermark is {min(known)}" if known else "no snapshot has a watermark",
+    )
+
+
 def _at_watermark(store: Store, watermark: int, numbers: list[int], branch: str) -> SnapshotDocument:
     known = []
     for document in map_parallel(lambda number: read_snapshot(store, number, branch), numbers):

@@ -191,15 +191,6 @@ def ensure_append_rows_change(snapshot: Snapshot) -> None:
     """
     ensure_own_rows(snapshot.schema)
     options = snapshot.schema.options
-    others = pc.invert(pc.ends_with(snapshot.entries["file_name"], ".parquet"))
-    if pc.any(others, min_count=0).as_py():
-        raise UnsupportedFeature(
-            "rows of append tables change one by one where they tell their places, as those in Parquet files do",
-            code="unsupported-row-change",
-            path=snapshot.entries.filter(others)["file_name"][0].as_py(),
-            features=("file.format",),
-            hint='write the rows anew into Parquet: overwrite the table with the option "file.format" = "parquet"',
-        )
     asked = [option.key for option in (o.ROW_TRACKING, o.DATA_EVOLUTION) if option.get(options)]
     if not asked:
         return

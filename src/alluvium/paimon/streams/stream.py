@@ -15,7 +15,7 @@ from alluvium.paimon.streams.begin import CONSUMER, begin_of, write_consumer
 from alluvium.paimon.streams.offset import Offset
 from alluvium.paimon.terms.options import DELETION_VECTORS_MERGE_ON_READ
 from alluvium.paimon.terms.spec import SnapshotDocument
-from alluvium.paimon.view.changes import change_mode
+from alluvium.paimon.view.changes import STREAMED, change_mode
 from alluvium.paimon.view.source import CHANGES, PaimonSource, View
 from alluvium.storage.locating import locating
 
@@ -76,6 +76,7 @@ class Stream:
                 first += 1
             if first < end.snapshot_id:
                 mode = change_mode(self.snapshot, "auto")
+                mode = STREAMED if mode == "delta" else mode
                 found.append(PaimonSource(self.snapshot, View(CHANGES, first - 1, end.snapshot_id - 1, mode)))
         return tuple(found)
 

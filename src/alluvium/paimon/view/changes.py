@@ -6,13 +6,14 @@ Specification: `incremental-between`, `incremental-between-scan-mode`; "a exclus
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.expr.tree import Expression
 from alluvium.paimon.files.manifest import scan_entries
 from alluvium.paimon.files.partitions import partitions_of
@@ -24,8 +25,9 @@ from alluvium.paimon.view.merge import DEDUPLICATE, merge_engine
 from alluvium.paimon.view.scan import plan_entries
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.sections import key_sections
-from alluvium.paimon.view.selection import is_data_evolution, merges_on_read, unmerged, visible_entries
+from alluvium.paimon.view.selection import Selection, is_data_evolution, merges_on_read, unmerged, visible_entries
 from alluvium.plan.scan import ScanPlan
+from alluvium.schema.types import Struct
 from alluvium.storage.parallel import map_parallel
 
 MODES = ("auto", "delta", "changelog", "diff")
@@ -34,6 +36,8 @@ KINDS = ("+I", "-U", "+U", "-D")
 #: The first column of a change.
 ROW_KIND = "_row_kind"
 _POSTPONED = -2
+#: As `delta`, for those who follow a table: what a snapshot brought, whatever later ones make of it.
+STREAMED = "streamed"
 
 
 def change_mode(snapshot: Snapshot, mode: str) -> str:
@@ -147,7 +151,7 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
         snapshot: Whose schema the rows have.
         start: Exclusive.
         end: Inclusive.
-        mode: `"delta"`: data files that appends added; `"changelog"`: changelog files.
+        mode: `"delta"`: data files that appends added; `"changelog"`: changelog files; or `STREAMED`.
         where: Unused for skipping: changes are few, and a change that does not match may undo one that does.
 
     Raises:
@@ -155,14 +159,29 @@ def plan_changes(snapshot: Snapshot, start: int, end: int, mode: str, where: Exp
     """
     documents = map_parallel(lambda number: _document(snapshot, number, mode), range(start + 1, end + 1))
     lists = [name for document in documents if (name := _list_of(document, mode)) is not None]
-    entries = scan_entries(snapshot.store, lists) if lists else SCANNED_ENTRIES.empty_table()
-    # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
-    entries = entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
     if is_data_evolution(snapshot):
-        raise UnsupportedFeature(
-            "changes of a table with data evolution", code="unsupported-changes", features=("data-evolution",)
-        )
+        plan = plan_files(snapshot, _written(snapshot, lists, apart=mode == STREAMED), None, None)
+        # Columns that were not written are null, whatever the table says of them.
+        return replace(plan, schema=Struct(tuple(replace(f, nullable=True) for f in plan.schema.fields)))
+    entries = _added(scan_entries(snapshot.store, lists)) if lists else SCANNED_ENTRIES.empty_table()
     return plan_files(snapshot, unmerged(snapshot, entries), None, None)
+
+
+def _added(entries: pa.Table) -> pa.Table:
+    # As streaming readers: of tables whose batches wait for a compaction, files of level 0, too.
+    return entries.filter(pc.and_(pc.equal(entries["kind"], 0), pc.not_equal(entries["bucket"], _POSTPONED)))
+
+
+def _written(snapshot: Snapshot, lists: Sequence[str], *, apart: bool) -> Selection:
+    """The files of columns of rows, together or those of each snapshot apart.
+
+    Batches merge what the whole range says of a row (`IncrementalDeltaStartingScanner` makes its splits of all files),
+    streams go snapshot by snapshot (`DeltaFollowUpScanner`). Columns that no file has are null in both.
+    """
+    added = map_parallel(lambda name: _added(scan_entries(snapshot.store, [name])), lists)
+    entries = pa.concat_tables([SCANNED_ENTRIES.empty_table(), *added])
+    batches = np.repeat(np.arange(len(added)), [each.num_rows for each in added]) if apart else None
+    return replace(unmerged(snapshot, entries), batches=batches)
 
 
 def _document(snapshot: Snapshot, number: int, mode: str) -> SnapshotDocument:

@@ -24,13 +24,16 @@ PATCHES = KeyMerge(GROUP, (ROW_ID,), (SortColumn(SEQUENCE),), None, "patch")
 _APART = r"\.(blob|video)$|\.vector\."
 
 
-def row_ranges(entries: pa.Table, partitions: Partitions, number: int = 0) -> npt.NDArray[np.int64]:
+def row_ranges(
+    entries: pa.Table, partitions: Partitions, number: int = 0, batches: npt.NDArray[np.int64] | None = None
+) -> npt.NDArray[np.int64]:
     """Of each file the range of row ids that it shares with others of its bucket; -1 where it is alone in it.
 
     Args:
         entries: The files (`SCANNED_ENTRIES`).
         partitions: Theirs.
         number: Of the first range.
+        batches: Of each file with which others it shares ranges at all; None: with all of them.
     """
     if entries["first_row_id"].null_count:
         raise UnsupportedFeature(
@@ -40,7 +43,9 @@ def row_ranges(entries: pa.Table, partitions: Partitions, number: int = 0) -> np
     last = first + entries["row_count"].to_numpy() - 1
     # Writers of other languages number the rows of each partition from 0: ranges of different buckets are set apart.
     place = np.asarray(partitions.indices.to_numpy(zero_copy_only=False), np.int64)
-    group = np.unique(np.stack([place, entries["bucket"].to_numpy()]), axis=1, return_inverse=True)[1].reshape(-1)
+    batch = np.zeros(len(place), np.int64) if batches is None else batches
+    groups = np.stack([place, entries["bucket"].to_numpy(), batch])
+    group = np.unique(groups, axis=1, return_inverse=True)[1].reshape(-1)
     apart = group.astype(np.int64) * (int(last.max()) + 1)
     first, last = first + apart, last + apart
     order = np.lexsort((-last, first))

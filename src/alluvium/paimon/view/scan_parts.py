@@ -91,7 +91,7 @@ def plan_files(snapshot: Snapshot, selection: Selection, merge: KeyMerge | None,
     """
     schema = snapshot.schema
     if is_data_evolution(snapshot) and selection.entries.num_rows:
-        ranges = row_ranges(selection.entries, selection.partitions, selection.first)
+        ranges = row_ranges(selection.entries, selection.partitions, selection.first, selection.batches)
         selection, merge = replace(selection, sections=Sections.of(ranges)), PATCHES
         masks = None if masks is None else RangeMasks(masks, anchors_of(selection.entries, ranges))
     files = _scan_files(snapshot, selection)

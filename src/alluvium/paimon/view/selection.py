@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -37,6 +39,8 @@ class Selection:
         first: The number that the first section has, or will have where it is not known yet which there are.
         by_partition: How many files were left out by their partition, and
         by_statistics: by their statistics.
+        batches: Of each file with which others its rows may be one at all, in tables with data evolution; None: with
+            all.
     """
 
     entries: pa.Table
@@ -45,12 +49,15 @@ class Selection:
     first: int = 0
     by_partition: int = 0
     by_statistics: int = 0
+    batches: npt.NDArray[np.int64] | None = None
 
     def kept(self, keep: pa.BooleanArray, schema: TableSchema) -> Selection:
         """The files whose flag is set."""
         entries = self.entries.filter(keep)
         sections = None if self.sections is None else self.sections.kept(keep)
-        return replace(self, entries=entries, partitions=partitions_of(entries, schema), sections=sections)
+        batches = None if self.batches is None else self.batches[keep.to_numpy(zero_copy_only=False)]
+        partitions = partitions_of(entries, schema)
+        return replace(self, entries=entries, partitions=partitions, sections=sections, batches=batches)
 
 
 def visible_entries(snapshot: Snapshot) -> pa.Table:

@@ -80,7 +80,7 @@ class TableSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns asked for, all nullable as for any file source."""
-        return to_spark(_result_schema(type(self).open_scan(self.options)))
+        return to_spark(result_schema(type(self).open_scan(self.options)))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The tasks."""
@@ -104,7 +104,8 @@ def opener_of(name: str) -> OpenScan | None:
     return _OPENERS.get(name)
 
 
-def _result_schema(scan: OpenedScan) -> Struct:
+def result_schema(scan: OpenedScan) -> Struct:
+    """The columns of a scan, all nullable."""
     known = {f.name: f for f in nullable_schema(scan.plan.schema).fields}
     return Struct(tuple(known[name] for name in scan.columns))
 
@@ -122,21 +123,30 @@ class TableReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Files in groups of 128 MiB, deleted rows loaded; one empty group where nothing is left to read."""
-        scan = self._open_scan(self._options)
-        apart = [part for part in scan.plan.parts if part.merge is None]
-        groups = [_only(scan, (piece,)) for part in apart for piece in _split(part)]
-        for merge in dict.fromkeys(part.merge for part in scan.plan.parts if part.merge is not None):
-            parts = [part for part in scan.plan.parts if part.merge == merge]
-            groups += [_only(scan, pieces) for pieces in _split_merged(parts, merge)]
-        return groups or [_only(scan, ())]
+        return groups_of(self._open_scan(self._options))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a group as Spark's types in Arrow."""
         assert isinstance(partition, FileGroup)
-        wanted = to_arrow_schema(self._schema, **_IN_UTC)
-        with carrying_errors():
-            for batch in self._read_group(self._options, partition.scan):
-                yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
+        yield from spark_batches(self._read_group(self._options, partition.scan), self._schema)
+
+
+def spark_batches(batches: Iterator[pa.RecordBatch], schema: StructType) -> Iterator[pa.RecordBatch]:
+    """The rows that a worker reads as Spark's types in Arrow; errors of ours are carried to the driver."""
+    wanted = to_arrow_schema(schema, **_IN_UTC)
+    with carrying_errors():
+        for batch in batches:
+            yield from pa.Table.from_batches([batch]).cast(wanted, safe=False).to_batches()
+
+
+def groups_of(scan: OpenedScan) -> list[FileGroup]:
+    """The files of a scan in groups of 128 MiB, deleted rows loaded; one empty group where nothing is to be read."""
+    apart = [part for part in scan.plan.parts if part.merge is None]
+    groups = [_only(scan, (piece,)) for part in apart for piece in _split(part)]
+    for merge in dict.fromkeys(part.merge for part in scan.plan.parts if part.merge is not None):
+        parts = [part for part in scan.plan.parts if part.merge == merge]
+        groups += [_only(scan, pieces) for pieces in _split_merged(parts, merge)]
+    return groups or [_only(scan, ())]
 
 
 def _only(scan: OpenedScan, parts: tuple[ScanPart, ...]) -> FileGroup:

@@ -14,7 +14,7 @@ from alluvium.spark.jvm import failures
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import nullable_schema
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.scan.native_lane.native import empty_stream, read_native
+from alluvium.spark.scan.native_lane.native import empty_stream, read_native, unreadable
 from alluvium.spark.sessions.session import ensure_native, java_schema
 from alluvium.spark.streams.places import place_of
 from alluvium.spark.streams.proxies import called, classes_of
@@ -26,7 +26,10 @@ _numbers = itertools.count(1)
 
 
 def read_stream(
-    spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+    spark: SparkSession,
+    stream: StreamSource,
+    shape: Callable[[DataFrame], DataFrame] | None = None,
+    read_other: Callable[[ScanSource], DataFrame] | None = None,
 ) -> DataFrame:
     """The rows of a stream, for queries to be started of.
 
@@ -34,6 +37,7 @@ def read_stream(
         spark: A classic session.
         stream: What is streamed.
         shape: Gives the rows of a source the stream's columns, row by row; None: they have them.
+        read_other: Reads what Spark's own readers and operators do not do; None: that is refused.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a session without a JVM, or one that has been stopped.
@@ -42,7 +46,7 @@ def read_stream(
     failures.install()
     java = java_of(spark)
     held = java.array_list()
-    held.add(StreamProxy(spark, stream, shape))
+    held.add(StreamProxy(spark, stream, shape, read_other))
     relation = classes_of(java).relation.apply(held.get(0), spark._jsparkSession)
     return DataFrame(java.dataset.ofRows(spark._jsparkSession, relation), spark)
 
@@ -51,13 +55,18 @@ class StreamProxy:
     """Spark's `Source`. One object serves all queries that are started of a DataFrame."""
 
     def __init__(
-        self, spark: SparkSession, stream: StreamSource, shape: Callable[[DataFrame], DataFrame] | None = None
+        self,
+        spark: SparkSession,
+        stream: StreamSource,
+        shape: Callable[[DataFrame], DataFrame] | None = None,
+        read_other: Callable[[ScanSource], DataFrame] | None = None,
     ) -> None:
         self._spark = spark
         self._java = java_of(spark)
         self._classes = classes_of(self._java)
         self._stream = stream
         self._shape = shape or (lambda rows: rows)
+        self._read_other = read_other
         self._schema = java_schema(spark, to_spark(nullable_schema(stream.schema)))
         self._number = next(_numbers)
         #: Queries that read what there is now and end, and how far that reaches, once it is known.
@@ -105,10 +114,14 @@ class StreamProxy:
         return reduce(DataFrame.union, frames) if frames else empty_stream(self._spark, self._schema)
 
     def _read(self, source: ScanSource) -> DataFrame:
-        if all(part.merge is None for part in source.plan_scan(None).parts):
+        plan = source.plan_scan(None)
+        if self._read_other is not None and unreadable(plan) is not None:
+            merged = self._read_other(source)._jdf
+        elif all(part.merge is None for part in plan.parts):
             return read_native(self._spark, source, is_streaming=True)
+        else:
+            merged = read_native(self._spark, source)._jdf
         # Planned apart: what merges rows of files would keep them as state of the query, were it planned with it.
-        merged = read_native(self._spark, source)._jdf
         rows = merged.queryExecution().toRdd()
         return DataFrame(self._spark._jsparkSession.internalCreateDataFrame(rows, merged.schema(), True), self._spark)
 

@@ -30,8 +30,8 @@ from alluvium.spark.workers.worker_errors import carrying_errors
 from alluvium.spark.workers.worker_formats import FileForm, FileWriter
 from alluvium.storage.store import Store
 
-#: Gives the table's objects; it is pickled, and called in the workers.
-OpenStore: TypeAlias = Callable[[], Store]
+#: Gives the table's objects, or those of a store that a URL names; it is pickled, and called in the workers.
+OpenStore: TypeAlias = Callable[..., Store]
 #: Of files that a worker has begun, one task after the other.
 _files = itertools.count()
 

@@ -13,10 +13,8 @@ from __future__ import annotations
 import errno
 import os
 import shutil
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
 
 import pyarrow as pa
 
@@ -24,9 +22,20 @@ from alluvium.errors import AlluviumError
 from alluvium.storage.copying import Count, read_parts
 from alluvium.storage.failures import no_put_if_absent, not_found, storage_error
 from alluvium.storage.listing import Rows
-from alluvium.storage.parallel import DEFAULT_WORKERS, map_parallel
+from alluvium.storage.parallel import map_parallel
 from alluvium.storage.paths import Url, ensure_relative, join
 from alluvium.storage.store import ObjectInfo, PutOutcome, Store
+from alluvium.storage.stores.local_files import (
+    changed_in_place,
+    fill_temporary,
+    hidden_name,
+    make_directory,
+    remove_checksum,
+    remove_quietly,
+    sync_directory,
+    write_temporary,
+    write_together,
+)
 
 #: `link` answers so where the file system has no hard links (FAT, some FUSE and network mounts).
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
@@ -36,8 +45,6 @@ _UNSETTLED = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EINTR})
 _MAX_REMOVALS = 5
 #: Files that a thread deletes one after the other; what a directory holds answers so where it is not empty.
 _DELETED_TOGETHER = 500
-#: Threads that sync the few parts of a commit: once their writing has begun, two are as quick as more.
-_SYNCING, _FEW = 2, 8
 _NOT_EMPTY = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.EBUSY})
 
 
@@ -99,53 +106,65 @@ class LocalStore:
     def put(self, path: str, data: bytes, durable: bool = True) -> None:
         full = self._full(path)
         try:
-            temporary = _write_temporary(os.path.dirname(full), data, durable)
+            if not durable and changed_in_place(full, data):
+                remove_checksum(full)
+                return
+            temporary = write_temporary(os.path.dirname(full), data, durable)
             try:
-                _remove_checksum(full)
+                remove_checksum(full)
                 os.replace(temporary, full)
             except OSError:
-                _remove(temporary)
+                remove_quietly(temporary)
                 raise
             if durable:
-                _sync_directory(os.path.dirname(full))
+                sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", path, error) from error
 
     def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
         # Nobody looks under these names before all of them stand, so they need neither a hidden name nor a step of its
-        # own to become visible. What is synced at one time shares a commit of the file system's journal.
-        paths = [self._full(path) for path, _ in parts]
-        directories = list(dict.fromkeys(os.path.dirname(full) for full in paths))
-        for index, ((path, data), full) in enumerate(zip(parts, paths, strict=True)):
-            try:
-                _write_new(full, data)
-            except OSError as error:
-                for written in paths[:index]:
-                    _remove(written)
-                raise self._failure("write", path, error) from error
+        # own to become visible.
+        self._write_together([(self._full(path), path, data) for path, data in parts])
+
+    def put_behind(self, parts: Sequence[tuple[str, bytes]], path: str, data: bytes) -> PutOutcome:
+        full = self._full(path)
+        temporary = hidden_name(os.path.dirname(full))
+        named = [(self._full(part), part, content) for part, content in parts]
+        self._write_together(named, (temporary, path, data))
+        return self._made_visible(temporary, full, path)
+
+    def _write_together(
+        self, parts: Sequence[tuple[str, str, bytes]], hidden: tuple[str, str, bytes] | None = None
+    ) -> None:
+        """Writes files, full path, path and bytes, the names of which are durable then, but for the hidden one's."""
+        files = parts if hidden is None else [*parts, hidden]
+        paths = {full: path for full, path, _ in files}
+        listed = list(dict.fromkeys(os.path.dirname(full) for full, _, _ in parts))
         try:
-            syncs = [partial(_sync_file, full) for full in paths] + [partial(_sync_directory, d) for d in directories]
-            map_parallel(lambda sync: sync(), syncs, _SYNCING if len(syncs) <= _FEW else DEFAULT_WORKERS)
+            write_together([(full, data) for full, _, data in files], listed)
         except OSError as error:
-            for written in paths:
-                _remove(written)
-            raise self._failure("write", parts[0][0], error) from error
+            path = paths.get(error.filename, next(iter(paths.values())))
+            raise self._failure("write", path, error) from error
 
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         full = self._full(path)
         try:
-            temporary = _write_temporary(os.path.dirname(full), data, makes_directory=makes_directory)
+            temporary = write_temporary(os.path.dirname(full), data, makes_directory=makes_directory)
         except OSError as error:
             raise self._failure("write", path, error) from error
+        return self._made_visible(temporary, full, path)
+
+    def _made_visible(self, temporary: str, full: str, path: str) -> PutOutcome:
+        """Gives a file that is durable under a hidden name its own, if that is free."""
         try:
             outcome = self._publish(temporary, full, path)
         finally:
-            _remove(temporary)
+            remove_quietly(temporary)
         if outcome is PutOutcome.DONE:
             # Of a file that had this name before, and was deleted by somebody who left it.
-            _remove_checksum(full)
+            remove_checksum(full)
             try:
-                _sync_directory(os.path.dirname(full))
+                sync_directory(os.path.dirname(full))
             except OSError:
                 return PutOutcome.UNKNOWN  # visible, but a crash may still undo it
         return outcome
@@ -182,13 +201,13 @@ class LocalStore:
         # As durable as its writer has left the content: that is not synced here either.
         full = self._full(target)
         try:
-            _remove_checksum(full)
+            remove_checksum(full)
             try:
                 os.rename(self._full(source), full)
             except FileNotFoundError:
-                _make_directory(os.path.dirname(full))
+                make_directory(os.path.dirname(full))
                 os.rename(self._full(source), full)
-            _remove_checksum(self._full(source))
+            remove_checksum(self._full(source))
         except OSError as error:
             raise self._failure("move", source, error) from error
 
@@ -197,14 +216,14 @@ class LocalStore:
         # Told of what is wrong with the source in its own words, before anything is made here.
         source.head(path)
         try:
-            temporary = _fill_temporary(os.path.dirname(full), read_parts(source, path, count))
+            temporary = fill_temporary(os.path.dirname(full), read_parts(source, path, count))
             try:
-                _remove_checksum(full)
+                remove_checksum(full)
                 os.replace(temporary, full)
             except OSError:
-                _remove(temporary)
+                remove_quietly(temporary)
                 raise
-            _sync_directory(os.path.dirname(full))
+            sync_directory(os.path.dirname(full))
         except OSError as error:
             raise self._failure("write", target, error) from error
         return count.total
@@ -295,7 +314,7 @@ class LocalStore:
         full = self._full(path)
         try:
             os.unlink(full)
-            _remove_checksum(full)
+            remove_checksum(full)
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError as error:
@@ -385,113 +404,8 @@ def _info(path: str, found: os.stat_result) -> ObjectInfo:
     return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
-def _write_new(full: str, data: bytes) -> None:
-    """Writes a file under a name that is nobody else's, not durable yet."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(full, flags, 0o666)
-    except FileNotFoundError:
-        _make_directory(os.path.dirname(full))
-        descriptor = os.open(full, flags, 0o666)
-    try:
-        _write_all(descriptor, data)
-        if hasattr(os, "posix_fadvise"):
-            # Has the disk begin, so that whoever syncs the first file waits for all of them.
-            with suppress(OSError):
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-    except BaseException:
-        _remove(full)
-        raise
-    finally:
-        os.close(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def _write_temporary(directory: str, data: bytes, durable: bool = True, makes_directory: bool = True) -> str:
-    """Writes a file under a hidden name of its own, and gives the name."""
-    return _fill_temporary(directory, (data,), durable, makes_directory)
-
-
-def _fill_temporary(directory: str, parts: Iterable[bytes], durable: bool = True, makes_directory: bool = True) -> str:
-    # The name is independent of the final one, whose length may already be what the file system allows.
-    temporary = os.path.join(directory, f".alluvium-{uuid.uuid4().hex}.tmp")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        descriptor = os.open(temporary, flags, 0o666)
-    except FileNotFoundError:
-        if not makes_directory:
-            raise
-        _make_directory(directory)
-        descriptor = os.open(temporary, flags, 0o666)
-    try:
-        try:
-            for part in parts:
-                _write_all(descriptor, part)
-            if durable:
-                os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-    except BaseException:
-        _remove(temporary)
-        raise
-    return temporary
-
-
-def _make_directory(directory: str) -> None:
-    """Makes the directory and its missing parents, each durable before something is put into it."""
-    missing: list[str] = []
-    while not os.path.isdir(directory):
-        missing.append(directory)
-        parent = os.path.dirname(directory)
-        if parent == directory:
-            break
-        directory = parent
-    for path in reversed(missing):
-        with suppress(FileExistsError):  # another writer made it meanwhile; a file in the way fails in the next step
-            os.mkdir(path)
-        _sync_directory(os.path.dirname(path))
-
-
-def _sync_file(full: str) -> None:
-    """Makes the content of a file durable, which was written a moment ago."""
-    descriptor = os.open(full, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _sync_directory(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        # Some network and FUSE mounts know no fsync of directories; they have no journal of ours to lose.
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):
-            raise
-    finally:
-        os.close(descriptor)
-
-
 def _link_count(path: str) -> int:
     try:
         return os.stat(path).st_nlink
     except OSError:
         return 0
-
-
-def _remove_checksum(full: str) -> None:
-    """Hadoop's checksum of a file that is no longer there, or is another now."""
-    directory, name = os.path.split(full)
-    _remove(os.path.join(directory, f".{name}.crc"))
-
-
-def _remove(temporary: str) -> None:
-    # A temporary file that cannot be removed is litter that all readers ignore: never a reason to fail a commit.
-    with suppress(OSError):
-        os.unlink(temporary)

@@ -100,6 +100,10 @@ class ObjectStore:
     def put_new(self, parts: Sequence[tuple[str, bytes]]) -> None:
         map_parallel(lambda part: self.put(*part), parts)
 
+    def put_behind(self, parts: Sequence[tuple[str, bytes]], path: str, data: bytes) -> PutOutcome:
+        self.put_new(parts)
+        return self.put_if_absent(path, data)
+
     def put_if_absent(self, path: str, data: bytes, makes_directory: bool = True) -> PutOutcome:
         key = self._key(path)
         try:

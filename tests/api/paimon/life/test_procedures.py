@@ -48,6 +48,8 @@ def test_procedures_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert printed(capsys, "expire_snapshots", url, "retain_max=1", "retain_min=1") == [{"deleted_snapshots_count": 2}]
     expired = [{"expired_partitions": "day=2020-01-01"}]
     assert printed(capsys, "expire_partitions", url, "expiration_time=1 d", "max_expires=1") == expired
+    since = printed(capsys, "create_tag_from_timestamp", url, "tag=y", "timestamp=0", "time_retained=1 d")
+    assert since == [{"tagName": "y", "snapshot": 3}]
     assert printed(capsys, "rollback", url, "version=x") == [{"result": True}]
     assert printed(capsys, "expire_tags", url) == [{"expired_tags": "No expired tags."}]
     assert printed(capsys, "remove_orphan_files", url) == [{"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}]

@@ -41,6 +41,38 @@ def test_a_tag_says_what_java_reads(table: PaimonTable, tmp_path: Path) -> None:
     assert table.expire_tags(dt.datetime.now(dt.timezone.utc) + dt.timedelta(days=1)) == ["a", "b"]
 
 
+def test_a_tag_of_the_first_snapshot_since_a_time(table: PaimonTable, tmp_path: Path) -> None:
+    times = {}
+    for number in (1, 2, 3):
+        path = tmp_path / f"t/snapshot/snapshot-{number}"
+        said = json.loads(path.read_bytes())
+        times[number] = said["timeMillis"] = 1_700_000_000_000 + 1000 * number
+        path.write_text(json.dumps(said))
+    assert table.create_tag_from_timestamp("exact", times[2]) == 2
+    assert table.create_tag_from_timestamp("next", times[2] + 1, "1 d") == 3
+    assert table.create_tag_from_timestamp("first", 0) == 1
+    assert ks(table._store, tag="exact") == [0, 1]
+    with pytest.raises(NotFound) as late:
+        table.create_tag_from_timestamp("late", times[3] + 1)
+    assert late.value.code == "snapshot-not-found" and str(times[3]) in (late.value.hint or "")
+    with pytest.raises(InvalidRequest, match="first"):
+        table.create_tag_from_timestamp("first", 0)
+
+
+def test_a_rollback_to_a_watermark(table: PaimonTable, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="watermark"):
+        table.rollback_to_watermark(5)
+    for number, watermark in ((1, 10), (2, 20), (3, 30)):
+        path = tmp_path / f"t/snapshot/snapshot-{number}"
+        path.write_text(json.dumps({**json.loads(path.read_bytes()), "watermark": watermark}))
+    with pytest.raises(NotFound) as early:
+        table.rollback_to_watermark(9)
+    assert early.value.code == "snapshot-not-found" and "10" in (early.value.hint or "")
+    assert table.rollback_to_watermark(29) == 2
+    assert list_snapshots(table._store) == [1, 2]
+    assert table.rollback_to_watermark(20) == 2
+
+
 def test_what_is_refused(table: PaimonTable) -> None:
     table.create_tag("a")
     table.create_branch("b", "a")

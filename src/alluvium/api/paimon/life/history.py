@@ -7,6 +7,7 @@ import datetime as dt
 from alluvium.api.paimon.life.times import Duration, When, duration_ms, millis_of
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, load_latest_schema, not_a_table
+from alluvium.paimon.log.travel import find_since
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.life_options import TAG_TIME_RETAINED_MS
 from alluvium.paimon.upkeep.life import auto_tags, branches, rollback, tags
@@ -57,6 +58,17 @@ class TableHistory:
     def replace_tag(self, tag: str, snapshot: int | None = None, time_retained: Duration | None = None) -> int:
         """Has a tag that is there name another snapshot; as `create_tag`."""
         return self.create_tag(tag, snapshot, time_retained, replace=True)
+
+    def create_tag_from_timestamp(self, tag: str, timestamp: When, time_retained: Duration | None = None) -> int:
+        """Gives the first snapshot at or after a time a name; as `create_tag`.
+
+        Raises:
+            NotFound: All snapshots are older (`"snapshot-not-found"`).
+            InvalidRequest: As of `create_tag`.
+        """
+        with locating(self._store, None):
+            found = find_since(self._store, millis_of(timestamp, "timestamp"), self._branch)
+        return self.create_tag(tag, found.id, time_retained)
 
     def rename_tag(self, tag: str, target_tag: str) -> None:
         """Gives a tag another name.
@@ -121,6 +133,13 @@ class TableHistory:
         """Goes back to the newest snapshot at or before a time; as `rollback_to`."""
         with locating(self._store, None):
             return rollback.rollback_to_time(self._store, millis_of(timestamp, "timestamp"), self._branch)
+
+    def rollback_to_watermark(self, watermark: int) -> int:
+        """Goes back to the newest snapshot whose watermark is not beyond one; as `rollback_to`."""
+        with locating(self._store, None):
+            if isinstance(watermark, bool) or not isinstance(watermark, int):
+                raise InvalidRequest(f"{watermark!r} is no watermark", code="invalid-version", hint="a whole number")
+            return rollback.rollback_to_watermark(self._store, watermark, self._branch)
 
     def create_branch(self, branch: str, tag: str | None = None) -> None:
         """Makes a branch of the main one.

@@ -107,6 +107,17 @@ def _rollback_to_time(given: Given) -> Sequence[Sequence[object]]:
     return ((f"Success roll back to snapshot: {found} .",),)
 
 
+def _rollback_to_watermark(given: Given) -> Sequence[Sequence[object]]:
+    found = given.table.rollback_to_watermark(given.number("watermark") or 0)
+    return ((f"Success roll back to snapshot: {found} .",),)
+
+
+def _tag_since(given: Given) -> Sequence[Sequence[object]]:
+    tag = given.needed("tag")
+    number = given.table.create_tag_from_timestamp(tag, given.number("timestamp") or 0, given.text("time_retained"))
+    return ((tag, number),)
+
+
 def _expire_snapshots(given: Given) -> Sequence[Sequence[object]]:
     _ensure_no_options(given)
     done = given.table.expire_snapshots(
@@ -224,6 +235,11 @@ PROCEDURES: Mapping[str, Procedure] = {
         _DONE,
         _done(lambda g: g.table.create_tag(g.needed("tag"), g.number("snapshot"), g.text("time_retained"))),
     ),
+    "create_tag_from_timestamp": Procedure(
+        {"table": STRING, "tag": STRING, "timestamp": LONG, "time_retained?": STRING},
+        (("tagName", STRING), ("snapshot", LONG)),
+        _tag_since,
+    ),
     "replace_tag": Procedure(
         _TAGGED,
         _DONE,
@@ -243,6 +259,9 @@ PROCEDURES: Mapping[str, Procedure] = {
     ),
     "rollback": Procedure({"table": STRING, "version": STRING, "is_timestamp?": BOOLEAN}, _DONE, _done(_rollback)),
     "rollback_to_timestamp": Procedure({"table": STRING, "timestamp": LONG}, (("result", STRING),), _rollback_to_time),
+    "rollback_to_watermark": Procedure(
+        {"table": STRING, "watermark": LONG}, (("result", STRING),), _rollback_to_watermark
+    ),
     "create_branch": Procedure(
         {"table": STRING, "branch": STRING, "tag?": STRING},
         _DONE,

@@ -15,7 +15,7 @@ from alluvium.errors import NotFound
 from alluvium.paimon.commit.callers import take_back
 from alluvium.paimon.log.names import directory, is_there, list_numbers
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
-from alluvium.paimon.log.travel import At, find_snapshot, list_snapshots, read_snapshot, read_tag
+from alluvium.paimon.log.travel import At, find_snapshot, find_until_watermark, list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.upkeep.life.tags import create_tag, list_all_tags, tag_path
 from alluvium.storage.store import PutOutcome, Store
 
@@ -89,6 +89,11 @@ def rollback_to_time(store: Store, timestamp_ms: int, branch: str = MAIN_BRANCH)
     if document is None:
         raise NotFound("the table has no snapshot", code="no-snapshot-before")
     return rollback_to_snapshot(store, document.id, branch)
+
+
+def rollback_to_watermark(store: Store, watermark: int, branch: str = MAIN_BRANCH) -> int:
+    """Goes back to the newest snapshot whose watermark is not beyond one; as for a snapshot."""
+    return rollback_to_snapshot(store, find_until_watermark(store, watermark, branch).id, branch)
 
 
 def _forget(store: Store, snapshot_id: int, later: Sequence[int], branch: str) -> None:
