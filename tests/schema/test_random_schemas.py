@@ -100,7 +100,12 @@ def declarable(data_type: DataType) -> DataType:
     if isinstance(data_type, Map):
         return Map(declarable(data_type.key), declarable(data_type.value))
     if isinstance(data_type, Struct):
-        return Struct(tuple(Field(f.name, declarable(f.type), f.nullable, {"comment": "it's"} if f.metadata else {}) for f in data_type.fields))
+        return Struct(
+            tuple(
+                Field(f.name, declarable(f.type), f.nullable, {"comment": "it's"} if f.metadata else {})
+                for f in data_type.fields
+            )
+        )
     return data_type
 
 
@@ -188,7 +193,9 @@ def test_the_tree_of_a_schema(schema: Struct) -> None:
 # --- walks and edits --------------------------------------------------------------------------------------------------
 
 
-def everything(data_type: DataType, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], DataType, Field | None]]:
+def everything(
+    data_type: DataType, path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], DataType, Field | None]]:
     """All that lies within a type, parents first."""
     inner: list[tuple[str, DataType, Field | None]] = []
     if isinstance(data_type, Struct):
@@ -220,7 +227,9 @@ def test_walks(schema: Struct, leaf: DataType) -> None:
         assert f is None or f.nullable
         assert not isinstance(own, Array) or own.contains_null
         assert not isinstance(own, Map) or own.value_contains_null
-    through_structs = [one for one in inside if one[2] is not None and all(isinstance(x, Struct) for x in parents(schema, one[0]))]
+    through_structs = [
+        one for one in inside if one[2] is not None and all(isinstance(x, Struct) for x in parents(schema, one[0]))
+    ]
     for path, own, f in through_structs:
         assert schema.find_path(path) is f and f is not None and f.type is own
         assert schema.find_path(tuple(name.swapcase() for name in path)) is f
@@ -258,7 +267,9 @@ def test_edits_at_every_path(schema: Struct) -> None:
         changed = [a[0] for a, b in zip(inside, left, strict=True) if a[1] != b[1]]
         assert changed == [path[:n] for n in range(1, len(path) + 1)]
         flags = [(getattr(o, "contains_null", None), getattr(o, "value_contains_null", None)) for _, o, _ in inside]
-        assert flags == [(getattr(o, "contains_null", None), getattr(o, "value_contains_null", None)) for _, o, _ in left]
+        assert flags == [
+            (getattr(o, "contains_null", None), getattr(o, "value_contains_null", None)) for _, o, _ in left
+        ]
         assert find_path(edited, (*path, "NEW"))[2] == new
 
 
@@ -336,7 +347,12 @@ def test_depth_and_long_names_have_an_end() -> None:
 
 def test_names_exact_before_folded() -> None:
     schema = Struct((Field("AB", t.LONG), Field("ab", t.INTEGER), Field("Ab", t.DATE)))
-    assert [f.type for name in ("AB", "ab", "Ab", "aB") if (f := schema.find(name))] == [t.LONG, t.INTEGER, t.DATE, t.LONG]
+    assert [f.type for name in ("AB", "ab", "Ab", "aB") if (f := schema.find(name))] == [
+        t.LONG,
+        t.INTEGER,
+        t.DATE,
+        t.LONG,
+    ]
     assert schema.find("abc") is None and schema.find_path(()) is None
     assert schema.find_path(("ab", "x")) is None
 

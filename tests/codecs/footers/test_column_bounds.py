@@ -49,7 +49,9 @@ def test_the_least_and_the_greatest(stored: pa.DataType, kind: t.DataType, value
     @settings(max_examples=25, derandomize=True)
     @given(st.lists(st.lists(st.one_of(st.none(), st.sampled_from(values)), max_size=4), max_size=4))
     def compared(batches: list[list[Any]]) -> None:
-        bounds = ColumnBounds([FooterColumn(("c",), kind), FooterColumn(("not", "there"), kind), FooterColumn(("x",), kind)])
+        bounds = ColumnBounds(
+            [FooterColumn(("c",), kind), FooterColumn(("not", "there"), kind), FooterColumn(("x",), kind)]
+        )
         for batch in batches:
             bounds.add(pa.table({"other": pa.nulls(len(batch)), "c": pa.array(batch, stored)}))
         footer = bounds.footer()

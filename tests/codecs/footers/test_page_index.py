@@ -98,7 +98,9 @@ def test_no_pages_at_all() -> None:
 
 
 BOUNDS = st.lists(
-    st.tuples(st.booleans(), st.binary(max_size=5), st.binary(max_size=5), st.integers(0, 1000)), min_size=1, max_size=20
+    st.tuples(st.booleans(), st.binary(max_size=5), st.binary(max_size=5), st.integers(0, 1000)),
+    min_size=1,
+    max_size=20,
 )
 
 
@@ -209,7 +211,10 @@ def test_headers_that_lead_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
             walk_pages(lambda at, size, text=text: text[at : at + size], chunk_of(0, num_values=5), Leaf(0, False), 5)  # type: ignore[misc]
     monkeypatch.setattr(page_index, "_MAX_HEADER_BYTES", 2000)
     long = header(DATA, 0, 5, 5, statistics={5: ("binary", b"z" * 3000)})
-    assert len(walk_pages(lambda at, size: long[at : at + size], chunk_of(0, num_values=5), Leaf(0, False), 5)[0].offsets) == 1
+    assert (
+        len(walk_pages(lambda at, size: long[at : at + size], chunk_of(0, num_values=5), Leaf(0, False), 5)[0].offsets)
+        == 1
+    )
     longer = header(DATA, 0, 5, 5, statistics={5: ("binary", b"z" * 9000)})
     with pytest.raises(NoPages):
         walk_pages(lambda at, size: longer[at : at + size], chunk_of(0, num_values=5), Leaf(0, False), 5)

@@ -135,6 +135,11 @@ def test_maps_are_passed_over() -> None:
 
 def test_values_that_must_be_of_a_kind() -> None:
     assert (items_of([1]), fields_of({1: 2}), integer_at({1: 2}, 1)) == ([1], {1: 2}, 2)
-    for wrong in (lambda: items_of({}), lambda: fields_of([]), lambda: integer_at({1: b""}, 1), lambda: integer_at({}, 1)):
+    for wrong in (
+        lambda: items_of({}),
+        lambda: fields_of([]),
+        lambda: integer_at({1: b""}, 1),
+        lambda: integer_at({}, 1),
+    ):
         with pytest.raises(DAMAGE):
             wrong()

@@ -28,7 +28,11 @@ def test_ids_follow_each_other(counts: list[int], first: int, snapshot: int) -> 
     assert following == first + sum(counts)
     for name in ("min_sequence_number", "max_sequence_number"):
         assert made[name].to_pylist() == [snapshot] * len(counts)
-    others = [name for name in before.column_names if name not in ("first_row_id", "min_sequence_number", "max_sequence_number")]
+    others = [
+        name
+        for name in before.column_names
+        if name not in ("first_row_id", "min_sequence_number", "max_sequence_number")
+    ]
     assert made.select(others).equals(before.select(others)) and made.schema == before.schema
 
 

@@ -50,7 +50,11 @@ def merged(state: dict[int, Row], key: int, row: Row, deletes: bool, engine: str
     elif engine == "aggregation":
         known = state.get(key, {"k": key, "v": None, "s": None})
         total = [x for x in (known["v"], row["v"]) if x is not None]
-        state[key] = {"k": key, "v": sum(total) if total else None, "s": row["s"] if row["s"] is not None else known["s"]}
+        state[key] = {
+            "k": key,
+            "v": sum(total) if total else None,
+            "s": row["s"] if row["s"] is not None else known["s"],
+        }
     elif deletes:
         state.pop(key, None)
     else:
