@@ -40,7 +40,12 @@ def document(kind: str, user: str = "other", identifier: int = 3, properties: An
 
 EDITS = VectorChange(frozenset(), pa.array([], pa.string()), INDEX_ENTRIES.empty_table(), {})
 NEW, GONE = {"kind": 0}, {"kind": 1}
-CHANGES: dict[str, tuple[Mapping[str, Any], ...]] = {"adds": (NEW,), "removes": (GONE,), "both": (GONE, NEW), "nothing": ()}
+CHANGES: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "adds": (NEW,),
+    "removes": (GONE,),
+    "both": (GONE, NEW),
+    "nothing": (),
+}
 
 
 @pytest.mark.parametrize("commit", ["APPEND", "OVERWRITE", "COMPACT", "ANALYZE"])
@@ -55,7 +60,14 @@ def test_every_kind_beside_every_other(commit: str, change: str, masked: bool) -
         (None, Replaced()), (False, True), (False, True), (None, EDITS), (False, True)
     ):
         draft = Draft(
-            schema, entries(*[NEW] * added, schema=ENTRIES), replaced, "me", 1, reads=reads, compacts=compacts, edits=edits
+            schema,
+            entries(*[NEW] * added, schema=ENTRIES),
+            replaced,
+            "me",
+            1,
+            reads=reads,
+            compacts=compacts,
+            edits=edits,
         )
         depends = reads or replaced is not None
         wanted = []
@@ -126,7 +138,9 @@ def test_numbers_that_are_not_above(commit: str, identifier: int, properties: An
         assert set(one.paths) <= later and len(one.paths) == min(5, len(later))
     for name in sorted(later):
         alone = Winner(document("OVERWRITE"), entries(*[row for row in theirs if row["file_name"] == name]))
-        assert [(c.rule, c.paths) for c in conflicts(Draft(keyed, mine, None, "me", 1), alone)] == [("concurrent-numbers", (name,))]
+        assert [(c.rule, c.paths) for c in conflicts(Draft(keyed, mine, None, "me", 1), alone)] == [
+            ("concurrent-numbers", (name,))
+        ]
     others = Winner(document("OVERWRITE"), entries(*[row for row in theirs if row["file_name"] not in later]))
     assert conflicts(Draft(keyed, mine, None, "me", 1), others) == ()
     unseen = unseen_commit(Draft(keyed, mine, None, "me", 1), Unseen(8, "gone", winner.entries))
@@ -159,5 +173,7 @@ def test_rows_that_a_compaction_shows(vectors: str, bucket: int, level: int, com
 
 
 def test_a_few_files_are_named() -> None:
-    found = conflicts(Draft(schema_of(), entries(schema=ENTRIES), Replaced()), Winner(document("APPEND"), entries(*[NEW] * 8)))
+    found = conflicts(
+        Draft(schema_of(), entries(schema=ENTRIES), Replaced()), Winner(document("APPEND"), entries(*[NEW] * 8))
+    )
     assert found[0].paths == ("f0", "f1", "f2", "f3", "f4") and "8 files" in found[0].message
