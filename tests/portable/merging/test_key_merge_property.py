@@ -254,7 +254,7 @@ FUNCTIONS = ["sum", "product", "min", "max", "last_value", "last_non_null_value"
 
 @settings(max_examples=50, derandomize=True)
 @given(
-    rows_of({name: NULLABLE for name in FUNCTIONS}, st.sampled_from([INSERT, INSERT, AFTER])), ORDERS,
+    rows_of(dict.fromkeys(FUNCTIONS, NULLABLE), st.sampled_from([INSERT, INSERT, AFTER])), ORDERS,
     st.sampled_from([pa.int64(), pa.float64(), pa.decimal128(9, 0)]), st.sampled_from([None, "level"]),
 )  # fmt: skip
 def test_aggregates_of_numbers(
