@@ -169,9 +169,15 @@ def test_names_that_avro_has_not(name: str) -> None:
         assert (caught.value.code, caught.value.column) == ("unsupported-name", name)
 
 
-@pytest.mark.parametrize("kind", [pa.uint8(), pa.timestamp("ns"), pa.timestamp("s"), pa.decimal256(40), pa.time64("us"), pa.null()])
+@pytest.mark.parametrize(
+    "kind", [pa.uint8(), pa.timestamp("ns"), pa.timestamp("s"), pa.decimal256(40), pa.time64("us"), pa.null()]
+)
 def test_types_that_avro_has_not(kind: pa.DataType) -> None:
-    for schema in (pa.schema([("c", kind)]), pa.schema([("c", pa.list_(kind))]), pa.schema([("c", pa.map_(pa.string(), kind))])):
+    for schema in (
+        pa.schema([("c", kind)]),
+        pa.schema([("c", pa.list_(kind))]),
+        pa.schema([("c", pa.map_(pa.string(), kind))]),
+    ):
         with pytest.raises(UnsupportedFeature) as caught:
             avro_schema(schema)
         assert (caught.value.code, caught.value.column) == ("unsupported-type", "c")
@@ -179,10 +185,12 @@ def test_types_that_avro_has_not(kind: pa.DataType) -> None:
 
 # --- containers -------------------------------------------------------------------------------------------------------
 
-SCHEMA = {"type": "record", "name": "r", "fields": [{"name": "n", "type": {"type": "long", "logicalType": "x"}}, {"name": "t", "type": "string"}]}
-ROWS = st.lists(
-    st.fixed_dictionaries({"n": st.integers(-(2**63), 2**63 - 1), "t": st.text(max_size=200)}), max_size=12
-)
+SCHEMA = {
+    "type": "record",
+    "name": "r",
+    "fields": [{"name": "n", "type": {"type": "long", "logicalType": "x"}}, {"name": "t", "type": "string"}],
+}
+ROWS = st.lists(st.fixed_dictionaries({"n": st.integers(-(2**63), 2**63 - 1), "t": st.text(max_size=200)}), max_size=12)
 
 
 @settings(max_examples=40, derandomize=True)
