@@ -161,6 +161,8 @@ OF_FORM = {
     "duration": ["partition.expiration-check-interval", "partition.idle-time-to-done", "continuous.discovery-interval",
                  "lookup.cache-file-retention", "commit.timeout", "snapshot.time-retained", "tag.creation-delay"],
 }  # fmt: skip
+CODECS = ["none", "null", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "lz4_hadoop", "zstd", "zstandard",
+          "zlib", "deflate", "bzip2", "xz"]  # fmt: skip
 WORDS = {
     "merge-engine": ["deduplicate", "partial-update", "aggregation", "first-row"],
     "changelog-producer": ["none", "input", "full-compaction", "lookup"],
@@ -172,11 +174,7 @@ WORDS = {
     "snapshot.expire.execution-mode": ["sync", "async"],
     "incremental-between-scan-mode": ["auto", "delta", "changelog", "diff"],
     "manifest.format": ["avro", "parquet", "orc"],
-    **dict.fromkeys(
-        ("file.compression", "changelog-file.compression", "manifest.compression"),
-        ["none", "null", "uncompressed", "snappy", "gzip", "lzo", "brotli", "lz4", "lz4_raw", "lz4_hadoop", "zstd", "zstandard", "zlib",
-         "deflate", "bzip2", "xz"],
-    ),
+    **dict.fromkeys(("file.compression", "changelog-file.compression", "manifest.compression"), CODECS),
 }  # fmt: skip
 BY_KEY = {one.key: one for one in options()}
 
