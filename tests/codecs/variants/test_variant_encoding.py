@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import itertools
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,7 @@ def test_arrays_and_objects(rows: list[Any], step: int | None, data: st.DataObje
     ids = None if step is None else [n * step % 100_003 for n in range(len(members))]
     made = encode_containers(present, counts, ranges, None if ids is None else np.array(ids, np.int64))
     places = np.cumsum([0, *counts]).tolist()
-    own = [None if ids is None else ids[a:b] for a, b in zip(places[:-1], places[1:], strict=True)]
+    own = [None if ids is None else ids[a:b] for a, b in itertools.pairwise(places)]
     wanted = [None if row is None else container(row, some) for row, some in zip(rows, own, strict=True)]
     assert shown(made) == wanted
     if ids is None:
