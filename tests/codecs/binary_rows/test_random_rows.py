@@ -135,7 +135,7 @@ def test_bytes_of_rows_without_nulls_apart(example: Any) -> None:
     assert encode_rows(columns_of(types, rows), types).to_pylist() == [written(types, row) for row in rows]
 
 
-@settings(max_examples=20, derandomize=True)
+@settings(max_examples=10, derandomize=True)
 @given(st.integers(50, 130), st.data())
 def test_many_columns(count: int, data: st.DataObject) -> None:
     """Their null bits take more than one word."""

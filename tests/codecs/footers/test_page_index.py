@@ -46,7 +46,7 @@ def offset_index(places: list[tuple[int, int, int]], more: dict[int, Any], long_
     return written_struct({1: ("list", structs), 2: ("list", [("i64", 5)])}, long_heads)
 
 
-@settings(max_examples=120, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(PAGES, STARTS, st.integers(0, 500), st.booleans(), st.booleans(), st.sampled_from([{}, {9: ("i32", 5)}]))
 def test_pages_by_their_index(
     pages: list[Any], start: int, before: int, long_heads: bool, order: bool, more: dict[int, Any]
@@ -153,7 +153,7 @@ WALKED = st.lists(
 )  # fmt: skip
 
 
-@settings(max_examples=120, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(WALKED, st.booleans(), st.booleans(), st.integers(0, 40))
 def test_pages_by_their_headers(pages: list[Any], has_dictionary: bool, repeated: bool, start: int) -> None:
     """Version 1 counts values, which are rows where none repeats; version 2 counts both."""

@@ -39,7 +39,7 @@ def live(before: set[Any], entries: list[tuple[int, Any]]) -> set[Any]:
     return found
 
 
-@settings(max_examples=150, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(st.lists(FILES, max_size=12), st.sets(FILES, max_size=6))
 def test_what_is_live_stays_so(files: list[Any], before: set[Any]) -> None:
     """Each file comes and goes by turns; what is said twice of a file is said once, or not at all."""

@@ -76,7 +76,7 @@ def shown(rows: list[Row]) -> list[Row]:
 
 
 @pytest.mark.long
-@settings(max_examples=20, derandomize=True)
+@settings(max_examples=12, derandomize=True)
 @given(commits=COMMITS, engine=st.sampled_from(list(OPTIONS)), data=st.data())
 def test_every_state_and_what_came_between(folder: Path, commits: list[Any], engine: str, data: st.DataObject) -> None:
     place = Path(tempfile.mkdtemp(dir=folder)) / "t"
@@ -132,7 +132,7 @@ def cells(rows: dict[int, Any]) -> pa.Table:
     return pa.table(columns)
 
 
-@settings(max_examples=120, derandomize=True)
+@settings(max_examples=50, derandomize=True)
 @given(KEYED, KEYED)
 def test_rows_that_are_new_or_other(before: dict[int, Any], after: dict[int, Any]) -> None:
     found = difference(cells(before), cells(after))
