@@ -189,7 +189,9 @@ class Unshrunk:
 
     def pytest_sessionstart(self) -> None:
         usual = settings()
-        settings.register_profile("unshrunk", usual, phases=[p for p in usual.phases if p.name not in ("shrink", "explain")])
+        settings.register_profile(
+            "unshrunk", usual, phases=[p for p in usual.phases if p.name not in ("shrink", "explain")]
+        )
         settings.load_profile("unshrunk")
 
 

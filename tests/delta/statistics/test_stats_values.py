@@ -171,3 +171,10 @@ def test_decimals_of_more_digits_than_doubles_print_are_what_they_say() -> None:
     assert up[3:] == down[3:] == [5, 0]
     largest = pa.array([D("9" * 15 + "0" * 23)], to_arrow(kind))
     assert widened_decimals(largest, kind, 1).to_pylist()[0] > D("9" * 15 + "0" * 23)
+
+
+@pytest.mark.parametrize("kind", [t.FLOAT, t.DOUBLE, t.LONG, Decimal(9, 2), t.STRING, t.DATE], ids=str)
+def test_true_and_false_are_bounds_of_flags_alone(kind: DataType) -> None:
+    for values in ([True, False], [True, None], [True, 1], [False, 1.5]):
+        assert bound_column(list(values), kind).to_pylist()[0] is None
+    assert bound_column([True, False], t.BOOLEAN).to_pylist() == [True, False]
