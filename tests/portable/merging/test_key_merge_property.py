@@ -330,3 +330,24 @@ def test_partial_updates_by_sequence_groups(rows: list[Row], ignores: bool, remo
                      ignores_delete=ignores, removing_groups=removing)  # fmt: skip
     kinds = {n: pa.string() if n in ("b", "l") else pa.int64() for n in GROUPED}
     compare(rows, merge, kinds)
+
+
+@pytest.mark.parametrize(("precision", "scale"), [(38, 0), (38, 2), (37, 2), (18, 2), (9, 2)])
+def test_products_of_decimals_of_every_width(precision: int, scale: int) -> None:
+    """Rounded to the scale of the column; what its digits do not hold is null."""
+    kind = pa.decimal128(precision, scale)
+    largest = decimal.Decimal(10) ** (min(precision, 27) - scale) - 1
+    for values, wanted in (
+        (("1.5", "2.5"), "4" if scale == 0 else "3.75"), (("-3", "7"), "-21"), (("0", "5"), "0"), ((str(largest), "1"), str(largest)),
+        ((str(largest), str(largest)), None if precision < 38 and precision <= 27 else "?"),
+    ):  # fmt: skip
+        if scale == 0 and values[0] == "1.5":
+            continue
+        rows = [{"g": 0, "k": 1, "k2": "a", "n": n, "kind": 0, "p": decimal.Decimal(v)} for n, v in enumerate(values)]
+        types = {**TYPES, "p": kind}
+        table = pa.table({name: pa.array([row.get(name) for row in rows], types[name]) for name in types})
+        merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", (MergeRule("p", "product"),))
+        if wanted == "?":
+            continue
+        found = merge_rows(table, merge, ["p"], {})["p"].to_pylist()
+        assert found == [None if wanted is None else decimal.Decimal(wanted)]
