@@ -126,6 +126,15 @@ def test_what_is_written_here(short: int, long: int, numbers: list[int], texts: 
 def test_maps_are_passed_over() -> None:
     # i32 -> text of two pairs, an empty map, a number behind them.
     data = b"\x1b\x02\x58" + b"\x02\x01a" + b"\x04\x02bc" + b"\x1b\x00" + b"\x15\x0e" + b"\x00"
+    for kinds, pair in (
+        (0x83, b"\x01a\x07"),
+        (0x38, b"\x07\x01a"),
+        (0x11, b"\x01\x02"),
+        (0xC8, b"\x00\x01a"),
+        (0x87, b"\x01a" + bytes(8)),
+    ):
+        whole = b"\x1b\x02" + bytes([kinds]) + 2 * pair + b"\x15\x0e" + b"\x00"
+        assert CompactReader(whole).struct() == {1: None, 2: 7}
     reader = CompactReader(data)
     assert reader.struct() == {1: None, 2: None, 3: 7}
     assert reader.at == len(data)
@@ -143,3 +152,33 @@ def test_values_that_must_be_of_a_kind() -> None:
     ):
         with pytest.raises(DAMAGE):
             wrong()
+
+
+@pytest.mark.parametrize("count", [0, 1, 13, 14, 15, 16, 127, 128, 300])
+def test_lists_of_every_length(count: int) -> None:
+    """Up to fourteen stand in the head of a list, others behind it."""
+    numbers, texts = list(range(count)), [b"x"] * count
+    for long_heads in (False, True):
+        fields = {1: ("list", [("i64", n) for n in numbers]), 2: ("set", [("binary", x) for x in texts]), 3: ("i32", 7)}
+        assert CompactReader(written_struct(fields, long_heads)).struct() == {1: numbers, 2: texts, 3: 7}
+    ours = struct_of([i32_list_field(1, numbers), binary_list_field(2, texts), struct_list_field(3, [b"\0"] * count)])
+    assert CompactReader(ours).struct() == {1: numbers, 2: texts, 3: [{}] * count}
+
+
+@pytest.mark.parametrize("number", [1, 15, 16, 17, 63, 64, 127, 128, 8191, 8192, 32767])
+def test_numbers_of_fields(number: int) -> None:
+    for kind, value in (
+        ("i32", -5),
+        ("i64", 1 << 40),
+        ("binary", b"x" * 200),
+        ("bool", True),
+        ("bool", False),
+        ("byte", 200),
+    ):
+        for long_heads in (False, True):
+            data = written_struct(
+                {number: (kind, value), number + 15: (kind, value), number + 31: (kind, value)}, long_heads
+            )
+            wanted = dict.fromkeys((number, number + 15, number + 31), value)
+            assert CompactReader(data).struct() == wanted
+            assert {n: v for n, (_, v, _) in CompactReader(data).written_fields().items()} == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -295,3 +296,33 @@ def test_values_that_are_none_of_their_options() -> None:
     with pytest.raises(InvalidRequest) as caught:
         ensure_valid(appended(**{"file.compression.zstd-level": "high"}))
     assert (caught.value.code, caught.value.column) == (OPTION, "file.compression.zstd-level")
+
+
+MODES = {
+    "from-timestamp": ("scan.timestamp-millis", "scan.timestamp"),
+    "from-snapshot": ("scan.snapshot-id", "scan.tag-name", "scan.watermark"),
+    "from-snapshot-full": ("scan.snapshot-id",),
+    "from-file-creation-time": ("scan.file-creation-time-millis",),
+    "incremental": ("incremental-between", "incremental-between-timestamp", "incremental-to-auto-tag"),
+}
+POINTS = sorted({key for keys in MODES.values() for key in keys})
+
+
+@pytest.mark.parametrize("mode", [None, "default", "latest", "latest-full", "full", *MODES])
+def test_every_point_in_every_mode(mode: str | None) -> None:
+    """A mode that needs a point takes one of its own and no other; watermarks stand beside any."""
+    named = {} if mode is None else {"scan.mode": mode}
+    wanted = MODES.get(mode or "")
+    assert (list(check_schema(Given(named))) == []) == (wanted is None)
+    for key in POINTS:
+        found = list(check_schema(Given({**named, key: "1"})))
+        if mode in (None, "default"):
+            assert found == []
+        elif wanted is None:
+            assert (found == []) == (key == "scan.watermark")
+        else:
+            assert (found == []) == (key in wanted)
+    for one, other in itertools.combinations(POINTS, 2):
+        found = list(check_schema(Given({**named, one: "1", other: "2"})))
+        if wanted is not None and "scan.watermark" not in (one, other):
+            assert found != []
