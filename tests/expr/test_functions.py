@@ -15,7 +15,7 @@ import pytest
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr import tree
-from alluvium.expr.bind import type_of
+from alluvium.expr.bind import CAST_FUNCTIONS, type_of
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.functions import ALIASES, FUNCTIONS, branch_type, decimal_of, wider_number
 from alluvium.expr.sql.parse import parse_predicate
@@ -428,3 +428,13 @@ def test_other_names(alias: str) -> None:
     ours = parse_predicate(f"{alias}({args.get(ALIASES[alias], 's')}) IS NULL", schema)
     theirs = parse_predicate(f"{ALIASES[alias]}({args.get(ALIASES[alias], 's')}) IS NULL", schema)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("name", CAST_FUNCTIONS)
+def test_functions_that_are_casts(name: str) -> None:
+    kinds = {"int": t.INTEGER, "bigint": t.LONG, "tinyint": t.BYTE, "smallint": t.SHORT, "to_date": t.DATE, "to_timestamp": t.TIMESTAMP,
+             "decimal": Decimal(10, 0), "float": t.FLOAT, "double": t.DOUBLE, "string": t.STRING, "boolean": t.BOOLEAN,
+             "binary": t.BINARY, "date": t.DATE, "timestamp": t.TIMESTAMP}  # fmt: skip
+    assert CAST_FUNCTIONS[name] == kinds[name]
+    node = parse_predicate(f"{name}(s) IS NULL", Struct((Field("s", t.STRING),)))
+    assert isinstance(node, tree.IsNull) and type_of(node.child) == kinds[name]

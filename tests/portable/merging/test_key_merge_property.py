@@ -351,3 +351,61 @@ def test_products_of_decimals_of_every_width(precision: int, scale: int) -> None
             continue
         found = merge_rows(table, merge, ["p"], {})["p"].to_pylist()
         assert found == [None if wanted is None else decimal.Decimal(wanted)]
+
+
+LISTS = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 2)), max_size=3))
+MAPS = st.one_of(
+    st.none(),
+    st.dictionaries(st.sampled_from("ab"), st.one_of(st.none(), st.integers(0, 2)), max_size=2).map(
+        lambda d: list(d.items())
+    ),
+)
+
+
+def collected(rows: list[Row], distinct: bool) -> Any:
+    """Lists are joined, and each value taken back removes the first that is equal."""
+    state: list[Any] | None = None
+    for row in rows:
+        value = row["c"]
+        if row["kind"] in RETRACTS:
+            for one in value or () if state is not None else ():
+                if one in state:
+                    state.remove(one)
+        elif state is not None or value is not None:
+            state = [*(state or ()), *(value or ())]
+            state = list(dict.fromkeys(state)) if distinct else state
+    return state
+
+
+def joined(rows: list[Row]) -> Any:
+    """Maps: the later value of a key; a key taken back is gone."""
+    state: dict[str, Any] | None = None
+    for row in rows:
+        if row["m"] is None:
+            continue
+        if row["kind"] in RETRACTS:
+            state = None if state is None else {k: v for k, v in state.items() if k not in dict(row["m"])}
+        else:
+            state = {**(state or {}), **dict(row["m"])}
+    return None if state is None else list(state.items())
+
+
+@settings(max_examples=50, derandomize=True)
+@given(rows_of({"c": LISTS, "m": MAPS}, ANY_KIND), st.booleans())
+def test_collections_take_rows_back(rows: list[Row], distinct: bool) -> None:
+    kinds = {"c": pa.list_(pa.int64()), "m": pa.map_(pa.string(), pa.int64())}
+    rules = (MergeRule("c", "collect", (("distinct", str(distinct).lower()),)), MergeRule("m", "merge_map"))
+    merge = KeyMerge("g", ("k", "k2"), (SortColumn("n"),), "kind", "aggregation", rules)
+    types = {**TYPES, **kinds}
+    table = pa.table({name: pa.array([row.get(name) for row in rows], kind) for name, kind in types.items()})
+    by_key: dict[Any, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row["n"] is not None, row["n"] or 0)):
+        by_key.setdefault((row["g"], row["k"], row["k2"]), []).append(row)
+    wanted = []
+    for own in by_key.values():
+        if len(own) == 1:
+            wanted += [{"c": own[0]["c"], "m": own[0]["m"]}] if own[0]["kind"] not in RETRACTS else []
+        else:
+            wanted.append({"c": collected(own, distinct), "m": joined(own)})
+    found = merge_rows(table, merge, ["c", "m"], {}).to_pylist()
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
