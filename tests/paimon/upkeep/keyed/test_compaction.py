@@ -111,6 +111,7 @@ def test_which_rows_are_read() -> None:
     assert [one[BUCKET_COLUMN] for one in keys.said.to_pylist()] == [None, None]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("engine", ["deduplicate", "partial-update"])
 @pytest.mark.parametrize("sequence", [None, "n"])
 @pytest.mark.parametrize("logged", [False, True])
