@@ -48,6 +48,7 @@ import pyarrow.orc
 import pyarrow.parquet  # noqa: F401 - imported before the fork
 import pytest
 import sqlglot  # noqa: F401 - imported before the fork
+from hypothesis import settings
 
 from small_changes import Change, changes_of
 
@@ -122,7 +123,7 @@ class Copy:
             # Examples that break a changed source are none for the real one.
             os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(self._folder / "hypothesis")
             fixed = ("-x", "-q", "-p", "no:cacheprovider", "-m", MARKS, "--hypothesis-seed=0", "--tb=line")
-            code = int(pytest.main([*fixed, f"--basetemp={self._folder / 'tmp'}", *files], plugins))
+            code = int(pytest.main([*fixed, f"--basetemp={self._folder / 'tmp'}", *files], [*plugins, Unshrunk()]))
             sys.stdout.flush()
         finally:
             os._exit(code)
@@ -181,6 +182,17 @@ class Reached:
 
     def pytest_sessionfinish(self) -> None:
         self._place.write_text(json.dumps(sorted(sys.__dict__.get("_alluvium_reached", ()))))
+
+
+class Unshrunk:
+    """A plugin of pytest: an example that fails is enough, however large. To make it small takes up to five minutes."""
+
+    def pytest_sessionstart(self) -> None:
+        usual = settings()
+        settings.register_profile(
+            "unshrunk", usual, phases=[p for p in usual.phases if p.name not in ("shrink", "explain")]
+        )
+        settings.load_profile("unshrunk")
 
 
 def judges(folders: Sequence[str]) -> list[str]:

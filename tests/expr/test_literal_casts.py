@@ -118,3 +118,15 @@ def test_names() -> None:
     assert format_name(("a", "b_1")) == "a.b_1"
     assert format_name(("a b", "1c", "d`e", "f.g")) == "`a b`.`1c`.`d``e`.`f.g`"
     assert format_string("") == "''"
+
+
+@pytest.mark.parametrize("digits", [19, 20, 100, 101, 5000, 100_000])
+@pytest.mark.parametrize("kind", [t.BYTE, t.INTEGER, t.LONG], ids=str)
+def test_texts_of_too_many_digits(digits: int, kind: t.DataType) -> None:
+    """Python itself reads no number of more than 4300; zeros in front count as well."""
+    for text in ("9" * digits, "-" + "9" * digits, "x" * digits):
+        with pytest.raises(InvalidRequest) as caught:
+            cast_value(text, t.STRING, kind)
+        assert caught.value.code
+    if digits <= 20:
+        assert cast_value("0" * digits + "7", t.STRING, kind) == 7

@@ -96,3 +96,12 @@ def test_a_type_of_a_feature_that_is_not_here_is_named(text: str):
         parse_ddl_type(text)
     assert (caught.value.code, caught.value.features) == ("unsupported-type", ("geospatial",))
     assert text in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("before", "behind"), [("array<", ">"), ("map<int,", ">"), ("map<", ",int>"), ("struct<a:", ">")]
+)
+def test_a_hundred_levels_are_not_too_many(before: str, behind: str):
+    assert str(parse_ddl_type(before * 100 + "int" + behind * 100).type) == before * 100 + "int" + behind * 100
+    with pytest.raises(InvalidRequest, match="too deeply nested"):
+        parse_ddl_type(before * 101 + "int" + behind * 101)

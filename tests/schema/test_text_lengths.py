@@ -126,3 +126,33 @@ def test_metadata_for_other_names() -> None:
     limited = Field("x", t.STRING, True, {CHAR_VARCHAR: "varchar(2)"})
     assert metadata_for(limited, t.STRING) == limited.metadata
     assert metadata_for(Field("x", DEEP, True, {"comment": "so"}), physical) == {"comment": "so"}
+
+
+@pytest.mark.parametrize(
+    "declared", ["map<char(3),char(2)>", "array<char(3)>", "struct<a:char(3)>", "char(3)", "varchar(3)", "int"]
+)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        t.LONG,
+        t.STRING,
+        Array(t.STRING),
+        Array(t.LONG),
+        Map(t.STRING, t.STRING),
+        Map(t.LONG, t.STRING),
+        Struct((Field("a", t.STRING),)),
+        Struct(),
+    ],
+)
+def test_what_is_declared_beside_every_type(declared: str, kind: t.DataType) -> None:
+    """Lengths are told where both have the same shape; of all else nothing."""
+    wanted: dict[tuple[str, ...], int] = {}
+    if declared == "char(3)" and kind == t.STRING:
+        wanted = {(): 3}
+    if declared.startswith("array") and kind == Array(t.STRING):
+        wanted = {("element",): 3}
+    if declared.startswith("map") and isinstance(kind, Map):
+        wanted = {("value",): 2, **({("key",): 3} if kind.key == t.STRING else {})}
+    if declared.startswith("struct") and kind == Struct((Field("a", t.STRING),)):
+        wanted = {("a",): 3}
+    assert char_lengths(Field("c", kind, metadata={CHAR_VARCHAR: declared})) == wanted

@@ -218,15 +218,15 @@ def _checked(function: Callable[[Datum, Datum], Datum]) -> Apply:
     return apply
 
 
-def _ensure_no_zero(divisor: Datum) -> None:
-    zero = pc.equal(divisor, pa.scalar(0, divisor.type))
+def _ensure_no_zero(dividend: Datum, divisor: Datum) -> None:
+    zero = pc.and_(pc.equal(divisor, pa.scalar(0, divisor.type)), pc.is_valid(dividend))  # null by zero is null
     found = zero.as_py() if isinstance(zero, pa.Scalar) else pc.any(zero).as_py()
     if found:
         raise InvalidRequest("division by zero", code="division-by-zero", hint="exclude zero, or use nullif(x, 0)")
 
 
 def _divide(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
-    _ensure_no_zero(args[1])
+    _ensure_no_zero(*args)
     try:
         return pc.divide(args[0], args[1]) if result == t.DOUBLE else pc.divide_checked(args[0], args[1])
     except pa.ArrowInvalid:
@@ -235,7 +235,7 @@ def _divide(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
 
 def _remainder(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
     left, right = args
-    _ensure_no_zero(right)
+    _ensure_no_zero(left, right)
     if result in t.FLOATING:
         return _float_remainder(left, right, result)
     # Arrow's integer division truncates, as Java's; x % -1 is 0, and x / -1 would overflow for the least integer

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from made_table import make_table
 
-from alluvium.delta.upkeep.purgeable import purgeable
+from alluvium.delta.upkeep.purgeable import _has_more, purgeable
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.errors import CorruptTable
-from alluvium.schema.types import LONG, STRING, Array, Field, Struct
+from alluvium.schema.types import LONG, STRING, Array, DataType, Field, Map, Struct
 from alluvium.storage.open import open_store
 
 
@@ -75,3 +75,30 @@ def test_a_damaged_file_is_named(tmp_path):
     with pytest.raises(CorruptTable) as raised:
         purgeable(snapshot, snapshot.files)
     assert raised.value.path == "damaged"
+
+
+MORE, SAME = pa.struct({"x": pa.int64(), "old": pa.int64()}), pa.struct({"x": pa.int64()})
+KNOWN = Struct((Field("x", LONG),))
+
+
+@pytest.mark.parametrize(
+    ("stored", "known", "more"),
+    [
+        (MORE, KNOWN, True),
+        (SAME, KNOWN, False),
+        (SAME, Struct((Field("x", LONG), Field("y", LONG))), False),
+        (pa.struct({"X": pa.int64()}), KNOWN, True),
+        (pa.map_(pa.string(), MORE), Map(STRING, KNOWN), True),
+        (pa.map_(MORE, pa.string()), Map(KNOWN, STRING), True),
+        (pa.map_(SAME, SAME), Map(KNOWN, KNOWN), False),
+        (pa.list_(pa.map_(SAME, MORE)), Array(Map(KNOWN, KNOWN)), True),
+        # A file whose column has another shape hides nothing that can be told.
+        (pa.list_(MORE), Map(STRING, KNOWN), False),
+        (pa.map_(pa.string(), MORE), Array(KNOWN), False),
+        (pa.int64(), Map(STRING, KNOWN), False),
+        (pa.int64(), KNOWN, False),
+        (MORE, STRING, False),
+    ],
+)
+def test_members_that_the_table_has_not(stored: pa.DataType, known: DataType, more: bool) -> None:
+    assert _has_more(stored, known) == more

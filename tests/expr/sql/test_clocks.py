@@ -81,3 +81,23 @@ def test_a_function_of_somebody_else_is_left() -> None:
         at_moment("d = current_date() and t > now()", asked, (), "now".__ne__) == "d = date'2026-11-23' and t > now()"
     )
     assert at_moment("t > builtin.now()", asked, (), "now".__ne__) == f"t > {UTC}"
+
+
+@pytest.mark.parametrize("name", ["now", "curdate", "unix_timestamp"])
+def test_what_is_no_clock_without_its_brackets(name: str) -> None:
+    """Spark takes the bare name for a column's, be there such a one or not."""
+    assert at_moment(f"{name} = 1", nobody, ()) == f"{name} = 1"
+    assert at_moment(f"{name}() = 1", asked, ()) != f"{name}() = 1"
+
+
+@pytest.mark.parametrize("name", ["current_timestamp", "current_date", "localtimestamp", "current_time"])
+def test_clocks_without_brackets(name: str) -> None:
+    assert at_moment(f"x = {name}", asked, ()) == at_moment(f"x = {name}()", asked, ())
+    assert at_moment(f"x = {name.upper()}", asked, ()) == at_moment(f"x = {name}()", asked, ())
+    for text in (f"{name}.y = 1", f"z.{name} = 1", f"exists(a, {name} -> true)"):
+        assert at_moment(text, nobody, ()) == text
+
+
+def test_a_moment_by_the_clock_on_the_wall() -> None:
+    assert Moment.of(1_795_390_200_000_001, 20_780, "2026-11-23T00:30:00.000001") == MOMENT
+    assert Moment.of(0, 0, "1969-12-31 23:00:00").local_micros == -3_600_000_000

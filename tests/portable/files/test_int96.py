@@ -20,7 +20,10 @@ def written(folder: Path, texts: list[str | None]) -> Files:
     times = pa.array(texts).cast(pa.timestamp("us"))
     structs = pa.StructArray.from_arrays([times], ["t"])
     lists = pa.ListArray.from_arrays(pa.array(range(len(texts) + 1), pa.int32()), times)
-    table = pa.table({"n": pa.array(range(len(texts))), "t": times, "s": structs, "l": lists})
+    ones = pa.array(range(len(texts) + 1), pa.int32())
+    values = pa.MapArray.from_arrays(ones, pa.array(["k"] * len(texts)), times)
+    keys = pa.MapArray.from_arrays(ones, times.fill_null(0), pa.array(["v"] * len(texts)))
+    table = pa.table({"n": pa.array(range(len(texts))), "t": times, "s": structs, "l": lists, "m": values, "k": keys})
     pq.write_table(table, folder / "f.parquet", use_deprecated_int96_timestamps=True, row_group_size=2)
     return Files(open_store(str(folder)), open_store)
 
@@ -28,7 +31,7 @@ def written(folder: Path, texts: list[str | None]) -> Files:
 @pytest.mark.parametrize("far", FAR)
 def test_years_that_nanoseconds_lack_are_refused_at_any_depth(tmp_path: Path, far: str) -> None:
     files = written(tmp_path, [*NEAR, far])
-    for column in ("t", "s", "l"):
+    for column in ("t", "s", "l", "m", "k"):
         with pytest.raises(UnsupportedFeature) as caught:
             list(open_data_file(files, "f.parquet", "UTC", unit="ns").batches({column: column}, 100))
         assert (caught.value.column, caught.value.path) == (column, "f.parquet")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import zoneinfo
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ import pytest
 from orc_of_java import java_file, stored_by_clock
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.portable.files.local_instants import KnownInstants
+from alluvium.portable.files.local_instants import KnownInstants, holds_instants, shown_as_utc
 from alluvium.portable.files.orc_file import open_orc
 
 UTC = dt.timezone.utc
@@ -128,3 +129,39 @@ def test_before_1900_java_knows_no_local_mean_time(zone: str, hours: int) -> Non
     stored = [v - dt.timedelta(hours=hours) for v in old]
     data = java_file(pa.table({"z": pa.array(stored, KIND)}), None)
     assert read(data, KnownInstants(zone, ends(old))) == old
+
+
+NEW_YORK, INDIA = zoneinfo.ZoneInfo("America/New_York"), dt.timezone(dt.timedelta(hours=5, minutes=30))
+
+
+@pytest.mark.parametrize(("zone", "hours"), [(NEW_YORK, -5), (INDIA, 5.5), (dt.timezone(dt.timedelta()), 0)])
+@pytest.mark.parametrize("unit", ["us", "ns"])
+def test_instants_are_shown_as_a_clock_shows_them_and_nothing_else_is(zone: dt.tzinfo, hours: float, unit: str) -> None:
+    """At any depth; times without a zone, and other values, stay."""
+    moments = [dt.datetime(2024, 1, 1, 12, 30, tzinfo=UTC), None, dt.datetime(1969, 12, 31, 23, tzinfo=UTC)]
+    bare = [None if one is None else one.replace(tzinfo=None) for one in moments]
+    moved = [None if one is None else one + dt.timedelta(hours=hours) for one in moments]
+    instants, clocks = pa.array(moments, pa.timestamp(unit, "UTC")), pa.array(bare, pa.timestamp(unit))
+    assert shown_as_utc(instants, zone).equals(pa.array(moved, pa.timestamp(unit, "UTC")))
+    assert shown_as_utc(instants.slice(2), zone).equals(pa.array(moved[2:], pa.timestamp(unit, "UTC")))
+    assert shown_as_utc(clocks, zone).equals(clocks)
+    assert shown_as_utc(instants.slice(3), zone).equals(instants.slice(3))
+    rows = pa.array([{"i": m, "c": b, "n": 1, "l": [m]} for m, b in zip(moments, bare, strict=True)],
+                    pa.struct([("i", instants.type), ("c", clocks.type), ("n", pa.int64()), ("l", pa.list_(instants.type))]))  # fmt: skip
+    wanted = pa.array([{"i": m, "c": b, "n": 1, "l": [m]} for m, b in zip(moved, bare, strict=True)], rows.type)
+    assert shown_as_utc(rows, zone).to_pylist() == wanted.to_pylist()
+
+
+def test_a_zone_is_asked_of_each_instant_in_its_season() -> None:
+    moments = pa.array([dt.datetime(2024, 7, 1, tzinfo=UTC), dt.datetime(2024, 12, 1, tzinfo=UTC)], KIND)
+    hours = [dt.datetime(2024, 6, 30, 20, tzinfo=UTC), dt.datetime(2024, 11, 30, 19, tzinfo=UTC)]
+    assert shown_as_utc(moments, NEW_YORK).to_pylist() == hours
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted"),
+    [(KIND, True), (pa.timestamp("us"), False), (pa.int64(), False), (pa.list_(KIND), True), (pa.map_(pa.string(), KIND), True),
+     (pa.map_(KIND, pa.string()), True), (pa.struct([("a", pa.int64()), ("b", pa.list_(KIND))]), True), (pa.struct([("a", pa.timestamp("ns"))]), False)],
+)  # fmt: skip
+def test_types_that_hold_instants(kind: pa.DataType, wanted: bool) -> None:
+    assert holds_instants(kind) == wanted

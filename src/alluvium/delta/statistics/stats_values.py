@@ -88,7 +88,7 @@ def bound_column(values: list[object], data_type: DataType, time_zone: str = "UT
     if data_type == t.DOUBLE and (numbers := _plain(values, {int, float})) is not None:
         with contextlib.suppress(OverflowError):
             return double_column(numbers)
-    values = _tamed(values)
+    values = _tamed([None if isinstance(v, bool) else v for v in values] if data_type in t.FLOATING else values)
     try:
         return pa.array(values, arrow_type)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

@@ -180,3 +180,29 @@ def test_the_schema_that_readers_see_has_no_history(tmp_path: Path):
     snapshot = load_snapshot(open_store(str(tmp_path)))
     assert "typeChanges" in repr(snapshot.config.schema)
     assert "typeChanges" not in repr(plan_scan(snapshot).schema)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        7,
+        True,
+        "x",
+        {},
+        {"fromType": "byte", "toType": "long"},
+        [7],
+        ["x"],
+        [{"fromType": "byte"}],
+        [{"toType": "long"}],
+        [[]],
+    ],
+)
+def test_a_history_that_is_none(changes: object) -> None:
+    """Whatever stands there, it is told as damage of the table."""
+    field = Field("c", t.LONG, metadata={"delta.typeChanges": changes})  # type: ignore[dict-item]
+    for given in (field, Field("s", Struct((field,))), Field("a", Array(Struct((field,))))):
+        config = make_config(Struct((given,)), protocol=PROTOCOL)
+        with pytest.raises(CorruptTable) as caught:
+            ensure_readable(config)
+        assert caught.value.code == "invalid-type-changes"
+        assert caught.value.column == {"c": "c", "s": "s.c", "a": "a.element.c"}[given.name]
