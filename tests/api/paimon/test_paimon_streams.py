@@ -9,7 +9,7 @@ import pytest
 from paimon_tables import HandWritten
 
 import alluvium
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.paimon import PaimonTable
 
 pytestmark = pytest.mark.spark
@@ -114,3 +114,28 @@ def test_what_means_nothing_is_refused_at_load(spark, tmp_path: Path, options, k
 def disabled(spark):
     yield
     alluvium.disable(spark)
+
+
+def test_rows_that_are_looked_for_in_the_sink_itself(spark, tmp_path: Path) -> None:
+    """Where rows take the place of others, a batch that has read an older state would take what came since away."""
+    alluvium.enable(spark)
+    source, target = str(tmp_path / "source"), str(tmp_path / "target")
+    alluvium.write(spark.sql("select 1L k, 'a' v"), target, format="paimon", **{"primary-key": "k", "bucket": "1"})
+    known = spark.read.format("paimon").load(target)
+
+    def copy(known) -> None:
+        rows = spark.readStream.format("delta").load(source).join(known.select("k"), "k", "left_anti")
+        writer = rows.writeStream.format("paimon").trigger(availableNow=True)
+        writer.option("checkpointLocation", f"{target}-checkpoint").start(target).awaitTermination()
+
+    def rows() -> list[tuple[object, ...]]:
+        return sorted(tuple(row.values()) for row in alluvium.open(target).to_arrow().to_pylist())
+
+    alluvium.write(spark.sql("select * from values (1L, 'b'), (2L, 'b') t(k, v)"), source)
+    copy(known)
+    assert rows() == [(1, "a"), (2, "b")]
+    alluvium.write(spark.sql("select 2L k, 'c' v"), source, mode="append")
+    with pytest.raises(CommitConflict):
+        copy(known)
+    copy(spark.read.format("paimon").load(target))
+    assert rows() == [(1, "a"), (2, "b")]

@@ -53,12 +53,13 @@ class PaimonSink:
     def write(self, batch: Batch) -> bool:
         options = {**self.options, "txnAppId": batch.query, "txnVersion": str(batch.number)}
         store, mode = self.open_any(self.url), _SAVE_MODES[self.said.mode]
+        names, seen = self.said.partition_by, batch.seen
         if not self.is_keyed:
-            return write_paimon(batch.rows, store, mode, self.said.partition_by, options, DEFAULT_RETRY).attempts > 0
+            return write_paimon(batch.rows, store, mode, names, options, DEFAULT_RETRY, asked=seen).attempts > 0
         # Keys are assigned to buckets by a job of its own, and a batch's rows are to be computed once.
         rows = batch.rows.persist()
         try:
-            return write_paimon(rows, store, mode, self.said.partition_by, options, DEFAULT_RETRY).attempts > 0
+            return write_paimon(rows, store, mode, names, options, DEFAULT_RETRY, asked=seen).attempts > 0
         finally:
             unpersist_rows(rows)
 

@@ -106,6 +106,7 @@ def write_paimon(
     given: Mapping[str, object],
     retry: RetryPolicy,
     storage_options: Mapping[str, str] | None = None,
+    asked: DataFrame | None = None,
 ) -> Committed:
     """Writes the rows of a DataFrame into a Paimon table.
 
@@ -117,6 +118,7 @@ def write_paimon(
         given: Options.
         retry: How often a lost commit is tried again.
         storage_options: For Python workers, where these write the files.
+        asked: The query that the rows come from, where their own plan does not tell what they have read.
 
     Raises:
         InvalidRequest: The rows or arguments do not fit; the table is as it was.
@@ -127,13 +129,13 @@ def write_paimon(
     options = parse_paimon_options(given)
     for _ in range(retry.max_repeats):
         try:
-            return _write(df, store, save_mode, names, options, retry, storage_options)
+            return _write(df, store, save_mode, names, options, retry, storage_options, asked)
         except CommitConflict as error:
             # Nothing is there of the attempt. In which buckets keys are, and which numbers are free, is asked anew.
             if error.code not in _ASKED_ANEW:
                 raise
             log.warning("written anew: %s", error.message)
-    return _write(df, store, save_mode, names, options, retry, storage_options)
+    return _write(df, store, save_mode, names, options, retry, storage_options, asked)
 
 
 def _write(
@@ -144,6 +146,7 @@ def _write(
     options: PaimonOptions,
     retry: RetryPolicy,
     storage_options: Mapping[str, str] | None,
+    asked: DataFrame | None,
 ) -> Committed:
     target = _target(df, store, names, options, retry)
     if target.exists:
@@ -169,7 +172,8 @@ def _write(
             target = _target(df, store, names, options, retry)
             if _is_repeated(target, txn):
                 return Committed.nothing(target.version)
-        read = ReadScope.nothing() if target.snapshot is None else read_scope(df, target.snapshot, replaced)
+        seen = df if asked is None else asked
+        read = ReadScope.nothing() if target.snapshot is None else read_scope(seen, target.snapshot, replaced)
         target = replace(target, has_read=not read.is_nothing)
         request = WriteRequest(
             replaced,

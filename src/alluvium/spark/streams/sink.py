@@ -15,6 +15,8 @@ from alluvium.spark.streams.proxies import called
 
 #: Operators of a plan that keep state, as plans print them.
 _STATEFUL = re.compile(r"StateStore|WithState|Streaming(?:Deduplicate|SymmetricHashJoin|GlobalLimit|LocalLimit)")
+#: So much is told of why a batch was given up: in a long text Spark's own search overflows the stack.
+_TOLD = 300
 #: How Spark and Java say that somebody has stopped what they were at.
 _STOPPED = re.compile(r"InterruptedException|InterruptedIOException|ClosedByInterrupt|cancelled job group")
 
@@ -66,9 +68,11 @@ class SinkProxy:
         except Exception as error:
             if not _is_stopped(error):
                 raise
+            # Somebody may have cancelled the job, not the query: then it ends of this, and says so.
+            told = str(error).partition("\n")[0][:_TOLD]
         else:
             return
-        raise Stopped("An error occurred while calling addBatch: java.lang.InterruptedException") from None
+        raise Stopped(f"An error occurred while calling addBatch: java.lang.InterruptedException: {told}") from None
 
     def _add(self, number: int, data: JavaObject, execution: JavaObject) -> None:
         session = data.sparkSession()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, StreamingQueryException
 from pyspark.sql import functions as sf
 
 import alluvium
@@ -15,6 +16,9 @@ from alluvium import DeltaTable
 from alluvium.api.delta.streams.writer import DeltaSink
 from alluvium.errors import CommitConflict, InvalidRequest
 from alluvium.spark.jvm.gateway import java_of
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 
 def counted(streams, **options):
@@ -59,7 +63,8 @@ def test_a_batch_that_comes_again_is_written_once(streams, monkeypatch: pytest.M
     assert (view.version, view.txns) == (1, {again.id: 1})
 
 
-def test_stop_during_a_write_is_no_failure(streams) -> None:
+def sleeping(streams) -> StreamingQuery:
+    """A query whose batch is being written, and will be for long."""
     streams.append("t", 0, 4)
     slow = streams.read("t").select(sf.expr("java_method('java.lang.Thread', 'sleep', 600000L + id)").alias("x"))
     slow = slow.withColumn("id", sf.lit(1))
@@ -67,8 +72,20 @@ def test_stop_during_a_write_is_no_failure(streams) -> None:
     deadline = time.monotonic() + 60
     while not streams.spark.sparkContext.statusTracker().getActiveStageIds() and time.monotonic() < deadline:
         time.sleep(0.1)
+    return query
+
+
+def test_stop_during_a_write_is_no_failure(streams) -> None:
+    query = sleeping(streams)
     query.stop()
     assert query.exception() is None
+
+
+def test_a_job_that_is_cancelled_ends_the_query_of_that(streams) -> None:
+    query = sleeping(streams)
+    streams.spark.sparkContext.cancelJobGroup(query.runId)
+    with pytest.raises(StreamingQueryException, match="cancelled job group"):
+        query.awaitTermination(60)
 
 
 def test_constraints_and_columns(streams) -> None:
