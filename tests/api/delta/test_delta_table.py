@@ -326,7 +326,7 @@ def test_where_there_is_no_table(spark, tmp_path: Path):
 def test_a_second_creator_loses_or_finds_the_table(spark, path: str, monkeypatch: pytest.MonkeyPatch):
     DeltaTable.create(spark).location(path).addColumn("a", "int").execute()
     monkeypatch.setattr("alluvium.api.delta.delta_access.TableAccess.newest", lambda self: None)
-    monkeypatch.setattr("alluvium.api.delta.creation.create.ensure_empty", lambda store: None)
+    monkeypatch.setattr("alluvium.api.delta.creation.create.ensure_empty", lambda store, has_columns: None)
     with pytest.raises(CommitConflict):
         DeltaTable.create(spark).location(path).addColumn("b", "int").execute()
     found = DeltaTable.createIfNotExists(spark).location(path).addColumn("b", "int").execute()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.spark.streams.sink import _is_stopped
+from alluvium.spark.streams.sink import _how_stopped
 
 
 def in_a_circle(text: str) -> Exception:
@@ -16,5 +16,8 @@ def in_a_circle(text: str) -> Exception:
 
 @pytest.mark.timeout(20)
 def test_errors_that_lead_to_each_other_come_to_an_end() -> None:
-    assert not _is_stopped(in_a_circle("no number"))
-    assert _is_stopped(in_a_circle("java.lang.InterruptedException"))
+    assert _how_stopped(in_a_circle("no number")) is None
+    assert (
+        _how_stopped(in_a_circle("first\njava.lang.InterruptedException: x\nlast"))
+        == "java.lang.InterruptedException: x"
+    )

@@ -66,10 +66,11 @@ class SinkProxy:
         try:
             self._add(number, data, execution)
         except Exception as error:
-            if not _is_stopped(error):
+            told = _how_stopped(error)
+            if told is None:
                 raise
             # Somebody may have cancelled the job, not the query: then it ends of this, and says so.
-            told = str(error).partition("\n")[0][:_TOLD]
+            told = told[:_TOLD]
         else:
             return
         raise Stopped(f"An error occurred while calling addBatch: java.lang.InterruptedException: {told}") from None
@@ -162,8 +163,10 @@ class Stopped(InterruptedError):
     __qualname__ = "Py4JJavaError"
 
 
-def _is_stopped(error: BaseException) -> bool:
-    return any(_STOPPED.search(text) for each in _chain(error) for text in failures.texts_of(each))
+def _how_stopped(error: BaseException) -> str | None:
+    """The line in which an error, or one behind it, says that somebody stopped this; None: none does."""
+    lines = (line for each in _chain(error) for text in failures.texts_of(each) for line in text.splitlines())
+    return next((line for line in lines if _STOPPED.search(line)), None)
 
 
 def _chain(error: BaseException | None) -> Iterator[Exception]:
