@@ -61,13 +61,22 @@ def test_the_way_in_which_rows_change(tmp_path: Path) -> None:
     assert [table.mode(table.candidates(None)) for table in ways.values()] == list(ways)
 
 
-def test_rows_without_places_do_not_change(tmp_path: Path) -> None:
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])
+def test_rows_of_any_file_format_change(tmp_path: Path, file_format: str) -> None:
     store = open_store(str(tmp_path / "t"))
-    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]), options={"file.format": "avro"})
+    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]), options={"file.format": file_format})
+    append(open_target(store), [{"k": 1}])
+    ensure_append_rows_change(load_snapshot(store))
+    assert PaimonVersion(load_snapshot(store)).candidates(None).files.num_rows == 1
+
+
+def test_rows_that_keep_their_ids_do_not_change(tmp_path: Path) -> None:
+    store = open_store(str(tmp_path / "t"))
+    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]), options={"row-tracking.enabled": "true"})
     append(open_target(store), [{"k": 1}])
     with pytest.raises(UnsupportedFeature) as refused:
         ensure_append_rows_change(load_snapshot(store))
-    assert (refused.value.code, refused.value.features) == ("unsupported-row-change", ("file.format",))
+    assert (refused.value.code, refused.value.features) == ("unsupported-row-change", ("row-tracking.enabled",))
 
 
 @pytest.mark.parametrize("keys", [(), ("k", "day")])

@@ -44,8 +44,8 @@ def test_rows_then_changes(tmp_path: Path) -> None:
     assert stream.latest(end) == end
     table.commit([{"k": 1, "v": "c"}, {"k": 2, "v": "d"}], ["-D", "+I"])
     assert stream.latest(end) == Offset(4)
-    assert views(stream, begin, Offset(4)) == [("rows", 0, 0, ""), ("changes", 2, 3, "delta")]
-    assert views(stream, end, Offset(4)) == [("changes", 2, 3, "delta")]
+    assert views(stream, begin, Offset(4)) == [("rows", 0, 0, ""), ("changes", 2, 3, "streamed")]
+    assert views(stream, end, Offset(4)) == [("changes", 2, 3, "streamed")]
     assert stream.batch(end, end) == ()
 
 

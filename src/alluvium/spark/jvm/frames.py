@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.classic.dataframe import DataFrame as ClassicFrame
 
 from alluvium.expr.sql.sql_tokens import SUBSTITUTION
 from alluvium.spark.jvm.gateway import java_of
@@ -41,10 +42,15 @@ def select_column(frame: DataFrame, column: Column, name: str) -> DataFrame:
 
 
 def select_texts(frame: DataFrame, texts: Sequence[str]) -> DataFrame:
-    """`DataFrame.selectExpr` of texts of ours: what looks like a variable to Spark is a part of a name in them."""
-    spark = frame.sparkSession
+    """`DataFrame.selectExpr` of texts of ours: what looks like a variable to Spark is a part of a name in them.
+
+    It takes frames of Spark Connect, too, for verbs that do not care.
+    """
     if any(SUBSTITUTION in text for text in texts):
         return frame.select(*map(sql_column, texts))
+    if not isinstance(frame, ClassicFrame):
+        return frame.selectExpr(*texts)
+    spark = frame.sparkSession
     return DataFrame(frame._jdf.selectExpr(java_of(spark).texts(texts)), spark)
 
 

@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import col
 
-from alluvium.expr.sql.sql_tokens import SUBSTITUTION
 from alluvium.plan.scan import FIELD_ID, LABEL, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import Selected, plain, quote, select_list
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
-from alluvium.spark.sessions.session import is_connect
 
 #: Members of a struct that are renamed one by one; a larger struct is cast as a whole.
 _MAX_MEMBERS = 50
@@ -44,9 +42,9 @@ def select_columns(frame: DataFrame, part: ScanPart, relation: Struct, schema: S
 
 def _selected(frame: DataFrame, selected: Sequence[Selected], structs: Mapping[str, Column]) -> DataFrame:
     texts = [f"{s.sql} as {quote(s.name)}" for s in selected]
-    if structs or any(s.cast_to is not None for s in selected) or any(SUBSTITUTION in text for text in texts):
+    if structs or any(s.cast_to is not None for s in selected):
         return frame.select(*(structs[s.name] if s.name in structs else _column(s) for s in selected))
-    return frame.selectExpr(*texts) if is_connect(frame.sparkSession) else select_texts(frame, texts)
+    return select_texts(frame, texts)
 
 
 def _column(selected: Selected) -> Column:
