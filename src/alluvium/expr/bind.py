@@ -261,8 +261,12 @@ def number_literal(text: str) -> tree.Literal:
     """A number without a suffix: integer, long, decimal; a double if it has an exponent.
 
     Raises:
-        InvalidRequest: More than 38 digits.
+        InvalidRequest: More than 38 digits, or an exponent without digits: a tokenizer may cut `4exyz` behind its e.
     """
+    if text.lower().endswith("e"):
+        raise InvalidRequest(
+            f"{text} is no number", code="invalid-predicate", hint="write an exponent with digits: 1e3"
+        )
     if "e" in text.lower():
         return tree.Literal(float(text), t.DOUBLE)
     value = decimal.Decimal(text)

@@ -106,5 +106,29 @@ def test_members_under_other_names_and_later_ones(spark: SparkSession, tmp_path:
     assert (ids(frame.where("s.c = 'a  '")), ids(frame.where("p = 'x'"))) == ([1], [1])
 
 
+@pytest.mark.parametrize("mode", ["none", "name"])
+def test_a_name_that_reads_as_another_columns(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    # Catalyst prints the column of a call of Java without quotes: `a.b` as b of something called a, `b-c` as a difference.
+    url = str(tmp_path / "t")
+    made = DeltaTable.create(spark).location(url).property("delta.columnMapping.mode", mode)
+    declared = {
+        "id": "int",
+        "a.b": "char(3)",
+        "b": "char(3)",
+        "b-c": "char(3)",
+        "s": "struct<`b`:char(3),`x.b`:char(3)>",
+    }
+    for name, of in declared.items():
+        made = made.addColumn(name, of)
+    table = made.execute()
+    member = "named_struct('b', 'm', 'x.b', 'n') s"
+    alluvium.write(spark.sql(f"select 1 id, 'x' `a.b`, 'q' b, 'z' `b-c`, {member}"), url, mode="append")
+    for column, value in (("`a.b`", "x"), ("b", "q"), ("`b-c`", "z"), ("s.b", "m  "), ("s.`x.b`", "n  ")):
+        assert ids(alluvium.read(spark, url).where(f"{column} = '{value}'")) == [1], column
+        assert ids(alluvium.read(spark, url).where(f"{column} < '{value}'")) == [], column
+    table.delete("`a.b` = 'x'")
+    assert ids(alluvium.read(spark, url)) == []
+
+
 def by_id_open(url: str) -> list[dict[str, object]]:
     return alluvium.open(url).to_arrow().sort_by("id").to_pylist()

@@ -105,7 +105,8 @@ def test_user_text(text: str, expected: str) -> None:
     ["", "a b c", "i =", "(i = 1", "i = 1)", "'", "i", "i + 1", "b = 1", "dt > 'abc'", "i = 'x'", "i IN ()", "i = 1; b", "NOT",
      "i IN (SELECT 1)", "EXISTS (SELECT 1)", "sum(i) > 1", "count(*) > 1", "rank() OVER (ORDER BY i) = 1", "i > 5 AS x", "*",
      "dt = DATE'12345-01-01'", "dt = DATE'-0044-01-01'", "ts > TIMESTAMP'2024-13-01'", "s LIKE 'a\\\\'", "i = 1, b",
-     "i = 99999999999999999999999999999999999999999999", "b AND i", "b AND"],
+     "i = 99999999999999999999999999999999999999999999", "b AND i", "b AND", "i = 4ebd", "i = 4e", "d > 9e+bd",
+     "d = 4ed"],
 )  # fmt: skip
 def test_bad_user_text(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
@@ -177,6 +178,9 @@ def test_engine_text(text: str, expected: str) -> None:
         ("((t.i = 1) AND (try_cast(s AS INT) = 1))", "try_cast(s AS INT) = 1"),
         ("((t.i = 1) AND (nope = 1))", "nope = 1"),
         ("((t.i = 1) AND (s ILIKE 'a'))", "s ILIKE 'a'"),
+        # what looks like a number and is none: within the bare name of a mapped column
+        ("((t.i = 1) AND (invoke(X.f(col-93a1c5e0-4ebd-4c1d)) = 1))", "invoke(X.f(col-93a1c5e0-4ebd-4c1d)) = 1"),
+        ("((t.i = 1) AND (f(col-7e-b) = 1))", "f(col-7e-b) = 1"),
         ("((t.i = 1) AND (s LIKE 'a' ESCAPE '/'))", "s LIKE 'a' ESCAPE '/'"),
         # the clock shows this time twice
         ("((t.i = 1) AND (ts < TIMESTAMP '2024-11-03 01:30:00'))", "ts < TIMESTAMP '2024-11-03 01:30:00'"),

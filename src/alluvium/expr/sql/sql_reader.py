@@ -152,7 +152,8 @@ class _Reader:
             return self._bound(cast(exp.Expression, parsed[0]), sql)
         except RecursionError:
             error = _invalid("is nested too deeply", sql)
-        except sqlglot.errors.SqlglotError:
+        except (sqlglot.errors.SqlglotError, ValueError, ArithmeticError):
+            # sqlglot converts what looks like a number, as `4ebd` of the bare name `col-4ebd-9f` does.
             error = _invalid("cannot be parsed", sql)
         except InvalidRequest as refused:
             error = refused

@@ -25,6 +25,9 @@ _OF_USERS = frozenset(
     {"PythonUDF", "PythonUDAF", "ScalaUDF", "ScalarPythonUDF", "ApplyFunctionExpression", "TransformExpression"}
 )
 
+#: Where the nodes stand that call Java by a name (`StaticInvoke`, `Invoke`).
+_CALLS_OF_JAVA = PACKAGE + "objects."
+
 
 def parse_condition(java: Java, condition: JavaObject, schema: Struct) -> Expression:
     """What a resolved expression says; what is not understood, or may be meant in two ways, is `Unknown`.
@@ -56,8 +59,10 @@ def parse_condition(java: Java, condition: JavaObject, schema: Struct) -> Expres
 
 
 def _printed(java: Java, condition: JavaObject, told: str | None) -> str:
-    """A resolved expression as Catalyst prints it, but for functions of users: they have no name that we know."""
-    return str((_without_users(java, condition) if _has_users(told) else condition).sql())
+    """A resolved expression as Catalyst prints it, but for what has no name that we know, or is printed bare."""
+    classes = None if told is None else set(_CLASS.findall(told))
+    is_plain = classes is not None and not any(_is_of_users(c) or _is_bare(c) for c in classes)
+    return str((condition if is_plain else _legible(java, condition)).sql())
 
 
 def calls_users(expression: JavaObject) -> bool:
@@ -74,18 +79,41 @@ def _is_of_users(java_class: str) -> bool:
     return not java_class.startswith(PACKAGE) or java_class[len(PACKAGE) :] in _OF_USERS
 
 
-def _without_users(java: Java, expression: JavaObject) -> JavaObject:
-    """The expression with something that nobody understands in the place of what is of users."""
+def _is_bare(java_class: str) -> bool:
+    """Whether it prints its arguments without quotes: a column `a.b` as a.b, a constant as whatever is in it."""
+    return java_class.startswith(_CALLS_OF_JAVA)
+
+
+def _legible(java: Java, expression: JavaObject) -> JavaObject:
+    """The expression with something that nobody understands in the place of what is of users or cannot be read again,
+    and with the columns of type char(n) under names that stand in quotes.
+    """
     known, pending = java.jvm.java.util.HashMap(), [expression]
     while pending:
         node = pending.pop()
-        if _is_of_users(str(node.getClass().getName())):
-            known.put(node, java.bound_reference(0, node.dataType(), True))
+        of = str(node.getClass().getName())
+        if _is_of_users(of) or _is_bare(of):
+            padded = _padded_column(java, node) if _is_bare(of) else None
+            known.put(node, java.bound_reference(0, node.dataType(), True) if padded is None else padded)
         else:
             children = node.children()
             pending += [children.apply(n) for n in range(children.size())]
     # A Scala map is a partial function.
     return expression.transformDown(java.python_utils.toScalaMap(known))
+
+
+def _padded_column(java: Java, call: JavaObject) -> JavaObject | None:
+    """A call that pads a column when it is read, over a column that is called as its name is quoted; else None."""
+    if str(call.nodeName()) != "StaticInvoke" or str(call.functionName()) != "readSidePadding":
+        return None
+    arguments = call.arguments()
+    column, length = arguments.apply(0), arguments.apply(1)
+    attribute = column
+    while str(attribute.nodeName()) == "GetStructField":
+        attribute = attribute.child()
+    if str(attribute.nodeName()) != "AttributeReference" or str(length.nodeName()) != "Literal":
+        return None
+    return call.withNewChildren(java.seq([attribute.withName(str(column.sql())), length]))
 
 
 def meaning_of(java: Java, conditions: list[JavaObject]) -> tuple[str, ...]:
