@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -19,6 +19,7 @@ from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.scan.native_lane.describe import About, about_workers
 from alluvium.spark.scan.native_lane.index import items, planned_files
+from alluvium.spark.scan.native_lane.query_versions import QueryId, marked_statement, stand_on
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.statements.subqueries import subqueries_of, with_plans
@@ -56,14 +57,21 @@ class Statement:
         own: The table that it is about.
         is_repeatable: Whether all expressions so far give the same values for the same rows.
         reads: What subqueries of expressions so far have read of the table itself, by the scans' identities.
+        query: By which frames that follow their tables know its queries; None: over Spark Connect.
     """
 
     spark: SparkSession
     own: OwnTable
     is_repeatable: bool = True
     reads: dict[tuple[str, ...] | None, TableRead] = field(default_factory=dict)
+    query: QueryId | None = None
     _times: JavaObject | None = None
     _moment: Moment | None = None
+
+    def stand_on(self, version: int) -> None:
+        """Has frames that follow the table show its base, which may be another each time that it is carried out."""
+        if self.query is not None:
+            stand_on(self.query, self.own.url, version)
 
     def settle(self, expression: JavaObject, plan: JavaObject) -> JavaObject:
         """The expression with this statement's time in place of whatever asks for it.
@@ -185,12 +193,13 @@ _current: ContextVar[Statement | None] = ContextVar("statement", default=None)
 @contextmanager
 def one_statement(spark: SparkSession, own: OwnTable) -> Iterator[Statement]:
     """All expressions that are resolved within belong to one statement about a table."""
-    statement = Statement(spark, own)
-    token = _current.set(statement)
-    try:
-        yield statement
-    finally:
-        _current.reset(token)
+    with nullcontext() if is_connect(spark) else marked_statement(spark) as query:
+        statement = Statement(spark, own, query=query)
+        token = _current.set(statement)
+        try:
+            yield statement
+        finally:
+            _current.reset(token)
 
 
 def current_statement() -> Statement | None:
