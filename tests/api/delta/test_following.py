@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import CommitConflict, InvalidRequest, NotFound
 
 pytestmark = [pytest.mark.spark]
 
@@ -149,6 +149,26 @@ def test_statements_read_their_table_at_their_base(enabled: SparkSession, tmp_pa
     assert ids(df.where("id >= 0")) == [0, 1, 10, 11]
     df.write.format("delta").mode("append").save(url)
     assert df.count() == 8
+
+
+def test_cached_rows_are_those_of_a_version(enabled: SparkSession, tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    made(enabled, url)
+    df = enabled.read.format("delta").load(url)
+    cached = df.where("id > 0").cache()
+    try:
+        assert cached.count() == 2
+        append(enabled, url, 10)
+        assert ids(cached.where("id >= 0")) == [1, 2]
+        # Written back they would take away what came since.
+        for rows in (cached, cached.union(df), df.where("id in (select id + 1 from cached_rows)")):
+            cached.createOrReplaceTempView("cached_rows")
+            with pytest.raises(CommitConflict):
+                alluvium.write(rows, url, mode="overwrite")
+    finally:
+        cached.unpersist()
+    alluvium.write(df.where("id > 0"), url, mode="overwrite")
+    assert ids(df.where("id > -1")) == [1, 2, 10]
 
 
 def test_a_query_sees_one_version(enabled: SparkSession, tmp_path: Path) -> None:

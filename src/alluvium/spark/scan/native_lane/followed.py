@@ -13,7 +13,7 @@ from alluvium.expr.tree import Expression
 from alluvium.plan.ports import FollowedSource
 from alluvium.plan.scan import FIELD_ID, LABEL, ColumnValue, OutputColumn, Physical, ScanPart
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
-from alluvium.spark.scan.native_lane.query_versions import current_query, version_in
+from alluvium.spark.scan.native_lane.query_versions import QueryId, current_query, version_in
 
 #: Versions a frame has at hand: threads that use it at once may be at several.
 _KEPT_VERSIONS = 3
@@ -34,17 +34,17 @@ class Followed:
         self._spark = spark
         self._kinds = kinds
         self._known: OrderedDict[int, FollowedSource] = OrderedDict({made.version: made})
-        self._newest = made
+        self._made = self._newest = made
         self._alone: set[int] = set()
         self._lock = threading.RLock()
 
     def source(self) -> FollowedSource:
         """The version that the query of this thread reads; where there is none, the newest."""
         query = current_query(self._spark)
-        if query is None:
-            return self._refreshed()
-        version = version_in(query, self._newest.place, lambda: self._refreshed().version)
-        return self._at(version)
+        return self._refreshed() if query is None else self._in(query)
+
+    def _in(self, query: QueryId) -> FollowedSource:
+        return self._at(version_in(query, self._made, lambda: self._refreshed().version))
 
     def source_for(self, kind: int) -> FollowedSource:
         """The same for one of the relations, which then reads its files.
@@ -52,8 +52,9 @@ class Followed:
         RDDs are planned outside of any query. There the relations of a frame, which are all planned once, see what the
         first of them saw.
         """
-        if current_query(self._spark) is not None:
-            return self.source()
+        query = current_query(self._spark)
+        if query is not None:
+            return self._in(query)
         with self._lock:
             if not self._alone or kind in self._alone:
                 self._refreshed()
@@ -64,7 +65,8 @@ class Followed:
     @property
     def size_bytes(self) -> int:
         """Of the version of the query; where there is none, of the newest that is known."""
-        return (self._newest if current_query(self._spark) is None else self.source()).size_bytes
+        query = current_query(self._spark)
+        return (self._newest if query is None else self._in(query)).size_bytes
 
     def parts(self, source: FollowedSource, kind: int, where: Expression | None) -> list[ScanPart]:
         """The files of a version that one of the relations reads, without those that a predicate rules out.

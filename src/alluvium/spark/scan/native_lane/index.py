@@ -144,6 +144,11 @@ class PlannedFiles:
         return self._source if self._followed is None else self._followed[0].source()
 
     @property
+    def made_of(self) -> ScanSource:
+        """The table version that the frame was made on."""
+        return self._source
+
+    @property
     def internal_columns(self) -> frozenset[str]:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))

@@ -12,10 +12,12 @@ import uuid
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
+from alluvium.plan.ports import FollowedSource
 from alluvium.storage.places import same_place
 
 #: Names a query, or a statement of several, among all of the process.
@@ -49,22 +51,22 @@ def _id(spark: SparkSession, kind: str, number: str) -> QueryId:
     return f"{spark.sparkContext.applicationId} {kind} {number}"
 
 
-def version_in(query: QueryId, place: str, find: Callable[[], int]) -> int:
+def version_in(query: QueryId, made: FollowedSource, find: Callable[[], int]) -> int:
     """The version of a table in a query: its base, or the newest one when the query first asked for it.
 
     Args:
         query: The query.
-        place: URL of the table.
+        made: The version that a frame of the table was made on, be it while the query went on: it shows none before.
         find: Finds the newest version.
     """
     base = _bases.get(query)
-    if base is not None and same_place(base[0], place):
+    if base is not None and same_place(base[0], made.place):
         return base[1]
-    key = (query, place)
+    key = (query, made.place)
     with _changing:
         known = _versions.get(key)
     if known is not None:
-        return known
+        return max(known, made.version)
     # Without the lock, for it reads a log. Of two threads of a query one is first.
     found = find()
     with _changing:
@@ -74,8 +76,33 @@ def version_in(query: QueryId, place: str, find: Callable[[], int]) -> int:
     return version
 
 
+@dataclass(frozen=True, slots=True)
+class MarkedStatement:
+    """A statement's queries.
+
+    Attributes:
+        query: What they are together.
+        within: The query that it is part of, as the batch of a stream is that its sink writes; None: it is none's.
+    """
+
+    query: QueryId
+    within: QueryId | None
+
+    def stand_on(self, place: str, version: int) -> None:
+        """Has its queries read the table that it changes at its base, from now on."""
+        _bases[self.query] = (place, version)
+
+    def seen_before(self, place: str) -> int | None:
+        """The version of a table that the query has read that the statement is part of; None: it has not read it."""
+        if self.within is None:
+            return None
+        with _changing:
+            found = [(url, version) for (query, url), version in _versions.items() if query == self.within]
+        return next((version for url, version in found if same_place(url, place)), None)
+
+
 @contextmanager
-def marked_statement(spark: SparkSession) -> Iterator[QueryId]:
+def marked_statement(spark: SparkSession) -> Iterator[MarkedStatement]:
     """All queries that this thread begins within are one statement.
 
     Args:
@@ -83,16 +110,11 @@ def marked_statement(spark: SparkSession) -> Iterator[QueryId]:
     """
     context, number = spark.sparkContext, uuid.uuid4().hex
     before = context.getLocalProperty(_STATEMENT)
-    query = _id(spark, _STATEMENT, number)
+    query, within = _id(spark, _STATEMENT, number), current_query(spark)
     context.setLocalProperty(_STATEMENT, number)
     try:
-        yield query
+        yield MarkedStatement(query, within)
     finally:
         # Nothing takes a property away that was not there.
         context.setLocalProperty(_STATEMENT, before)  # type: ignore[arg-type]
         _bases.pop(query, None)
-
-
-def stand_on(query: QueryId, place: str, version: int) -> None:
-    """Has a statement read the table that it changes at its base, from now on."""
-    _bases[query] = (place, version)
