@@ -93,7 +93,14 @@ def test_rows_of_a_query_that_changes_are_shown_as_the_job_saw_them(spark: Spark
     assert spark.sparkContext.getLocalProperty("spark.jobGroup.id") is None
 
 
-@pytest.mark.parametrize("sql", ["nobody > 1", "a", "a > 'x' and map('k', a) > 1"])
+def test_a_constraint_that_names_no_column_cannot_be_enforced(spark: SparkSession, tmp_path: Path) -> None:
+    table = make_table(tmp_path / "t", AB, {"delta.constraints.broken": "nobody > 1"})
+    with pytest.raises(UnsupportedFeature, match=r"'broken'.* names nobody, which is not a column"):
+        append(spark, table, "select 1 a, 'x' b")
+    assert rows(table) == []
+
+
+@pytest.mark.parametrize("sql", ["a", "a > 'x' and map('k', a) > 1"])
 def test_a_constraint_that_spark_cannot_evaluate_is_named(spark: SparkSession, tmp_path: Path, sql: str) -> None:
     table = make_table(tmp_path / "t", AB, {"delta.constraints.broken": sql})
     error = refused(spark, table, "select 1 a, 'x' b")

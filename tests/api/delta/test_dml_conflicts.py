@@ -222,6 +222,15 @@ def test_a_source_read_from_the_table_itself_is_not_merged_into_another_version(
         merge.execute()
     with pytest.raises(CommitConflict, match="read the table again"):
         merge.execute()
+    # A frame that follows the table has read the version that is merged into.
+    follows = table.toDF().where("id < 3").selectExpr("id", "p", "concat(v, '+') as v").alias("s")
+    merge = table.alias("t").merge(follows, "t.id = s.id").whenMatchedUpdate(set={"v": "t.v"})
+    meanwhile(lambda: insert(spark, path, -1))
+    with pytest.raises(CommitConflict, match="its source was read from the table itself"):
+        merge.execute()
+    table.delete("id = -1")
+    assert int(merge.execute().first()["num_updated_rows"]) == 3
+    insert(spark, path, -1)
     meanwhile(lambda: insert(spark, path, 500))
     assert tuple(merge_own().execute().first()) == (4, 4, 0, 0)
     # The same rows of another table may go anywhere.

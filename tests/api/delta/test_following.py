@@ -161,8 +161,8 @@ def test_cached_rows_are_those_of_a_version(enabled: SparkSession, tmp_path: Pat
         append(enabled, url, 10)
         assert ids(cached.where("id >= 0")) == [1, 2]
         # Written back they would take away what came since.
+        cached.createOrReplaceTempView("cached_rows")
         for rows in (cached, cached.union(df), df.where("id in (select id + 1 from cached_rows)")):
-            cached.createOrReplaceTempView("cached_rows")
             with pytest.raises(CommitConflict):
                 alluvium.write(rows, url, mode="overwrite")
     finally:

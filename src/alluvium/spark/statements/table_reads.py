@@ -43,9 +43,11 @@ def _all_reads(spark: SparkSession, plan: JavaObject, used: JavaObject, own: Own
 
 def reads_within(spark: SparkSession, plan: JavaObject, own: OwnTable) -> Iterator[TableRead]:
     """The scans of a table in the subqueries of a plan."""
-    manager = spark._jsparkSession.sharedState().cacheManager()
-    for each in items(plan.subqueriesAll()):
-        yield from _reads(spark, each, each if manager.isEmpty() else manager.useCachedData(each), own)
+    subqueries, session = items(plan.subqueriesAll()), spark._jsparkSession
+    is_cached = bool(subqueries) and not session.sharedState().cacheManager().isEmpty()
+    for each in subqueries:
+        used = java_of(spark).dataset.ofRows(session, each).queryExecution().withCachedData() if is_cached else each
+        yield from _reads(spark, each, used, own)
 
 
 def _reads(spark: SparkSession, plan: JavaObject, used: JavaObject, own: OwnTable) -> Iterator[TableRead]:

@@ -204,10 +204,12 @@ def test_rows_that_are_looked_for_in_the_sink_itself(streams) -> None:
     assert "foreachBatch" in str(caught.value.hint)
     assert streams.ids("out") == [0, 1, 2, 3]
     again = streams.spark.read.format("delta").load(streams.path("out"))
-    for last in (6, 8):
-        streams.append("t", 5, last)
-        streams.into(new(again), "out").awaitTermination()
-        assert streams.ids("out") == list(range(last))
+    streams.into(new(again), "out").awaitTermination()
+    assert streams.ids("out") == [0, 1, 2, 3, 4, 5]
+    # The same frame, which follows.
+    streams.append("t", 4, 8)
+    streams.into(new(again), "out").awaitTermination()
+    assert streams.ids("out") == list(range(8))
 
 
 def test_proxies_are_let_go(streams) -> None:
