@@ -11,13 +11,13 @@ import itertools
 import multiprocessing
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from faulty_store import Crash, Fault, FaultyStore, When
-from paimon_rows import append, compacted, full, new_target, open_target, stage
+from paimon_rows import append, compacted, full, new_target, open_target, stage, write_files
 from pyroaring import BitMap64
 
 import alluvium
@@ -25,8 +25,10 @@ from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown, NotFou
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.rows.candidates import PaimonVersion
+from alluvium.paimon.rows.row_ids import stored_ids
 from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
-from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope, Replace
+from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, Patches, ReadScope, Replace
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 
@@ -145,6 +147,52 @@ def update_by_mask(store: Store) -> int:
     return mask(store, "p=b/", [1], [{"k": 100, "p": "b"}])
 
 
+TRACKED = {"row-tracking.enabled": "true"}
+
+
+def tracked(url: str) -> None:
+    make(url, **TRACKED)
+
+
+def update_with_ids(store: Store) -> int:
+    """A file goes, its row comes changed, under its id, and another one beside it."""
+    target = open_target(store)
+    assert target.snapshot is not None
+    ids = stored_ids(target.table)
+    assert ids is not None
+    path = next(f for f in alluvium.open(store.url).files()["path"].to_pylist() if f.startswith("p=a/"))
+    touched = pa.table([[path], pa.array([None], pa.binary())], schema=TOUCHED_FILES)
+    plan = target.plan_write(None, ())
+    plan = replace(plan, directory=f"{plan.directory}-ids", stats_columns=(*plan.stats_columns, *ids.stats))
+    row = {
+        "k": pa.array([10], pa.int32()),
+        "p": ["a"],
+        "_ROW_ID": [0],
+        "_SEQUENCE_NUMBER": pa.array([None], pa.int64()),
+    }
+    new = write_files(store, plan, {("a", None): pa.table(row)})
+    fresh = stage(target, [{"k": 100, "p": "a"}]).new
+    return target.commit(EditRows(new, touched, Operation("MERGE"), ReadScope.table(), fresh=fresh)).version
+
+
+def evolved(url: str) -> None:
+    make(url, **TRACKED, **{"data-evolution.enabled": "true"})
+
+
+def update_columns(store: Store) -> int:
+    """A column of a file's rows, and a new row."""
+    target = open_target(store)
+    assert target.snapshot is not None
+    paths = PaimonVersion(target.snapshot).candidates(None).paths.to_pylist()
+    path = next(path for path in paths if path.startswith("p=a/"))
+    plan = target.plan_write(None, ()).only(("k",))
+    new = write_files(store, plan, {(None,): pa.table({"k": pa.array([10], pa.int32())})})
+    fresh = stage(target, [{"k": 100, "p": "a"}]).new
+    patches = Patches(new, pa.array([path]), ("k",))
+    touched = TOUCHED_FILES.empty_table()
+    return target.commit(EditRows(fresh, touched, Operation("MERGE"), ReadScope.table(), patches=patches)).version
+
+
 KINDS = {
     "create with rows": Kind(nothing, create, (100,)),
     "append with merged manifests": Kind(make, add, (1, 2, 3, 100, 101)),
@@ -155,6 +203,8 @@ KINDS = {
     "full compaction": Kind(keyed, compact, (1, 2, 3, 4)),
     "compaction that marks rows": Kind(lifted, lift, (1, 2, 3), moves=False),
     "rows behind masks": Kind(vectors, update_by_mask, (1, 3, 100)),
+    "rows with ids": Kind(tracked, update_with_ids, (2, 3, 10, 100)),
+    "columns of rows": Kind(evolved, update_columns, (2, 3, 10, 100)),
 }
 
 
@@ -174,7 +224,8 @@ def copy(made: Path, url: Path) -> None:
 
 
 #: Of those with many requests a failure before is soft, and one after a crash.
-LONG = ("upsert with new keys", "full compaction", "compaction that marks rows", "rows behind masks")
+LONG = ("upsert with new keys", "full compaction", "compaction that marks rows", "rows behind masks", "rows with ids",
+        "columns of rows")  # fmt: skip
 CASES = [
     pytest.param(name, when, crash, id=f"{name}-{when.value}-{'crash' if crash else 'soft'}")
     for name, when, crash in itertools.product(KINDS, When, (False, True))

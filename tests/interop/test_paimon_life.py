@@ -114,6 +114,21 @@ def test_java_lives_with_our_tags_and_branches(tmp_path: Path) -> None:
     assert ks(table) == [1, 2, 12]
 
 
+def test_java_reads_what_is_left_of_a_table(tmp_path: Path) -> None:
+    """A state without files that somebody has deleted from under it; Java goes on with it, and expires what was before."""
+    table, java = filled(tmp_path / "t", 4), Java(tmp_path, tmp_path / "t")
+    before, after = (alluvium.open(table.url, version=n).files()["path"].to_pylist() for n in (1, 2))
+    (lost,) = set(after) - set(before)
+    open_store(table.url).delete(lost)
+    assert table.remove_unexisting_files().paths == (lost,)
+    java.reads([1, 3, 4])
+    java.does(write={"rows": [[9, "a"]]})
+    java.does(expire=1)
+    java.reads([1, 3, 4, 9])
+    java.run()
+    assert ks(table) == [1, 3, 4, 9]
+
+
 def test_java_lives_with_what_has_expired(tmp_path: Path) -> None:
     table, java = filled(tmp_path / "t", 6), Java(tmp_path, tmp_path / "t")
     table.create_tag("two", 2)

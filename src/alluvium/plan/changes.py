@@ -29,13 +29,15 @@ class ChangeKind(enum.IntEnum):
 
 
 class RowChangeMode(enum.Enum):
-    """How a table takes changed rows: whole files anew; masks over the rows that go, beside files of new rows; or new
-    rows alone, which win over the older ones of their keys when the table is read (`plan.scan.KeyMerge`).
+    """How a table takes changed rows: whole files anew; masks over the rows that go, beside files of new rows; new
+    rows alone, which win over the older ones of their keys when the table is read (`plan.scan.KeyMerge`); or the
+    columns that change, in files that stand for these columns of all rows of others.
     """
 
     REWRITE_FILES = "rewrite"
     MASK_ROWS = "mask"
     UPSERT_KEYS = "upsert"
+    PATCH_COLUMNS = "patch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +272,21 @@ class Rearrange:
 
 
 @dataclass(frozen=True, slots=True)
+class Patches:
+    """Files of some columns of rows that are there, one for all rows of a live file.
+
+    Attributes:
+        new: The files.
+        paths: Of each the file whose rows it is about, as the log names it; rows stand in its order.
+        columns: What is in them.
+    """
+
+    new: NewFiles
+    paths: pa.Array
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EditRows:
     """Rows of live files that go, and rows that come.
 
@@ -281,6 +298,9 @@ class EditRows:
         change_files: Files that say what became of each row, schema `WRITTEN_FILES`, for tables that keep such.
         describe: The verb's metrics.
         txn: An application's id and version, for idempotent verbs.
+        fresh: Files of rows that come, where `new` has the identities of those that were there already
+            (`plan.write.StoredIds.is_apart`).
+        patches: Columns of rows that stay where they are.
     """
 
     new: NewFiles
@@ -290,6 +310,8 @@ class EditRows:
     change_files: pa.Table | None = None
     describe: Callable[[EditFigures], Mapping[str, str]] = _no_metrics
     txn: tuple[str, int] | None = None
+    fresh: NewFiles | None = None
+    patches: Patches | None = None
 
 
 @dataclass(frozen=True, slots=True)

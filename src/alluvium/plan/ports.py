@@ -10,7 +10,7 @@ import pyarrow as pa
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import Committed, EditRows, Replace, RowChangeMode, RowColumns, WrittenRows
 from alluvium.plan.scan import ScanPlan
-from alluvium.plan.write import WritePlan
+from alluvium.plan.write import StoredIds, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
@@ -140,8 +140,8 @@ class RowPlaces(ScanSource, Protocol):
         """Under which names rows tell where they are."""
 
     @property
-    def stored_ids(self) -> tuple[str, ...]:
-        """Columns of the files that keep a row's lasting identity and version; none where rows have no identity."""
+    def stored_ids(self) -> StoredIds | None:
+        """Columns of the files that keep a row's lasting identity and version; None where rows have no identity."""
 
     @property
     def numbers(self) -> pa.Array:
@@ -167,6 +167,9 @@ class RowPlaces(ScanSource, Protocol):
 
     def places(self, numbers: pa.Array) -> pa.Array:
         """Where the files of these numbers stand in `files`."""
+
+    def renumbered(self, numbers: pa.Array) -> RowPlaces:
+        """The same files under other numbers, in the order of `files`."""
 
 
 class RowTarget(Target, Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from alluvium.codecs.footers.parquet_footer import FooterColumn
 from alluvium.plan.scan import KeyMerge
-from alluvium.schema.types import DataType, Struct
+from alluvium.schema.types import DataType, Field, Struct
 
 if TYPE_CHECKING:
     from alluvium.plan.crossing import Crossing, UnseenRows
@@ -40,6 +40,7 @@ DROPS, REWRITES, LOGS, GROUP_STEP = 1, 2, 4, 8
 LOG_COLUMN = "__alluvium_log"
 #: Size of files, where nobody says another.
 TARGET_FILE_BYTES = 128 << 20
+_NO_BOUND = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,24 @@ class Numbered:
     first: int
     step: int
     accepts_data: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIds:
+    """Columns of files that keep a row's lasting identity, and the version that changed it last.
+
+    Attributes:
+        fields: Both, as `WritePlan.stored` has them.
+        files: Both, as `WritePlan.files` has them.
+        stats: What to take statistics of.
+        is_apart: Whether new rows come into files of their own, which have none of these columns: a file gives its rows
+            their identities, or stores them all.
+    """
+
+    fields: tuple[Field, Field]
+    files: tuple[pa.Field, ...] = ()
+    stats: tuple[FooterColumn, ...] = ()
+    is_apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,6 +325,38 @@ class WritePlan:
         keyed = replace(self.keyed, bucket=bucket, kind_column=None, is_numbered=True)
         return replace(self, schema=schema, bucket=None, assigned=None, crossing=None, keyed=keyed)
 
+    def only(self, columns: Collection[str]) -> WritePlan:
+        """The plan for some of the columns, of rows that are there already: each task's in one file, as they stand,
+        however many they are.
+        """
+        stored = None
+        if self.stored is not None:
+            pairs = zip(self.schema.names, self.stored.fields, strict=True)
+            stored = Struct(tuple(f for name, f in pairs if name in columns))
+        return replace(
+            self,
+            schema=Struct(tuple(f for f in self.schema.fields if f.name in columns)),
+            stored=stored,
+            files=None if self.files is None else pa.schema([f for f in self.files if f.name in columns]),
+            partition_by=(),
+            materialize_partitions=False,
+            rebalance=False,
+            is_arranged=True,
+            sort=(),
+            target_file_bytes=_NO_BOUND,
+            options=(*self.options, ("maxRecordsPerFile", "0")),
+            derived=(),
+            numbered=(),
+            checks=_about(self.checks, columns),
+            spark_writes_where=None if self.spark_writes_where is None else _about(self.spark_writes_where, columns),
+            stats_columns=tuple(c for c in self.stats_columns if c.path[0] in columns),
+        )
+
     def stored_name(self, column: str) -> str:
         """The name that a column has in the files."""
         return dict(zip(self.schema.names, (self.stored or self.schema).names, strict=True))[column]
+
+
+def _about(checks: Sequence[Check], columns: Collection[str]) -> tuple[Check, ...]:
+    """Those of conditions that are about some columns alone."""
+    return tuple(check for check in checks if check.columns and set(check.columns) <= set(columns))

@@ -150,7 +150,7 @@ def test_a_commit_that_stands_is_not_told_as_failed(spark, tmp_path: Path, monke
 
 @pytest.mark.parametrize("options", [
     {"merge-engine": "partial-update"}, {"merge-engine": "aggregation"}, {"merge-engine": "first-row"},
-    {"row-tracking.enabled": "true"},
+    {"row-tracking.enabled": "true", "data-evolution.enabled": "true"},
 ], ids=str)  # fmt: skip
 def test_what_a_table_does_not_take_is_refused(spark, tmp_path: Path, options: dict[str, str]) -> None:
     keyed = "merge-engine" in options

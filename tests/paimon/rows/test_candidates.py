@@ -12,7 +12,7 @@ from paimon_rows import append, open_target
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr import tree
 from alluvium.paimon import PaimonTable
-from alluvium.paimon.log.snapshot import load_snapshot
+from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.rows.candidates import PaimonVersion, ensure_append_rows_change
 from alluvium.paimon.write.keyed import ensure_rows_change
 from alluvium.plan.changes import RowChangeMode
@@ -70,13 +70,34 @@ def test_rows_of_any_file_format_change(tmp_path: Path, file_format: str) -> Non
     assert PaimonVersion(load_snapshot(store)).candidates(None).files.num_rows == 1
 
 
-def test_rows_that_keep_their_ids_do_not_change(tmp_path: Path) -> None:
-    store = open_store(str(tmp_path / "t"))
-    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]), options={"row-tracking.enabled": "true"})
-    append(open_target(store), [{"k": 1}])
+@pytest.mark.parametrize("more", [{"data-evolution.enabled": "true"}, {"bucket": "2", "bucket-key": "k"}], ids=str)
+def test_rows_that_are_in_several_files_do_not_change(tmp_path: Path, more: dict[str, str]) -> None:
+    snapshot = tracked(tmp_path, {"row-tracking.enabled": "true"})
+    schema = replace(snapshot.schema, options={**snapshot.schema.options, **more})
     with pytest.raises(UnsupportedFeature) as refused:
-        ensure_append_rows_change(load_snapshot(store))
-    assert (refused.value.code, refused.value.features) == ("unsupported-row-change", ("row-tracking.enabled",))
+        ensure_append_rows_change(replace(snapshot, schema=schema))
+    assert refused.value.code == "unsupported-row-change"
+
+
+def tracked(path: Path, options: dict[str, str]) -> Snapshot:
+    store = open_store(str(path / "t"))
+    PaimonTable.create(store.url, pa.schema([("k", pa.int32())]), options=options)
+    append(open_target(store), [{"k": 1}])
+    append(open_target(store), [{"k": 2}, {"k": 3}])
+    return load_snapshot(store)
+
+
+def test_rows_tell_their_ids(tmp_path: Path) -> None:
+    snapshot = tracked(tmp_path, {"row-tracking.enabled": "true"})
+    ensure_append_rows_change(snapshot)
+    found = PaimonVersion(snapshot).candidates(None)
+    plan = found.plan_scan()
+    assert plan.schema.names == ("k", *found.columns.names) and len(found.columns.names) == 4
+    (part,) = plan.parts
+    assert tuple(column.name for column in part.output) == plan.schema.names
+    ids = found.stored_ids
+    assert ids is not None and ids.is_apart and [f.name for f in ids.fields] == ["_ROW_ID", "_SEQUENCE_NUMBER"]
+    assert PaimonVersion(tracked(tmp_path / "b", {})).candidates(None).stored_ids is None
 
 
 @pytest.mark.parametrize("keys", [(), ("k", "day")])

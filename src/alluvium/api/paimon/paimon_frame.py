@@ -13,9 +13,10 @@ from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_col
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.changes import KINDS as KIND_NAMES
 from alluvium.paimon.view.changes import ROW_KIND
-from alluvium.paimon.view.merge import KIND, ROW_ID, SEQUENCE
+from alluvium.paimon.view.merge import KIND, SEQUENCE
 from alluvium.paimon.view.source import (
     AUDIT,
     CHANGES,

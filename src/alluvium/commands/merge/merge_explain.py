@@ -15,6 +15,7 @@ _MODES = {
     RowChangeMode.MASK_ROWS: "deletion vectors: files stay, rows that go are masked, new ones are new files",
     RowChangeMode.UPSERT_KEYS: "upserts: files stay, rows of the same keys are written",
     RowChangeMode.REWRITE_FILES: "copy on write: files that change are written anew",
+    RowChangeMode.PATCH_COLUMNS: "patches: files stay, columns that change are written beside them",
 }
 _APPENDS = "append: no row of the table changes"
 
@@ -102,7 +103,7 @@ def _passes(mode: RowChangeMode, only_inserts: bool) -> tuple[str, ...]:
         return ("reads the table's rows, merged by key: deletions, new values, and new rows",)
     if mode is RowChangeMode.MASK_ROWS:
         return ("reads columns of conditions, and those that changed rows keep: masks, and the new rows",)
-    return (
-        "reads columns of conditions: which files change",
-        "reads all columns of these files, and writes them anew",
-    )
+    second = "reads all columns of these files, and writes them anew"
+    if mode is RowChangeMode.PATCH_COLUMNS:
+        second = "reads the rows of these files, and writes the columns that are set beside them"
+    return ("reads columns of conditions: which files change", second)

@@ -207,6 +207,12 @@ class MergeRows:
         return {f.name: fitted.get(f.name, null_of(f.type)) for f in self.target.schema.fields}
 
     @property
+    def assigned(self) -> tuple[str, ...]:
+        """Columns that rows which stay may get new values of, in the table's order."""
+        given = [self._values.given(clause) for clause in self.clauses if clause.action is Action.UPDATE]
+        return tuple(name for name in self.target.schema.names if any(name in names for names in given))
+
+    @property
     def numbered(self) -> tuple[Numbered, ...]:
         """The identity columns for which some inserted row brings no value."""
         lacking = [c for c in self.clauses if c.action is Action.INSERT]

@@ -107,7 +107,7 @@ class Merge:
         where = None if request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction((own, *figures.bounds))
         candidates = version.candidates(where)
         mode = version.mode(candidates)
-        if rows.only_inserts and mode is RowChangeMode.REWRITE_FILES:
+        if rows.only_inserts and mode in (RowChangeMode.REWRITE_FILES, RowChangeMode.PATCH_COLUMNS):
             mode = RowChangeMode.MASK_ROWS
         return Planned(table, condition, figures, rows, where, candidates, mode)
 
@@ -122,7 +122,7 @@ class Merge:
         )
         # A source that is the table's own depends on rows that the condition does not speak of.
         where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
-        changes = RowChanges(p.rows.first_pass, p.candidates, where, join)
+        changes = RowChanges(p.rows.first_pass, p.candidates, where, join, assigned=p.rows.assigned)
         verb = Verb(operation, self._metrics, self.started, txn=txn, open_store=self.open_store)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.merge.merge_clauses import Action, ensure_clauses
+from alluvium.commands.merge.merge_clauses import Action, When, ensure_clauses
 from alluvium.commands.merge.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge.merge_rows import MergeRows
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
@@ -19,7 +19,8 @@ from alluvium.commands.paimon.own_reads import ensure_current
 from alluvium.commands.paimon.repeated import repeated
 from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.rows.candidates import PaimonVersion, ensure_append_rows_change
+from alluvium.paimon.rows.candidates import PaimonVersion, ensure_append_rows_change, ensure_columns_change
+from alluvium.paimon.terms.options import DATA_EVOLUTION
 from alluvium.paimon.view.selection import with_new_rows
 from alluvium.paimon.write.keyed import RowKinds, ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
@@ -95,10 +96,14 @@ def _ensure_mergeable(snapshot: Snapshot, request: MergeRequest) -> None:
             hint="PaimonTable.forPath(url).alter([SchemaChange.add_column(...)]) first",
         )
     ensure_writable(snapshot.schema)
+    actions = {clause.action for clause in request.clauses}
+    if DATA_EVOLUTION.get(snapshot.schema.options):
+        alone = any(clause.when is When.NOT_MATCHED_BY_SOURCE for clause in request.clauses)
+        ensure_columns_change(snapshot, is_patch=Action.DELETE not in actions and not alone)
+        return
     if not snapshot.schema.primary_keys:
         ensure_append_rows_change(snapshot)
         return
-    actions = {clause.action for clause in request.clauses}
     ensure_rows_change(snapshot.schema, deletes=Action.DELETE in actions, updates=Action.UPDATE in actions)
 
 

@@ -109,7 +109,7 @@ class _Edit:
     def run(self, verb: Verb, *, dry_run: bool) -> Committed | Preview:
         """Finds the rows and changes them; files all of whose rows go are not read."""
         where = self.judged.where(self.version.schema)
-        candidates = self.version.candidates(where)
+        candidates = self.version.files(where)
         if self.change.values:
             # Resolved before anything is run.
             self._assigned(self.judged.first)

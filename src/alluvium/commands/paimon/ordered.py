@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -16,13 +15,12 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.any_rows import read_any
 from alluvium.commands.optimize.curves import HILBERT_CURVE, Z_CURVE, Curve
-from alluvium.commands.paimon.compact_append import written_compacted
+from alluvium.commands.paimon.compact_append import moved_rows, written_compacted
 from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS
 from alluvium.delta.upkeep.z_values import MAX_RANGES, divided, rank_bits
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.rows.candidates import Candidates
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.terms.options import TARGET_FILE_SIZE
 from alluvium.paimon.upkeep.append_compact import ensure_append_compactable, partitions_where
@@ -82,8 +80,7 @@ def order_rows(
     entries = partitions_where(snapshot, snapshot.entries, where)
     if not entries.num_rows:
         return Committed.nothing(snapshot.version or 0)
-    numbers = pa.array(np.arange(entries.num_rows), pa.int64())
-    candidates = Candidates(snapshot, entries, numbers, is_placed=False)
+    candidates = moved_rows(snapshot, entries)
     rows = read_any(spark, candidates, open_store, is_even=True, reads_whole=True)
     plan = replace(plan_write(snapshot.schema, snapshot.store.url), checks=(), derived=(), rebalance=False)
     count = int(pc.sum(entries["row_count"]).as_py() or 0)
@@ -100,9 +97,8 @@ def order_rows(
     placed = rows.repartitionByRange(tasks, *own, *by)
     if not plan.sort:
         placed = placed.sortWithinPartitions(*own, *by)
-    kept = placed.select(*(sf.col(quote(name)) for name in plan.schema.names))
     # "Use dynamic partition overwrite"
-    return written_compacted(kept, snapshot, plan, candidates, open_store, retry, is_overwrite=True)
+    return written_compacted(placed, snapshot, plan, candidates, open_store, retry, is_overwrite=True)
 
 
 def _keys(snapshot: Snapshot, ordering: Ordering) -> dict[str, RankKey]:

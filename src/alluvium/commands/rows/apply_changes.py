@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from alluvium.commands.rows.mask_rows import MaskRows
+from alluvium.commands.rows.patch_rows import PatchRows
 from alluvium.commands.rows.rewrite_rows import RewriteRows
 from alluvium.commands.rows.row_changes import Purpose, RowChanges, Verb
 from alluvium.commands.rows.row_work import RowWork, milliseconds_since
@@ -20,7 +21,8 @@ from alluvium.plan.ports import RowTarget
 from alluvium.spark.positions import locate
 from alluvium.spark.write import data_error
 
-_WAYS: dict[RowChangeMode, type[MaskRows] | type[RewriteRows] | type[UpsertRows]] = {
+_WAYS: dict[RowChangeMode, type[MaskRows] | type[RewriteRows] | type[UpsertRows] | type[PatchRows]] = {
+    RowChangeMode.PATCH_COLUMNS: PatchRows,
     RowChangeMode.MASK_ROWS: MaskRows,
     RowChangeMode.REWRITE_FILES: RewriteRows,
     RowChangeMode.UPSERT_KEYS: UpsertRows,

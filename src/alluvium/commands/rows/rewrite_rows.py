@@ -51,12 +51,13 @@ class RewriteRows:
         rows = work.single(first.whole(chosen))
         # A file that had matches is written anew, be it that none of its rows goes: without change files readers would
         # take all that it holds for deleted and inserted.
-        if not (is_recorded(work.target) and not is_whole and len(numbers)):
+        records = is_recorded(work.target) and not is_whole and len(numbers) > 0
+        if not records and not work.writes_apart:
             return work.commit(self._edit(rows, touched, copied, records=False))
         # Rows of whole files, more than fit into memory: as compressed columns.
         rows = rows.persist()
         try:
-            return work.commit(self._edit(rows, touched, copied, records=True))
+            return work.commit(self._edit(rows, touched, copied, records=records))
         finally:
             unpersist_rows(rows)
 

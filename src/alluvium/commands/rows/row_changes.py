@@ -114,6 +114,7 @@ class RowChanges:
         where: What rows that change have in common, for conflicts; None: any row may.
         join: Of MERGE.
         only: What becomes of each row of the first pass, where it has no others; None: `KIND` says it.
+        assigned: Columns that may become something else in rows that stay.
     """
 
     first: Callable[[RowPlaces, Purpose], FirstPass]
@@ -121,6 +122,7 @@ class RowChanges:
     where: Expression | None
     join: Join | None = None
     only: ChangeKind | None = None
+    assigned: tuple[str, ...] = ()
 
     @property
     def numbered(self) -> tuple[Numbered, ...]:

@@ -126,32 +126,40 @@ class RowWork:
         """Writes and commits; a verb that turns out to change no row leaves nothing behind."""
         begun = time.monotonic()
         plan = with_ids(self.target.plan_write(None, ()), self.changes.candidates)
+        apart = self.target.plan_write(None, ()) if self.writes_apart else None
         records = None if edit.recorded is None else self.target.plan_change_files()
         try:
             new = self._write(edit, plan) if edit.live else NewFiles.none()
+            fresh = None if apart is None else self.write_fresh(edit.rows, apart, is_spread=edit.is_spread)
             change_files = None if edit.recorded is None or records is None else self._record(edit.recorded, records)
-            came = int(pc.sum(new.table["num_rows"]).as_py() or 0) - edit.copied - self.total("updated")
+            came = _rows(new) + (0 if fresh is None else _rows(fresh)) - edit.copied - self.total("updated")
             inserted = came if edit.inserted is None else edit.inserted
-            counts = self._counts(inserted, edit.copied, milliseconds_since(begun))
+            counts = self.counts(inserted, edit.copied, milliseconds_since(begun))
             if counts.is_nothing and self.verb.complete is None:
-                self._discard(plan, records)
+                self.discard(plan, apart, records)
                 return self.nothing()
-            changes = replace(self._edit_rows(new, edit.touched, counts), change_files=change_files)
+            changes = replace(self.edit_rows(new, edit.touched, counts), change_files=change_files, fresh=fresh)
             if self.verb.complete is not None:
                 changes = self.verb.complete(changes, counts)
         except BaseException:
-            self._discard(plan, records)
+            self.discard(plan, apart, records)
             raise
         try:
             committed = self.target.commit(changes)
         except BaseException as error:
             # Whoever moved staged files knows whether they may be part of the table.
             if plan.is_staged or isinstance(error, NOTHING_STANDS):
-                self._discard(plan, records)
+                self.discard(plan, apart, records)
             raise
         if plan.is_staged:
-            self._discard(plan)
+            self.discard(plan, apart)
         return committed
+
+    @property
+    def writes_apart(self) -> bool:
+        """Whether new rows are written by a job of their own."""
+        ids = self.changes.candidates.stored_ids
+        return ids is not None and ids.is_apart and self.total("inserted") > 0
 
     def nothing(self) -> Committed:
         """As the reference, a verb that changes no row makes no commit, unless there is something else to say: the
@@ -161,18 +169,19 @@ class RowWork:
             return self.commit(Edit(self.spark.range(0).toDF(KIND), TOUCHED_FILES.empty_table(), inserted=0))
         counts = Counts(scan_ms=self.scan_ms)
         if self.target.is_changed or self.verb.txn is not None:
-            return self.target.commit(self._edit_rows(NewFiles.none(), TOUCHED_FILES.empty_table(), counts))
+            return self.target.commit(self.edit_rows(NewFiles.none(), TOUCHED_FILES.empty_table(), counts))
         metrics = self._metrics(counts, EditFigures())
         return Committed(self.changes.candidates.version, WRITTEN_FILES.empty_table(), metrics, 0)
 
     def preview(self, figures: EditFigures, *, copied: int = 0) -> Preview:
         """What the commit would say; which files go, and how, is for the caller to add."""
-        candidates, counts = self.changes.candidates, self._counts(self.total("inserted"), copied, 0)
+        candidates, counts = self.changes.candidates, self.counts(self.total("inserted"), copied, 0)
         operation = replace(self.verb.operation, metrics=self._metrics(counts, figures))
         read = tuple(candidates.files["path"].to_pylist())
         return Preview(candidates.version, operation, {}, read=read)
 
-    def _edit_rows(self, new: NewFiles, touched: pa.Table, counts: Counts) -> EditRows:
+    def edit_rows(self, new: NewFiles, touched: pa.Table, counts: Counts) -> EditRows:
+        """What is to be committed."""
         return EditRows(
             new,
             touched,
@@ -182,7 +191,8 @@ class RowWork:
             txn=self.verb.txn,
         )
 
-    def _counts(self, inserted: int, copied: int, rewrite_ms: int) -> Counts:
+    def counts(self, inserted: int, copied: int, rewrite_ms: int) -> Counts:
+        """What became of rows."""
         updated = self.total("updated")
         return Counts(
             copied=copied,
@@ -196,13 +206,34 @@ class RowWork:
         )
 
     def _write(self, edit: Edit, plan: WritePlan) -> NewFiles:
+        """The rows that are there afterwards, without those that `_write_fresh` writes."""
         given = plan.keyed is not None and plan.keyed.kind_column
-        live = edit.rows if given else edit.rows.where(f"{KIND} <> {int(ChangeKind.DELETE)}")
+        goes, live = [ChangeKind.DELETE], edit.live
+        if self.writes_apart:
+            goes, live = [*goes, ChangeKind.INSERT], live - self.total("inserted")
+        if not live:
+            return NewFiles.none()
+        rows = edit.rows if given else edit.rows.where(f"{KIND} not in ({', '.join(str(int(k)) for k in goes)})")
         columns = [*map(quote, self.target.schema.names), *id_columns(self.changes.candidates)]
         kinds = [f"{row_kind()} as {quote(given)}"] if given else []
-        completed = complete(select_texts(live, [*columns, *kinds]), plan.schema, plan)
-        if edit.is_spread:
-            completed = replace(completed, df=completed.df.coalesce(_tasks(edit.live)))
+        return self._written(select_texts(rows, [*columns, *kinds]), plan, _tasks(live) if edit.is_spread else None)
+
+    def write_fresh(self, rows: DataFrame, plan: WritePlan, *, is_spread: bool = True) -> NewFiles:
+        """The rows that were not there before, out of rows that know what becomes of them.
+
+        Args:
+            rows: They and others.
+            plan: Of the table's columns.
+            is_spread: As of `Edit`.
+        """
+        fresh = rows.where(f"{KIND} = {int(ChangeKind.INSERT)}")
+        tasks = _tasks(self.total("inserted")) if is_spread else None
+        return self._written(select_texts(fresh, list(map(quote, self.target.schema.names))), plan, tasks)
+
+    def _written(self, rows: DataFrame, plan: WritePlan, tasks: int | None) -> NewFiles:
+        completed = complete(rows, plan.schema, plan)
+        if tasks is not None:
+            completed = replace(completed, df=completed.df.coalesce(tasks))
         new = new_files(completed, self.target.store, plan, self.changes.numbered, self.verb.open_store)
         # These were numbered when they were found.
         return replace(new, numbers=False)
@@ -226,7 +257,8 @@ class RowWork:
         write_here(few, self.target.store, completed.plan)
         return written_files(self.target.store, plan)[0]
 
-    def _discard(self, *plans: WritePlan | None) -> None:
+    def discard(self, *plans: WritePlan | None) -> None:
+        """Deletes what jobs have left."""
         for plan in plans:
             if plan is not None:
                 clear(self.target.store, plan.directory)
@@ -242,6 +274,10 @@ class RowWork:
 def row_kind() -> str:
     """What becomes of a row, as rows of keys say it of themselves (`plan.write.KeyedRows.kind_column`): SQL."""
     return f"case {KIND} when {int(ChangeKind.UPDATE)} then 2 when {int(ChangeKind.DELETE)} then 3 else 0 end"
+
+
+def _rows(new: NewFiles) -> int:
+    return int(pc.sum(new.table["num_rows"]).as_py() or 0)
 
 
 def _tasks(rows: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
 from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose
@@ -50,19 +51,25 @@ class UpsertRows:
         Raises:
             InvalidRequest: A key would change (`"key-changed"`).
         """
-        keys = self.work.target.before_columns
-        if BEFORE not in first.rows.columns or not self.work.total("updated"):
-            return
-        same = " and ".join(f"{BEFORE}.{quote(name)} <=> {quote(name)}" for name in keys)
-        moved = first.rows.where(f"{KIND} = {int(ChangeKind.UPDATE)} and not ({same})")
-        shown = sf.to_json(sf.struct(*(sf.col(quote(name)) for name in keys)))
-        found = moved.select(sf.to_json(sf.col(BEFORE)), shown).limit(_SHOWN).collect()
-        if found:
-            listed = "".join(f"\n  {row[0]} would become {row[1]}" for row in found)
-            raise InvalidRequest(
-                f"an update would change keys{listed}",
-                code="key-changed",
-                url=self.work.target.url,
-                column=keys[0],
-                hint="delete the rows, and insert them under their new keys",
-            )
+        ensure_stay(self.work, first.rows, "delete the rows, and insert them under their new keys")
+
+
+def ensure_stay(work: RowWork, rows: DataFrame, hint: str) -> None:
+    """Raises where rows that are updated would have other values in columns that must stay
+    (`RowTarget.before_columns`).
+
+    Raises:
+        InvalidRequest: `"key-changed"`.
+    """
+    keys = work.target.before_columns
+    if BEFORE not in rows.columns or not work.total("updated"):
+        return
+    same = " and ".join(f"{BEFORE}.{quote(name)} <=> {quote(name)}" for name in keys)
+    moved = rows.where(f"{KIND} = {int(ChangeKind.UPDATE)} and not ({same})")
+    shown = sf.to_json(sf.struct(*(sf.col(quote(name)) for name in keys)))
+    found = moved.select(sf.to_json(sf.col(BEFORE)), shown).limit(_SHOWN).collect()
+    if found:
+        listed = "".join(f"\n  {row[0]} would become {row[1]}" for row in found)
+        raise InvalidRequest(
+            f"an update would change keys{listed}", code="key-changed", url=work.target.url, column=keys[0], hint=hint
+        )

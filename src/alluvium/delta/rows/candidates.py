@@ -17,6 +17,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import RowColumns
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition, ScanPart, ScanPlan
+from alluvium.plan.write import StoredIds
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.storage.locating import locating
 
@@ -66,12 +67,13 @@ class Candidates:
         return int(self.snapshot.files.num_rows)
 
     @property
-    def stored_ids(self) -> tuple[str, ...]:
+    def stored_ids(self) -> StoredIds | None:
         """Specification: "Row IDs": the columns that materialise them."""
         if self.columns.row_id is None:
-            return ()
+            return None
         configuration = self.snapshot.config.metadata.configuration
-        return (configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION])
+        names = configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION]
+        return StoredIds((Field(names[0], LONG), Field(names[1], LONG)))
 
     def live_counts(self, files: pa.Table) -> pa.Array:
         """Rows of each file that are not deleted; null where a file does not say."""
@@ -90,6 +92,10 @@ class Candidates:
     def places(self, numbers: pa.Array) -> pa.Array:
         """Where the files of these numbers stand in `files`."""
         return pc.index_in(numbers, value_set=self.numbers)
+
+    def renumbered(self, numbers: pa.Array) -> Candidates:
+        """The same files under other numbers."""
+        return replace(self, numbers=numbers)
 
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         s = self.snapshot

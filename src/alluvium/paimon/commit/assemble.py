@@ -13,9 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from alluvium.commit.loop import Entry
-from alluvium.errors import CommitConflict, Conflict, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import CommitConflict, Conflict, InvalidRequest, UnsupportedFeature
 from alluvium.expr.skipping.whole import decide_whole
 from alluvium.paimon.commit.draft import READS, Draft, Replaced, VectorChange
+from alluvium.paimon.commit.standing import (
+    ensure_all_there,
+    ensure_avro,
+    ensure_fits,
+    ensure_masked_there,
+    ensure_newest,
+    ensure_shown,
+    gone,
+)
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
 from alluvium.paimon.features.row_tracking import is_tracked, with_row_ids
 from alluvium.paimon.files.hash_index import FOLDER as HASH_FOLDER
@@ -28,19 +37,11 @@ from alluvium.paimon.files.partitions import partitions_of
 from alluvium.paimon.files.recent_lists import remember
 from alluvium.paimon.log.names import directory
 from alluvium.paimon.log.snapshot import Snapshot
-from alluvium.paimon.log.travel import list_snapshots
-from alluvium.paimon.schema.table_schema import TableSchema
-from alluvium.paimon.schema.type_json import format_field
 from alluvium.paimon.terms.options import (
     BUCKET,
-    BUCKET_FUNCTION,
-    DELETION_VECTORS,
-    DYNAMIC_BUCKET,
-    MANIFEST_FORMAT,
     POSTPONE_BUCKET,
 )
 from alluvium.paimon.terms.spec import ENTRIES, INDEX_ENTRIES, MANIFESTS, SnapshotDocument, format_snapshot
-from alluvium.paimon.view.selection import hidden
 from alluvium.paimon.view.stats import EntryStatistics
 
 #: The version of snapshot files that is written.
@@ -63,18 +64,18 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
             newest state (`"history-lost"`).
         InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
     """
-    _ensure_fits(draft, base)
-    _ensure_avro(base)
+    ensure_fits(draft, base)
+    ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
     if not base.at.is_latest:
         # Else a listing has found it a moment ago: whoever comes between that and the put is an ordinary race.
-        _ensure_newest(base, number)
+        ensure_newest(base, number)
     manifests = _manifests(base)
     removed = removed_entries(base, draft.replaced)
-    _ensure_all_there(draft, base, removed)
-    _ensure_masked_there(draft, base)
-    _ensure_shown(draft, base, removed)
+    ensure_all_there(draft, base, removed)
+    ensure_masked_there(draft, base)
+    ensure_shown(draft, base, removed)
     added = _placed(draft, base, manifests, removed)
     next_row_id = (0 if before is None else before.next_row_id) or 0
     if is_tracked(base.schema.options):
@@ -178,121 +179,6 @@ def in_scope(base: Snapshot, entries: pa.Table, replaced: Replaced | None) -> pa
     return entries.filter(found.every)
 
 
-def _ensure_newest(base: Snapshot, number: int) -> None:
-    """A free place below another snapshot is one that expired: who takes it is in no newer state. A place that is taken
-    is an ordinary race, and putting the snapshot tells.
-    """
-    known = list_snapshots(base.store, base.branch)
-    if known and known[-1] > number and number not in known:
-        message = f"snapshot {known[-1]} is there already, and {number} has expired"
-        raise CommitConflict(
-            message,
-            conflicts=[Conflict("history-lost", known[-1], None, message)],
-            code="history-lost",
-            hint="read the table again and repeat the operation",
-        )
-
-
-def _ensure_fits(draft: Draft, base: Snapshot) -> None:
-    """The table may have been altered since the files were written; most of it makes no difference to them."""
-    if not _is_same_table(draft.schema, base):
-        message = "the table was dropped and made anew while the rows were written"
-        raise CommitConflict(
-            message,
-            conflicts=[Conflict("table-replaced", base.version or 0, None, message)],
-            code="table-replaced",
-            hint="repeat the operation",
-        )
-    masks = draft.edits is not None and draft.edits.added.num_rows > 0
-    if _layout(draft.schema, draft.rescales) == _layout(base.schema, draft.rescales):
-        if not masks or DELETION_VECTORS.get(base.schema.options):
-            return
-        message = "deletion vectors were switched off while rows were deleted by them"
-    else:
-        message = "the table's keys or buckets were altered while the rows were written"
-    raise CommitConflict(
-        message,
-        conflicts=[Conflict("metadata-changed", base.version or 0, "ALTER", message)],
-        code="metadata-changed",
-        hint="repeat the operation",
-    )
-
-
-def _ensure_all_there(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
-    """ "Every DELETE must match a live file": rows of one that is gone would come back."""
-    wanted = None if draft.replaced is None else draft.replaced.files
-    if wanted is None or len(wanted) == removed.num_rows:
-        return
-    raise _gone(f"{len(wanted) - removed.num_rows} files that are to be compacted are no longer in the table", base)
-
-
-def _ensure_masked_there(draft: Draft, base: Snapshot) -> None:
-    """Rows that were deleted of a file are in another one after a compaction."""
-    if draft.edits is None:
-        return
-    live = base.entries["file_name"].combine_chunks()
-    there = pc.sum(pc.is_in(draft.edits.files, value_set=live)).as_py() or 0
-    if there != len(draft.edits.files):
-        raise _gone(f"{len(draft.edits.files) - there} files whose rows change are no longer in the table", base)
-
-
-def _ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
-    """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
-    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys:
-        return
-    unseen = hidden(base.schema, removed)
-    if not unseen.num_rows:
-        return
-    raise UnsupportedFeature(
-        "rows of the table itself would replace others that readers see only after a compaction: these would be lost",
-        code="hidden-rows",
-        path=unseen["file_name"][0].as_py(),
-        features=("level 0",),
-        hint="call compact() first, and read the table again",
-    )
-
-
-def _gone(message: str, base: Snapshot) -> CommitConflict:
-    return CommitConflict(
-        message,
-        conflicts=[Conflict("concurrent-delete-delete", base.version or 0, None, message)],
-        code="concurrent-delete-delete",
-        hint="repeat the operation",
-    )
-
-
-def _ensure_avro(base: Snapshot) -> None:
-    """Java reads every manifest of a table in the format that the option names: one in another is the table's end."""
-    manifest_format = MANIFEST_FORMAT.get(base.schema.options)
-    if manifest_format != "avro":
-        raise UnsupportedFeature(
-            f"tables with {MANIFEST_FORMAT.key} = {manifest_format} are read, but not written",
-            code="unsupported-option",
-            features=(MANIFEST_FORMAT.key,),
-            hint="write it with Paimon's own engine",
-        )
-
-
-def _is_same_table(written: TableSchema, base: Snapshot) -> bool:
-    """Whether the schema that files were written by is still the table's schema of that number."""
-    try:
-        known = base.schema_of(written.id)
-    except NotFound:
-        return False
-    return known == written or _identity(known) == _identity(written)
-
-
-def _identity(schema: TableSchema) -> tuple[object, ...]:
-    fields = [format_field(f) for f in schema.fields]
-    return (fields, schema.partition_keys, schema.primary_keys, schema.time_millis)
-
-
-def _layout(schema: TableSchema, any_count: bool = False) -> tuple[object, ...]:
-    keys = (schema.partition_keys, schema.primary_keys, schema.bucket_keys)
-    count = BUCKET.get(schema.options)
-    return (*keys, count != DYNAMIC_BUCKET if any_count else count, BUCKET_FUNCTION.get(schema.options))
-
-
 def _placed(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> pa.Table:
     """The new entries of buckets, their sequence numbers behind those of the files that are there.
 
@@ -361,7 +247,7 @@ def _ensure_divided_alike(base: Snapshot, added: pa.Table, removed: pa.Table) ->
     others = live.join(own, "partition", join_type="inner")
     others = others.filter(pc.not_equal(pc.fill_null(others["total_buckets"], others["own"]), others["own"]))
     if others.num_rows:
-        raise _gone(f"partitions have {others['total_buckets'][0].as_py()} buckets by now", base)
+        raise gone(f"partitions have {others['total_buckets'][0].as_py()} buckets by now", base)
 
 
 def _behind_waiting(base: Snapshot, added: pa.Table) -> pa.Table:
@@ -447,11 +333,11 @@ def _with_vectors(entries: pa.Table, edits: VectorChange, base: Snapshot, writer
     goes = pc.and_(vectors, pc.is_in(entries["file_name"], value_set=pa.array(sorted(edits.replaced), pa.string())))
     touched = _vectors_of(entries.filter(pc.and_(vectors, pc.invert(goes))))
     if entries.filter(goes).num_rows != len(edits.replaced) or touched.intersection(edits.files.to_pylist()):
-        raise _gone("rows of files whose rows change were deleted", base)
+        raise gone("rows of files whose rows change were deleted", base)
     if edits.places is not None:
         here = entries.filter(pc.and_(vectors, pc.is_in(_places(entries), value_set=_places(edits.places))))
         if frozenset(here["file_name"].to_pylist()) != edits.seen:
-            raise _gone("rows of files that are to be compacted were deleted", base)
+            raise gone("rows of files that are to be compacted were deleted", base)
     writer.parts += list(edits.contents.items())
     return pa.concat_tables([entries.filter(pc.invert(goes)), edits.added])
 

@@ -95,6 +95,7 @@ class Draft:
         merges_manifests: Whether all manifests are written anew, with what is live alone.
         rescales: Whether what it replaces gets another number of buckets than the table's options say.
         statistics: Of the whole state, as a document; None: those that the base has stay.
+        needed: Names of live files, columns of whose rows are among what is added: they must be there still.
     """
 
     schema: TableSchema
@@ -112,3 +113,4 @@ class Draft:
     merges_manifests: bool = False
     rescales: bool = False
     statistics: bytes | None = field(default=None, repr=False)
+    needed: pa.Array | None = None

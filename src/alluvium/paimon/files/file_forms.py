@@ -94,6 +94,13 @@ _READ_BACK = ("zstd", "snappy", "zlib", "none")
 _MICROS = (4, 5, 6)
 
 
+def field_id(file_format: str, number: int) -> dict[str, str] | None:
+    """What the metadata of a file's column, as Arrow has it, says of the column's number; None: nothing."""
+    # The latter is an attribute of ORC's.
+    names = {"parquet": "PARQUET:field_id", "orc": "paimon.id"}
+    return {names[file_format]: str(number)} if file_format in names else None
+
+
 def written_by_workers(schema: TableSchema, options: Mapping[str, str]) -> bool:
     """Whether Spark's own writer cannot write the files, whatever the rows are.
 

@@ -17,16 +17,22 @@ import pyarrow.compute as pc
 from alluvium.errors import UnsupportedFeature
 from alluvium.expr.tree import Expression, conjunction
 from alluvium.paimon.features.deletion_vectors import vector_counts, vector_masks
+from alluvium.paimon.features.row_tracking import is_tracked
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
+from alluvium.paimon.rows.range_candidates import RangeCandidates, range_candidates
+from alluvium.paimon.rows.row_ids import stored_ids
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.fallback import ensure_own_rows
+from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.selection import narrowed, select_files, unmerged
 from alluvium.paimon.view.source import PaimonSource
 from alluvium.plan.changes import RowChangeMode, RowColumns
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition, ScanPart, ScanPlan
+from alluvium.plan.write import StoredIds
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.storage.locating import locating
 
@@ -78,8 +84,8 @@ class Candidates:
         return written_schema(self.snapshot.schema)
 
     @property
-    def stored_ids(self) -> tuple[str, ...]:
-        return ()
+    def stored_ids(self) -> StoredIds | None:
+        return stored_ids(self.snapshot.schema)
 
     @property
     def size_bytes(self) -> int:
@@ -117,6 +123,10 @@ class Candidates:
         """Where the files of these numbers stand in `files`."""
         return pc.index_in(numbers, value_set=self.numbers)
 
+    def renumbered(self, numbers: pa.Array) -> Candidates:
+        """The same files under other numbers."""
+        return replace(self, numbers=numbers)
+
     def plan_scan(self, where: Expression | None = None) -> ScanPlan:
         if self.merges:
             # Rows are numbered where they are read, behind which Spark pushes no filter.
@@ -130,7 +140,7 @@ class Candidates:
                 return replace(plan, parts=tuple(_bare(part, names_of) for part in plan.parts if part.files.num_rows))
             paths = self.paths
             parts = tuple(self._placed(part, paths) for part in plan.parts if part.files.num_rows)
-            places = (Field(names.file, LONG), Field(names.row, LONG))
+            places = tuple(Field(name, LONG) for name in names.names)
             return replace(plan, parts=parts, schema=Struct((*plan.schema.fields, *places)))
 
     def _placed(self, part: ScanPart, paths: pa.Array) -> ScanPart:
@@ -143,6 +153,8 @@ class Candidates:
         columns = [own[name] for name in self.snapshot.schema.names]
         columns.append(OutputColumn(names.file, LONG, False, FileConstant(names.file, LONG)))
         columns.append(OutputColumn(names.row, LONG, False, RowPosition()))
+        if names.row_id is not None and names.row_version is not None:
+            columns += [replace(own[ROW_ID], name=names.row_id), replace(own[SEQUENCE], name=names.row_version)]
         place = files.schema.get_field_index("constants")
         files = files.set_column(place, "constants", made)
         return replace(part, files=files, output=tuple(columns), is_exact=True)
@@ -172,15 +184,57 @@ class PaimonVersion:
     def partition_columns(self) -> Sequence[str]:
         return self.snapshot.schema.partition_keys
 
-    def candidates(self, where: Expression | None) -> Candidates:
+    def candidates(self, where: Expression | None) -> Candidates | RangeCandidates:
+        if o.DATA_EVOLUTION.get(self.snapshot.schema.options):
+            return range_candidates(self.snapshot, select_files(self.snapshot, where).entries)
+        return self.files(where)
+
+    def files(self, where: Expression | None) -> Candidates:
+        """The files that may hold a row for which `where` is true, where each row lies in one."""
         entries = select_files(self.snapshot, where).entries
-        return Candidates(self.snapshot, entries, pa.array(np.arange(entries.num_rows), pa.int64()), where=where)
+        numbers = pa.array(np.arange(entries.num_rows), pa.int64())
+        columns = RowColumns.with_ids() if is_tracked(self.snapshot.schema.options) else RowColumns()
+        return Candidates(self.snapshot, entries, numbers, columns, where=where)
 
     def mode(self, candidates: object) -> RowChangeMode:
         schema = self.snapshot.schema
         if schema.primary_keys:
             return RowChangeMode.UPSERT_KEYS
+        if o.DATA_EVOLUTION.get(schema.options):
+            return RowChangeMode.PATCH_COLUMNS
         return RowChangeMode.MASK_ROWS if o.DELETION_VECTORS.get(schema.options) else RowChangeMode.REWRITE_FILES
+
+
+def ensure_columns_change(snapshot: Snapshot, *, is_patch: bool) -> None:
+    """Refuses what a table with data evolution does not take of a MERGE, as Java does.
+
+    Args:
+        snapshot: The table.
+        is_patch: Whether matched rows are updated, others inserted, and nothing else is done.
+
+    Raises:
+        UnsupportedFeature: `"unsupported-row-change"`.
+    """
+    ensure_own_rows(snapshot.schema)
+    if not is_patch:
+        raise _no_row_change(snapshot)
+    if o.DELETION_VECTORS.get(snapshot.schema.options):
+        raise UnsupportedFeature(
+            f"columns of rows, some of which {o.DELETION_VECTORS.key} says are gone, are not written",
+            code="unsupported-row-change",
+            features=(o.DELETION_VECTORS.key,),
+            hint="change the rows with Paimon's own engine",
+        )
+
+
+def _no_row_change(snapshot: Snapshot) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"tables with {o.DATA_EVOLUTION.key} = true take MERGE alone, that updates matched rows and inserts others",
+        code="unsupported-row-change",
+        path=snapshot.store.url,
+        features=(o.DATA_EVOLUTION.key,),
+        hint="merge the new values, or overwrite partitions with the rows that shall be there",
+    )
 
 
 def ensure_append_rows_change(snapshot: Snapshot) -> None:
@@ -191,12 +245,12 @@ def ensure_append_rows_change(snapshot: Snapshot) -> None:
     """
     ensure_own_rows(snapshot.schema)
     options = snapshot.schema.options
-    asked = [option.key for option in (o.ROW_TRACKING, o.DATA_EVOLUTION) if option.get(options)]
-    if not asked:
-        return
-    raise UnsupportedFeature(
-        f"rows of tables with {asked[0]} = true keep their ids where they change, which is not written yet",
-        code="unsupported-row-change",
-        features=(asked[0],),
-        hint="change them with Paimon's own engine, or overwrite partitions with the rows that shall be there",
-    )
+    if o.DATA_EVOLUTION.get(options):
+        raise _no_row_change(snapshot)
+    if o.ROW_TRACKING.get(options) and o.BUCKET.get(options) > 0:
+        raise UnsupportedFeature(
+            f"rows with ids ({o.ROW_TRACKING.key}) of tables with buckets are read, but not changed",
+            code="unsupported-row-change",
+            features=(o.ROW_TRACKING.key,),
+            hint="change them with Paimon's own engine, or overwrite partitions with the rows that shall be there",
+        )

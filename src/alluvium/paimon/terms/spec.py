@@ -16,6 +16,8 @@ from alluvium.errors import CorruptTable
 Long: TypeAlias = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 #: Milliseconds since 1970 UTC of the years 1 to 9999: those of which a calendar can be asked.
 Millis: TypeAlias = Annotated[int, msgspec.Meta(ge=-62_135_596_800_000, le=253_402_300_799_999)]
+#: The column of files that stores the ids of rows that were in others before.
+ROW_ID = "_ROW_ID"
 
 
 class SnapshotDocument(msgspec.Struct, frozen=True, rename="camel"):

@@ -20,7 +20,6 @@ from alluvium.plan.scan import KeyMerge, MergeRule, ScanPlan, SortColumn
 SEQUENCE, KIND, GROUP, FILE_ORDER = "_SEQUENCE_NUMBER", "_VALUE_KIND", "_SECTION", "_FILE_ORDER"
 #: The constant by which rows that a compaction has merged with all older ones are told from others.
 LEVEL = "_LEVEL"
-ROW_ID = "_ROW_ID"
 
 DEDUPLICATE, PARTIAL_UPDATE, AGGREGATION, FIRST_ROW = "deduplicate", "partial-update", "aggregation", "first-row"
 #: The name that a function had once.

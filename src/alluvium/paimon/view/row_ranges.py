@@ -15,13 +15,14 @@ from alluvium.paimon.files.partitions import Partitions
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.types import DataField
 from alluvium.paimon.terms import options as o
-from alluvium.paimon.view.merge import GROUP, ROW_ID, SEQUENCE
+from alluvium.paimon.terms.spec import ROW_ID
+from alluvium.paimon.view.merge import GROUP, SEQUENCE
 from alluvium.plan.scan import KeyMerge, MaskSource, SortColumn
 
 #: "files with overlapping row-id ranges are zipped by row id; each column comes from the newest file".
 PATCHES = KeyMerge(GROUP, (ROW_ID,), (SortColumn(SEQUENCE),), None, "patch")
 #: Files of single columns, of large values or vectors: they hold parts of a range; no list of deleted rows is theirs.
-_APART = r"\.(blob|video)$|\.vector\."
+IS_APART = r"\.(blob|video)$|\.vector\."
 
 
 def row_ranges(
@@ -93,7 +94,7 @@ def anchors_of(entries: pa.Table, ranges: npt.NDArray[np.int64]) -> pa.Table:
     """
     places = np.arange(entries.num_rows)
     names = entries["file_name"].combine_chunks()
-    can_be = pc.and_(pc.invert(pc.match_substring_regex(names, _APART)), pa.array(ranges >= 0))
+    can_be = pc.and_(pc.invert(pc.match_substring_regex(names, IS_APART)), pa.array(ranges >= 0))
     ages = pa.table({"range": ranges, "age": entries["max_sequence_number"], "name": names, "place": places})
     ages = ages.filter(can_be).sort_by([("range", "ascending"), ("age", "ascending"), ("name", "ascending")])
     shared, first = np.unique(ages["range"].to_numpy(), return_index=True)

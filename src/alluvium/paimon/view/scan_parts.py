@@ -17,8 +17,9 @@ from alluvium.paimon.files.partitions import data_paths
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.terms.options import tracks_rows
+from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.file_contents import earliest_date, has_local_instants, held_columns, instant_bounds
-from alluvium.paimon.view.merge import FILE_ORDER, GROUP, KIND, LEVEL, ROW_ID, SEQUENCE, key_merge
+from alluvium.paimon.view.merge import FILE_ORDER, GROUP, KIND, LEVEL, SEQUENCE, key_merge
 from alluvium.paimon.view.row_ranges import PATCHES, RangeMasks, anchors_of, patched_columns, row_ranges
 from alluvium.paimon.view.sections import Sections
 from alluvium.paimon.view.selection import Selection, is_data_evolution

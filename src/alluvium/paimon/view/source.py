@@ -11,8 +11,9 @@ from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.terms.options import tracks_rows
+from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.changes import plan_changes, plan_difference
-from alluvium.paimon.view.merge import KIND, ROW_ID, SEQUENCE, keep_deletes
+from alluvium.paimon.view.merge import KIND, SEQUENCE, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
 from alluvium.paimon.view.selection import visible_entries
 from alluvium.plan.scan import ScanPart, ScanPlan

@@ -26,9 +26,11 @@ from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.schema_log import publish_first_schema
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.rows.row_ids import stored_ids, with_stored_ids
 from alluvium.paimon.rows.vectors import EditedFiles, edit_files
 from alluvium.paimon.schema.logical import written_schema
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.options import DATA_EVOLUTION
 from alluvium.paimon.terms.spec import parse_snapshot
 from alluvium.paimon.view.file_rows import FILE, FileRows
 from alluvium.paimon.view.merge import AGGREGATION, FIRST_ROW, merge_engine
@@ -37,6 +39,7 @@ from alluvium.paimon.view.system import partition_maps
 from alluvium.paimon.write.crossing import ensure_crossing, moves_keys
 from alluvium.paimon.write.dynamic import index_change
 from alluvium.paimon.write.keyed import RowKinds
+from alluvium.paimon.write.patches import patch_entries
 from alluvium.paimon.write.told import apart, told_entries
 from alluvium.paimon.write.write import added_entries, plan_write
 from alluvium.plan.changes import (
@@ -162,8 +165,10 @@ class PaimonTarget:
 
     @property
     def before_columns(self) -> tuple[str, ...]:
-        """Keys, which must stay; rows of keys that go are written with all that they have."""
-        return self.table.primary_keys
+        """Keys, which must stay, as must partitions of rows that stay in their files; rows of keys that go are written
+        with all that they have.
+        """
+        return self.table.partition_keys if DATA_EVOLUTION.get(self.table.options) else self.table.primary_keys
 
     def plan_change_files(self) -> WritePlan:
         """There are none."""
@@ -185,14 +190,31 @@ class PaimonTarget:
         entries = self._named(touched)
         with locating(self.store, self.version or None):
             edited = edit_files(snapshot, entries, touched)
-            added = added_entries(self.table, changes.new.table, changes.new.footers)
+            written, added = self._edited(changes)
+            needed = None
+            if changes.patches is not None:
+                patched, needed = patch_entries(self.table, snapshot, changes.patches)
+                # Those that get their ids now come first.
+                added, written = pa.concat_tables([added, patched]), _all(written, changes.patches.new.table)
             partitions = partitions_of(added, self.table)
             paths = data_paths(added, partitions, self.table).to_pylist()
             files = _told(added, partition_maps(self.table, partitions), paths)
         replaced = Replaced(files=edited.removed) if touched.num_rows else None
         draft = Draft(self.table, added, replaced, properties=self.properties, reads=True, edits=edited.vectors)
-        done = self._published(draft, changes.new.table, snapshot, files, paths)
+        draft = replace(draft, needed=needed)
+        done = self._published(draft, written, snapshot, files, paths)
         return replace(done, metrics={**done.metrics, **changes.describe(_figures(edited, added, entries))})
+
+    def _edited(self, changes: EditRows) -> tuple[pa.Table, pa.Table]:
+        """The files that a verb has written (`WRITTEN_FILES`), and their entries (`ENTRIES`)."""
+        new, fresh = changes.new, changes.fresh
+        added = added_entries(self.table, new.table, new.footers)
+        if stored_ids(self.table) is not None:
+            added = with_stored_ids(added, self.table, new.footers)
+        if fresh is None:
+            return new.table, added
+        others = added_entries(self.table, fresh.table, fresh.footers)
+        return _all(new.table, fresh.table), pa.concat_tables([added, others])
 
     def _named(self, touched: pa.Table) -> pa.Table:
         """The entries of live files, in the order of their paths."""
@@ -324,6 +346,11 @@ class PaimonTarget:
             except AlluviumError as error:
                 # The caller is told why the write failed; what is left is in no snapshot.
                 log.warning("a file of a failed write could not be deleted: %s", error)
+
+
+def _all(written: pa.Table, more: pa.Table) -> pa.Table:
+    """Files of two jobs; one without rows says nothing of its columns' types."""
+    return pa.concat_tables([table for table in (written, more) if table.num_rows] or [written])
 
 
 def _figures(edited: EditedFiles, added: pa.Table, entries: pa.Table) -> EditFigures:

@@ -16,6 +16,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.not_null import quote, required_inside
 from alluvium.paimon.files.file_forms import (
     FORMATS,
+    field_id,
     spark_writes_where,
     types_within,
     writer_options,
@@ -277,9 +278,7 @@ class _Form:
 
 
 def _file_column(column: DataField, form: _Form) -> pa.Field:
-    # The latter is an attribute of ORC's.
-    ids = {"parquet": "PARQUET:field_id", "orc": "paimon.id"}
-    metadata = {ids[form.format]: str(column.id)} if form.format in ids else None
+    metadata = field_id(form.format, column.id)
     return pa.field(column.name, _file_type(column.type, form), column.type.nullable, metadata=metadata)
 
 

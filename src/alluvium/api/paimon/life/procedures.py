@@ -161,6 +161,10 @@ def _remove_orphan_files(given: Given) -> Sequence[Sequence[object]]:
     return ((done.count, done.size_bytes),)
 
 
+def _remove_unexisting_files(given: Given) -> Sequence[Sequence[object]]:
+    return [(path,) for path in given.table.remove_unexisting_files(given.flag("dry_run")).paths]
+
+
 def _compact(given: Given) -> object:
     for name in ("options",):
         if given.text(name) is not None:
@@ -300,6 +304,9 @@ PROCEDURES: Mapping[str, Procedure] = {
         {"table": STRING, "older_than?": STRING, "dry_run?": BOOLEAN, "parallelism?": INT, "mode?": STRING},
         (("deletedFileCount", LONG), ("deletedFileTotalLenInBytes", LONG)),
         _remove_orphan_files,
+    ),
+    "remove_unexisting_files": Procedure(
+        {"table": STRING, "dry_run?": BOOLEAN, "parallelism?": INT}, (("fileName", STRING),), _remove_unexisting_files
     ),
     "mark_partition_done": Procedure(
         {"table": STRING, "partitions": STRING},

@@ -17,6 +17,7 @@ from alluvium.paimon.terms.life_options import keeps_changelogs
 from alluvium.paimon.upkeep.life.marks import mark_partition_done, parse_partition
 from alluvium.paimon.upkeep.removal.expire import Expired, expire_changelogs, expire_snapshots
 from alluvium.paimon.upkeep.removal.expire_partitions import ExpiredPartitions, expire_partitions, partition_expiry
+from alluvium.paimon.upkeep.removal.missing import Missing, remove_missing_files
 from alluvium.paimon.upkeep.removal.orphans import Orphans, remove_orphan_files
 from alluvium.paimon.upkeep.removal.retention import changelog_retention, snapshot_retention
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -140,6 +141,21 @@ class TableRetention(TableHistory):
             now_ms = _now_ms()
             before_ms = now_ms - _DAY_MS if older_than is None else millis_of(older_than, "older_than")
             return remove_orphan_files(self._store, self._own_schema(), before_ms, now_ms, dry_run)
+
+    def remove_unexisting_files(self, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY) -> Missing:
+        """Takes data files out of the newest state that are not there any more: their rows are lost, the others can be
+        read again. Of rows with a primary key older ones that such files hid may show again.
+
+        Args:
+            dry_run: Only say which.
+            retry: How often a lost commit is tried again.
+
+        Raises:
+            StorageError: It cannot be told of a file whether it is there; nothing was committed.
+            UnsupportedFeature: The table has data evolution.
+            CommitConflict: Others wrote meanwhile.
+        """
+        return remove_missing_files(load_snapshot(self._store, At(), self._branch), dry_run, retry)
 
     def mark_partition_done(self, partitions: str | Sequence[str]) -> list[str]:
         """Marks partitions by a file `_SUCCESS` in the folder of each.
