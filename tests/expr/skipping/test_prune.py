@@ -453,3 +453,29 @@ def test_speed() -> None:
 def test_a_file_of_which_one_bound_is_unknown_may_hold_another_value(text: str) -> None:
     half = Listed([2] * 3, {"i": [(7, None, 0), (None, 7, 0), (7, 7, 0)]}, {"p": [1, 2, 7]})
     assert prune(parse_predicate(text, SCHEMA), half).to_pylist() == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        # without ANSI mode, and by try_add, what overflows is null, or comes out at the other end
+        ("(i + 1) IS NULL", [1, 1, 1, 0]),
+        ("(- i) IS NULL", [1, 1, 1, 0]),
+        ("CAST(i AS DECIMAL(5, 1)) IS NULL", [1, 1, 1, 0]),
+        ("date_add(day, 1) IS NULL", [1, 1, 1, 0]),
+        ("i - 1 > 100", [1, 1, 1, 0]),
+        ("i + 1 < 0", [1, 1, 1, 0]),
+        ("i > 100", [1, 0, 1, 0]),
+        ("CAST(i AS BIGINT) IS NULL", [0, 0, 0, 0]),
+    ],
+)
+def test_what_may_overflow_beyond_a_bound_that_is_not_known(text: str, kept: list[int]) -> None:
+    day = dt.date(2024, 1, 1)
+    files = Listed(
+        [3] * 4,
+        {
+            "i": [(None, None, 0), (None, 4, 0), (1, None, 0), (1, 4, 0)],
+            "day": [(None, None, 0), (None, day, 0), (day, None, 0), (day, day, 0)],
+        },
+    )
+    assert prune(parse_predicate(text, SCHEMA), files).to_pylist() == [bool(k) for k in kept]

@@ -78,6 +78,11 @@ def rises_within(node: tree.Call) -> Monotone | None:
     return Monotone(0, local=source == t.TIMESTAMP, within=period)
 
 
+def is_fallible(node: tree.Call) -> bool:
+    """Whether a result may be too great for its type."""
+    return node.name in ("+", "-", "*", "negative", "date_add", "date_sub")
+
+
 def _is_exact(node: tree.Call) -> bool:
     result = type_of(node)
     return result in t.INTEGRAL or isinstance(result, Decimal)
