@@ -231,6 +231,23 @@ def test_a_name_that_reads_as_an_operator(name: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["(coalesce(i, all) = 5)", "(coalesce(i, as) = 5)", "((IF(b, i, as)) = 5)", "(i IN (1, all))", "(abs(all) = 5)",
+     "((i + coalesce(1, t.i, all)) = 5)"],
+)  # fmt: skip
+def test_an_argument_that_sqlglot_drops(text: str) -> None:
+    # coalesce(i, all) = 5 was coalesce(i) = 5, and a file whose `i` is null was left out
+    schema = Struct((*NAMED.fields, Field("all", t.INTEGER), Field("as", t.INTEGER)))
+    for parse in (parse_engine_filter, parse_predicate):
+        try:
+            parsed = parse(text, schema)
+        except InvalidRequest:
+            continue
+        paths = [n.path for n in walk(parsed) if isinstance(n, Column)]
+        assert isinstance(parsed, Unknown) or ("all",) in paths or ("as",) in paths
+
+
 @pytest.mark.parametrize("text", ["not is not null", "is = 5", "b and is > 3", "i in (1, is)", "b or not is is null"])
 def test_a_bare_is(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:

@@ -40,10 +40,15 @@ _BEFORE_OPERANDS = frozenset(
 
 
 def with_members(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens, whatever stands behind a point being a name: Catalyst prints the column `or` as t.or."""
+    """The tokens, whatever stands beside a point being a name: Catalyst prints the column `or` as t.or, and its member
+    as ``or.`x` ``. The END of a CASE may have members, too.
+    """
     found = list(tokens)
-    for i, token in enumerate(tokens[1:], 1):
-        if tokens[i - 1].token_type == TokenType.DOT and _WORD.fullmatch(token.text) and _is_bare(token):
+    for i, token in enumerate(tokens):
+        after = i > 0 and tokens[i - 1].token_type == TokenType.DOT
+        before = i + 1 < len(tokens) and tokens[i + 1].token_type == TokenType.DOT
+        beside = after or (before and token.token_type != TokenType.END)
+        if beside and _WORD.fullmatch(token.text) and _is_bare(token):
             found[i] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
     return found
 

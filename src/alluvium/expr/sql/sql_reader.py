@@ -148,7 +148,8 @@ class _Reader:
             parsed = _DIALECT.parser().parse_into(exp.Condition, list(tokens[start:end]), self.text)
             if len(parsed) != 1 or parsed[0] is None:
                 raise invalid("is more than one expression", sql)
-            return self._bound(cast(exp.Expression, parsed[0]), sql)
+            commas = sum(token.token_type == TokenType.COMMA for token in tokens[start:end])
+            return self._bound(cast(exp.Expression, parsed[0]), sql, commas)
         except RecursionError:
             error = invalid("is nested too deeply", sql)
         except (sqlglot.errors.SqlglotError, ValueError, ArithmeticError):
@@ -160,8 +161,10 @@ class _Reader:
             return tree.Unknown(sql)
         raise error
 
-    def _bound(self, node: exp.Expression, sql: str) -> tree.Expression:
+    def _bound(self, node: exp.Expression, sql: str, commas: int) -> tree.Expression:
         try:
+            if commas and commas != _commas(node):
+                raise NotUnderstood("an argument that is a word to sqlglot: of coalesce(a, all) it keeps one")
             return self.binder.boolean(self._expression(node))
         except NotUnderstood:
             return tree.Unknown(sql, None if self.binder.engine else self._check_user_text(node, sql))
@@ -403,6 +406,13 @@ def _quoted_fields(parts: tuple[exp.Identifier, ...]) -> int:
     """
     needless = [bool(p.args.get("quoted")) and BARE_NAME.match(str(p.this)) is not None for p in parts]
     return 0 if all(needless) else needless[::-1].index(False)
+
+
+def _commas(node: exp.Expression) -> int:
+    """How many commas stand in the text of what is understood here: between arguments, values of IN, and digits."""
+    found = sum(max(len(n.expressions) - 1, 0) for n in node.find_all(exp.Anonymous, exp.In, exp.DataType))
+    calls = (n for n in node.find_all(exp.If) if not isinstance(n.parent, exp.Case))
+    return found + sum(1 + (n.args.get("false") is not None) for n in calls)
 
 
 def _ensure_only(node: exp.Expression, *names: str) -> None:
