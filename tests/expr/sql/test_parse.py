@@ -248,6 +248,11 @@ def test_an_argument_that_sqlglot_drops(text: str) -> None:
         assert isinstance(parsed, Unknown) or ("all",) in paths or ("as",) in paths
 
 
+def test_commas_of_types_are_none_between_arguments() -> None:
+    text = "((dec IN (1.50BD, 2.50BD)) AND (coalesce(CAST(i AS DECIMAL(12,2)), 1.5BD) = CAST(dec AS DECIMAL(12, 2))))"
+    assert not any(isinstance(node, Unknown) for node in walk(parse_engine_filter(text, SCHEMA)))
+
+
 @pytest.mark.parametrize("text", ["not is not null", "is = 5", "b and is > 3", "i in (1, is)", "b or not is is null"])
 def test_a_bare_is(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:

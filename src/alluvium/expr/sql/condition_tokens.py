@@ -122,3 +122,9 @@ def split(tokens: Sequence[Token], close: list[int], start: int, end: int, kind:
         i = close[i] + 1
     ranges.append((begin, end))
     return ranges
+
+
+def count_commas(tokens: Sequence[Token], start: int, end: int) -> int:
+    """The commas of some tokens, but for those of types: of decimal(10, 2)."""
+    found = (i for i in range(start, end) if tokens[i].token_type == TokenType.COMMA)
+    return sum(i < start + 3 or tokens[i - 3].token_type != TokenType.DECIMAL for i in found)

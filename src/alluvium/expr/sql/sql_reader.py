@@ -22,7 +22,15 @@ from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
 from alluvium.expr.char_padding import as_text
 from alluvium.expr.literals import BARE_NAME, NotUnderstood
-from alluvium.expr.sql.condition_tokens import has_bare_is, invalid, matching, split, with_calls, with_members
+from alluvium.expr.sql.condition_tokens import (
+    count_commas,
+    has_bare_is,
+    invalid,
+    matching,
+    split,
+    with_calls,
+    with_members,
+)
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_length
 from alluvium.schema.types import DataType, Decimal, Struct
@@ -148,7 +156,7 @@ class _Reader:
             parsed = _DIALECT.parser().parse_into(exp.Condition, list(tokens[start:end]), self.text)
             if len(parsed) != 1 or parsed[0] is None:
                 raise invalid("is more than one expression", sql)
-            commas = sum(token.token_type == TokenType.COMMA for token in tokens[start:end])
+            commas = count_commas(tokens, start, end)
             return self._bound(cast(exp.Expression, parsed[0]), sql, commas)
         except RecursionError:
             error = invalid("is nested too deeply", sql)
@@ -409,10 +417,16 @@ def _quoted_fields(parts: tuple[exp.Identifier, ...]) -> int:
 
 
 def _commas(node: exp.Expression) -> int:
-    """How many commas stand in the text of what is understood here: between arguments, values of IN, and digits."""
-    found = sum(max(len(n.expressions) - 1, 0) for n in node.find_all(exp.Anonymous, exp.In, exp.DataType))
-    calls = (n for n in node.find_all(exp.If) if not isinstance(n.parent, exp.Case))
-    return found + sum(1 + (n.args.get("false") is not None) for n in calls)
+    """How many commas stand between arguments and values of what is understood here."""
+    found, pending = 0, [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, (exp.Anonymous, exp.In)):
+            found += max(len(current.expressions) - 1, 0)
+        elif isinstance(current, exp.If) and not isinstance(current.parent, exp.Case):
+            found += 1 + (current.args.get("false") is not None)
+        pending += [part for part in current.iter_expressions() if type(part) is not exp.Literal]
+    return found
 
 
 def _ensure_only(node: exp.Expression, *names: str) -> None:
