@@ -74,3 +74,17 @@ def test_workers_read_a_text_as_the_session_does(spark: SparkSession, tmp_path: 
     finally:
         spark.conf.unset(key)
     assert ([row["id"] for row in found], [row["id"] for row in longer]) == ([1], [2])
+
+
+def test_a_local_time_of_long_ago(spark: SparkSession, tmp_path: Path) -> None:
+    # Java's table of zones has summer time for Stockholm in 1943, and the one that Python reads may have none.
+    key = "spark.sql.session.timeZone"
+    before = spark.conf.get(key)
+    spark.conf.set(key, "Europe/Stockholm")
+    try:
+        times = [f"{n} id, timestamp'1943-07-0{n} 00:00:00' at, date'1943-07-0{n}' day" for n in (1, 2)]
+        url = made(spark, tmp_path / "t", *times)
+        check(spark, url, "at = timestamp'1943-07-01 00:00:00'", [1])
+        check(spark, url, "at = cast(day as timestamp)", [2])
+    finally:
+        spark.conf.set(key, before)

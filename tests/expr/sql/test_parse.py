@@ -253,6 +253,25 @@ def test_commas_of_types_are_none_between_arguments() -> None:
     assert not any(isinstance(node, Unknown) for node in walk(parse_engine_filter(text, SCHEMA)))
 
 
+@pytest.mark.parametrize(
+    ("text", "understood"),
+    [
+        ("(ts > TIMESTAMP '1943-07-01 00:00:00')", False),
+        ("(ts > TIMESTAMP '1970-01-02 00:00:00')", True),
+        ("(tn > TIMESTAMP_NTZ '1943-07-01 00:00:00')", True),
+        ("(dt > DATE '1943-07-01')", True),
+        ("(ts > CAST(DATE '1943-07-01' AS TIMESTAMP))", False),
+        ("(tn > CAST(TIMESTAMP '1943-07-01 00:00:00' AS TIMESTAMP_NTZ))", False),
+    ],
+)
+def test_local_times_before_1970(text: str, understood: bool) -> None:
+    # Catalyst prints an instant as a local time by Java's table, in which Stockholm has gone by Berlin's clock since 1893.
+    for parse in (parse_engine_filter, parse_predicate):
+        assert isinstance(parse(text, SCHEMA, "Europe/Stockholm"), Unknown) is not understood
+        assert not isinstance(parse(text, SCHEMA, "UTC"), Unknown)
+        assert not isinstance(parse(text, SCHEMA, "+01:00"), Unknown)
+
+
 @pytest.mark.parametrize("text", ["not is not null", "is = 5", "b and is > 3", "i in (1, is)", "b or not is is null"])
 def test_a_bare_is(text: str) -> None:
     with pytest.raises(InvalidRequest) as caught:

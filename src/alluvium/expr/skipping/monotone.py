@@ -136,3 +136,9 @@ def _set_back(instants: Datum) -> Datum:
         pa.scalar(dt.timedelta(hours=26), pa.duration("us")),
     )
     return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)
+
+
+def disputed(instants: Datum) -> Datum:
+    """By how much tables of time zones may differ on the instants of local times: of 1970 and later, not at all."""
+    none, day = (pa.scalar(dt.timedelta(hours=hours), pa.duration("us")) for hours in (0, 26))
+    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, none)

@@ -32,7 +32,7 @@ from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
 from alluvium.expr.literals import UTC, NotUnderstood
 from alluvium.expr.patterns import like_prefix
-from alluvium.expr.skipping.monotone import after, before, is_fallible, keeps_order, monotone, rises_within
+from alluvium.expr.skipping.monotone import after, before, disputed, is_fallible, keeps_order, monotone, rises_within
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.text_lengths import pad_upper_bounds
@@ -403,6 +403,8 @@ class _Pruner:
         if source == t.TIMESTAMP and target == t.DATE and zone is not UTC:
             low, high = before(low), after(high)
         low, high = (cast_datum(x, source, target, zone) for x in (low, high))
+        if target == t.TIMESTAMP and zone is not UTC:
+            low, high = pc.subtract_checked(low, disputed(low)), pc.add_checked(high, disputed(high))
         found = _Interval(low, high, child.may_be_null, child.all_null, child.tight)
         return _unless_unknown(found, isinstance(target, t.Decimal))
 
