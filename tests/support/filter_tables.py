@@ -19,7 +19,91 @@ ROWS = 4
 ID = "rid"
 
 #: Names that a reader of Catalyst's text may take for something else. Those of the second line need quotes.
-PLAIN = ["a", "b", "x", "y", "t", "s", "n", "r", "e", "u", "id_", "key", "value", "date", "timestamp", "time", "interval", "case", "when", "then", "else", "end", "not", "and", "or", "in", "is", "like", "between", "ilike", "rlike", "true", "false", "null", "cast", "if", "exists", "any", "all", "distinct", "escape", "collate", "array", "struct", "map", "div", "current_date", "current_user", "session", "system", "variable", "_metadata", "file_path", "4e", "1bd", "5L", "1d", "1e5", "2f", "10y", "7S", "0x1F", "e1", "X1", "_1", "4ebd", "col", "lambda", "select", "from", "as", "values", "row", "over", "filter", "within", "trim", "extract", "position", "substring", "unknown", "outer", "input"]
+PLAIN = [
+    "a",
+    "b",
+    "x",
+    "y",
+    "t",
+    "s",
+    "n",
+    "r",
+    "e",
+    "u",
+    "id_",
+    "key",
+    "value",
+    "date",
+    "timestamp",
+    "time",
+    "interval",
+    "case",
+    "when",
+    "then",
+    "else",
+    "end",
+    "not",
+    "and",
+    "or",
+    "in",
+    "is",
+    "like",
+    "between",
+    "ilike",
+    "rlike",
+    "true",
+    "false",
+    "null",
+    "cast",
+    "if",
+    "exists",
+    "any",
+    "all",
+    "distinct",
+    "escape",
+    "collate",
+    "array",
+    "struct",
+    "map",
+    "div",
+    "current_date",
+    "current_user",
+    "session",
+    "system",
+    "variable",
+    "_metadata",
+    "file_path",
+    "4e",
+    "1bd",
+    "5L",
+    "1d",
+    "1e5",
+    "2f",
+    "10y",
+    "7S",
+    "0x1F",
+    "e1",
+    "X1",
+    "_1",
+    "4ebd",
+    "col",
+    "lambda",
+    "select",
+    "from",
+    "as",
+    "values",
+    "row",
+    "over",
+    "filter",
+    "within",
+    "trim",
+    "extract",
+    "position",
+    "substring",
+    "unknown",
+    "outer",
+    "input",
+]
 QUOTED = [
     "a-b", "-", "ü", "Straße", "😀", "it's", 'say "x"', "q`q", "a.b", "b.x", "t.a", "s.x", ".", "col-4ebd-9f", "%", "$x",
     ":x", "@x", "/*", "--", "'", "1", "42", "x'00'", "[0]",
@@ -71,7 +155,14 @@ def _short(length: int) -> Callable[[random.Random, int], list[object]]:
     return lambda r, f: ["abcde"[f] + r.choice(["", "b", " ", "c d", "é"])[: length - 1] for _ in range(ROWS)]
 
 
-_DAYS = [dt.date(1, 1, 1), dt.date(1500, 2, 28), dt.date(1582, 10, 4), dt.date(1969, 12, 30), dt.date(2024, 2, 28), dt.date(9999, 12, 20)]
+_DAYS = [
+    dt.date(1, 1, 1),
+    dt.date(1500, 2, 28),
+    dt.date(1582, 10, 4),
+    dt.date(1969, 12, 30),
+    dt.date(2024, 2, 28),
+    dt.date(9999, 12, 20),
+]
 _TIMES = [dt.datetime(1, 1, 3), dt.datetime(1899, 12, 31, 23), dt.datetime(1969, 12, 31, 22), dt.datetime(2018, 2, 18, 1),
           dt.datetime(2024, 3, 10, 5, 30), dt.datetime(2024, 11, 3, 4, 30), dt.datetime(9999, 12, 30)]  # fmt: skip
 
@@ -82,7 +173,9 @@ def _days(r: random.Random, f: int) -> list[object]:
 
 def _local(r: random.Random, f: int) -> list[object]:
     steps = [0, 1, 999, 1000, 1800 * 10**6, 3600 * 10**6, 7200 * 10**6 + 500]
-    return [_TIMES[f + (r.random() > 0.6) * 2 * (f < 5)] + dt.timedelta(microseconds=r.choice(steps)) for _ in range(ROWS)]
+    return [
+        _TIMES[f + (r.random() > 0.6) * 2 * (f < 5)] + dt.timedelta(microseconds=r.choice(steps)) for _ in range(ROWS)
+    ]
 
 
 def _instants(r: random.Random, f: int) -> list[object]:
