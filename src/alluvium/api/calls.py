@@ -107,7 +107,9 @@ class Writing:
     storage_options: Mapping[str, str] | None
 
 
-def read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice, is_pinned: bool = False) -> DataFrame:
+def read_source(
+    spark: SparkSession, source: ScanSource, choice: LaneChoice, is_pinned: bool = False, follows: bool = False
+) -> DataFrame:
     """A source on one of the lanes of Spark's own readers.
 
     Args:
@@ -115,9 +117,10 @@ def read_source(spark: SparkSession, source: ScanSource, choice: LaneChoice, is_
         source: What to read.
         choice: The lane; not that of Python workers.
         is_pinned: Whether somebody has asked for just this version.
+        follows: As of `read_native`; the server of Spark Connect does not know how.
     """
     if choice.lane == "native":
-        return read_native(spark, source)
+        return read_native(spark, source, follows=follows)
     # Spark Connect needs packages that a classic session does without.
     connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_frame")
     frame: DataFrame = connect.read_connect(spark, source, choice.why, is_pinned=is_pinned)

@@ -39,6 +39,7 @@ class Asked:
         options: Of Paimon: dynamic table options.
         system: Of Paimon: a system table instead of the rows.
         mode: Of Paimon: how changes are found.
+        follows: Of Delta: whether each query is to read the newest version, where none is asked for.
     """
 
     version: int | None = None
@@ -48,6 +49,7 @@ class Asked:
     options: Mapping[str, object] | None = None
     system: str | None = None
     mode: str = "auto"
+    follows: bool = False
 
     @property
     def is_of_a_time(self) -> bool:

@@ -17,6 +17,7 @@ from alluvium.api.options import (
     as_of,
     asks_for_changes,
     has_point,
+    parse_flag,
     parse_options,
     point_in_path,
 )
@@ -42,13 +43,15 @@ def read(
     branch: str | None = None,
     table_options: Mapping[str, object] | None = None,
     system: str | None = None,
+    follow: bool | str = False,
     **options: object,
 ) -> DataFrame:
     """A table as a DataFrame on Spark's own Parquet reader.
 
     Any later `where`, join or SQL on it skips files by partition values and statistics (over Spark Connect: `where`
     and `filter` that follow at once). The version is pinned: the DataFrame gives the same rows however often it is
-    evaluated. A log larger than `spark.alluvium.log.maxCheckpointBytes` is read by Spark: see `docs/scale.md`.
+    evaluated, unless it is to `follow` the table. A log larger than `spark.alluvium.log.maxCheckpointBytes` is read by
+    Spark: see `docs/scale.md`.
 
     Args:
         spark: A session, classic or of Spark Connect.
@@ -64,6 +67,8 @@ def read(
         branch: Of Paimon: the table as this branch has it.
         table_options: Of Paimon: dynamic table options, or `options={...}`.
         system: Of Paimon: a system table instead of the rows, as `PaimonView.system` has it.
+        follow: Of Delta, in a classic session: whether each query shows the newest version, as far as its columns are
+            as they were (`"table-changed"`); so delta-spark's frames do, and those of `spark.read` and of names.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; `readChangeFeed` with `startingVersion` and the
             like (see `changes`); `rowIds=True`, for two columns more: `_row_id` and `_row_commit_version`, or of Paimon
             `_ROW_ID` and `_SEQUENCE_NUMBER`, which `columns` may name, too.
@@ -85,7 +90,8 @@ def read(
     open_any = session_opener(spark, storage_options)
     store, at_version, at_ms = _travelled(spark, url, open_any, at_version, at_ms, zone)
     _ensure_changes_of_a_range(parsed, at_version, at_ms)
-    asked = Asked(at_version, at_ms, tag, branch, table_options, system)
+    follows = parse_flag(str(follow), "follow")
+    asked = Asked(at_version, at_ms, tag, branch, table_options, system, follows=follows)
     access = dict(storage_options or {})
     return format_at(store).frame_door.read(
         Reading(spark, store, open_any, zone, asked, lane, choice, access, parsed, where, columns)
@@ -117,7 +123,7 @@ def read_again(
     choice, zone = choose_lane(spark), time_zone(spark)
     open_any = session_opener(spark, None)
     store, at_version, at_ms = _travelled(spark, url, open_any, *as_of(version, timestamp, zone), zone)
-    asked, nothing = Asked(at_version, at_ms, tag), parse_options({}, READ, READ_LATER)
+    asked, nothing = Asked(at_version, at_ms, tag, follows=True), parse_options({}, READ, READ_LATER)
     return format_at(store).frame_door.read(
         Reading(spark, store, open_any, zone, asked, None, choice, {}, nothing, kept=kept)
     )

@@ -21,6 +21,8 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Describe, Operation, ReadScope, Replace
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.scan.own_table import OwnTable
+from alluvium.spark.statements.statement import one_statement
 from alluvium.storage.locating import locating
 from alluvium.storage.store import Store
 
@@ -85,9 +87,12 @@ def create_table_of_rows(
     """
     target = replace(_target(store, wanted, existing, retry), layout=session_layout(df.sparkSession))
     replaces = None if existing is None else Replace()
-    read = ReadScope.table() if or_replaces and existing is None else read_scope(df, existing, replaces)
-    request = WriteRequest(replaces, operation_of(target.config), read, txn, options, rebalance=rebalance)
-    return write_rows(df, target, request)
+    with one_statement(df.sparkSession, OwnTable(store.url)) as statement:
+        if existing is not None:
+            statement.stand_on(existing.version)
+        read = ReadScope.table() if or_replaces and existing is None else read_scope(df, existing, replaces)
+        request = WriteRequest(replaces, operation_of(target.config), read, txn, options, rebalance=rebalance)
+        return write_rows(df, target, request)
 
 
 def _target(store: Store, wanted: NewTable, existing: Snapshot | None, retry: RetryPolicy) -> DeltaTarget:

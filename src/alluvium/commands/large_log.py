@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from alluvium.delta.features.rows.deletion_vectors import FEATURE as DELETION_VECTORS
-from alluvium.delta.features.rows.deletion_vectors import DeletionVectors
+from alluvium.delta.features.rows.deletion_vectors import room_for_vectors
 from alluvium.delta.log.read_checkpoint import checkpoint_rows
 from alluvium.delta.log.replay import overlay
 from alluvium.delta.statistics.stats import AddStatistics
@@ -86,8 +86,7 @@ class LargeSource:
         parts = [replace(part, is_complete=False) for part in plan.parts]
         if DELETION_VECTORS.name in (self.snapshot.config.protocol.reader_features or ()):
             s = self.snapshot
-            none = DeletionVectors(pa.array([], pa.string()), FILES.empty_table(), s.store, s.open_store, s.version)
-            parts += [replace(part, key=f"{part.key}/masked", masks=none) for part in parts]
+            parts += [room_for_vectors(part, s.store, s.open_store, s.version) for part in parts]
         return replace(plan, parts=tuple(parts))
 
     def _kept(self, where: Expression) -> list[pa.RecordBatch]:

@@ -24,12 +24,12 @@ from alluvium.spark.scan.connect_lane.marks import Mark
 from alluvium.spark.scan.native_lane.describe import About, filters_of_scans
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
-from alluvium.spark.statements.statement import TableRead, reads_of
+from alluvium.spark.statements.table_reads import TableRead, reads_of
 
 #: Where frames of older versions come from, beside those that somebody has kept.
 _READ_AGAIN = (
-    "read the table again (inside foreachBatch, not before it; a temporary view over the table keeps the version that "
-    "it was made with)"
+    "read the table again (inside foreachBatch, not before it), or by a frame that follows it: "
+    "alluvium.read(spark, url, follow=True)"
 )
 
 
@@ -40,8 +40,9 @@ class OvertakenRead(CommitConflict):
 def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | None) -> ReadScope:
     """What rows that are to be written have read of the table itself; a version that was asked for does not count.
 
-    As in the reference, where such a scan belongs to the transaction. There it is planned anew, on the newest version;
-    here a frame shows the version that it was made on, so that what came since counts as a winner.
+    As in the reference, where such a scan belongs to the transaction, and is planned anew, on the newest version. So
+    are frames here that follow their table. Others show the version that they were made on: what came since counts as
+    a winner.
 
     Args:
         df: The rows.
@@ -102,7 +103,7 @@ def own_table(snapshot: Snapshot) -> OwnTable:
 
 def own_reads(df: DataFrame, own: OwnTable) -> tuple[TableRead, ...]:
     """The scans below some rows that read a table, and show what it was like when they were made."""
-    return unpinned(reads_of(df.sparkSession, df._jdf.queryExecution().analyzed(), own))
+    return unpinned(reads_of(df, own))
 
 
 def unpinned(reads: Iterable[TableRead]) -> tuple[TableRead, ...]:

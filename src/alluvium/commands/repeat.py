@@ -61,6 +61,7 @@ def until_committed(
         while True:
             if is_recorded(snapshot, txn):
                 return Committed.nothing(snapshot.version)
+            statement.stand_on(snapshot.version)
             try:
                 done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
             except OvertakenRead:

@@ -34,6 +34,20 @@ class ScanSource(Protocol):
         """The files that may hold a row for which `where` is true, and how to read them."""
 
 
+class FollowedSource(ScanSource, Protocol):
+    """A version of a table for a reader who wants the newest one each time."""
+
+    @property
+    def place(self) -> str:
+        """URL of the table."""
+
+    @property
+    def version(self) -> int: ...
+
+    def at(self, version: int | None) -> FollowedSource:
+        """Another version of the table; None: the newest, reading only what came since."""
+
+
 class StreamSource(Protocol):
     """A table whose rows come bit by bit. Offsets are text that nobody but the format understands."""
 

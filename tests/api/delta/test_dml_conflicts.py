@@ -212,7 +212,7 @@ def test_a_source_read_from_the_table_itself_is_not_merged_into_another_version(
     table = make(spark, path, MODES["mask"])
 
     def merge_own():
-        own = table.toDF().where("id < 3").selectExpr("id", "p", "concat(v, '2') as v").alias("s")
+        own = alluvium.read(spark, path).where("id < 3").selectExpr("id", "p", "concat(v, '2') as v").alias("s")
         return table.alias("t").merge(own, "t.id = s.id").whenMatchedUpdateAll()
 
     merge = merge_own()

@@ -1,10 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from alluvium.delta.log.names import LAST_CHECKPOINT_PATH, checkpoint_paths, commit_path, parse_name
 from alluvium.delta.log.segment import LogSegment, list_commits_after, list_segment
 from alluvium.errors import CorruptTable, NotFound
+from alluvium.storage.open import open_store
 
 
 def versions(segment: LogSegment) -> list[int]:
@@ -154,3 +159,29 @@ def test_new_commits(log) -> None:
     with pytest.raises(CorruptTable) as caught:
         list_commits_after(log.store, segment)
     assert caught.value.code == "gap-in-log"
+
+
+#: Puts commits as fast as it can: a folder is no longer what its listing began with.
+_COMMITS = """
+import os, sys
+for version in range(100, 3000):
+    path = f"{sys.argv[1]}/{version:020}.json"
+    open(path + ".tmp", "w").close()
+    os.rename(path + ".tmp", path)
+"""
+
+
+def test_a_commit_that_comes_while_the_folder_is_listed(tmp_path: Path) -> None:
+    folder = tmp_path / "t" / "_delta_log"
+    folder.mkdir(parents=True)
+    for version in range(100):
+        (folder / f"{version:020}.json").touch()
+    store = open_store(str(tmp_path / "t"))
+    with subprocess.Popen([sys.executable, "-c", _COMMITS, str(folder)]) as committing:
+        segments = [list_segment(store)]
+        while committing.poll() is None:
+            after = list_commits_after(store, segments[-1])
+            segments.append(list_segment(store))
+            assert after is not None
+    versions = [segment.version for segment in segments]
+    assert versions == sorted(versions) and len(set(versions)) > 5

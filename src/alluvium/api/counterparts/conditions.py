@@ -98,6 +98,7 @@ ROWS: tuple[Row, ...] = (
     _row("stream-columns-remapped", "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG", "42KD4", RUNTIME),
     _row("stream-schema-changed", "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME, says="told where to start", version="version"),
     _row("stream-schema-changed", "DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME, version="version"),
+    _row("table-changed", "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS", "KD007"),
     _row("stream-metadata-changed", "DELTA_STREAMING_METADATA_EVOLUTION", "22000", RUNTIME),
     _row("stream-change-not-agreed", "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", "KD002", RUNTIME, currentSchemaChangeVersion="version"),
     _row("tracking-location-outside", "DELTA_STREAMING_SCHEMA_LOCATION_NOT_UNDER_CHECKPOINT", "22000", schemaTrackingLocation="path"),

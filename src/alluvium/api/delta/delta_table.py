@@ -141,9 +141,11 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         return DeltaColumnBuilder(name)
 
     def toDF(self) -> DataFrame:
-        """The rows of the newest version. Its columns (`rows["id"]`) can be used in the verbs of this table."""
+        """The rows of the table, each query those of the newest version. Its columns (`rows["id"]`) can be used in the
+        verbs of this table.
+        """
         snapshot = self._access.snapshot()
-        rows = read_native(self._spark, DeltaSource(snapshot))
+        rows = read_native(self._spark, DeltaSource(snapshot, follows=True), follows=True)
         if self._alias is not None or self._access.entry is not None:
             rows = named_rows(rows, self._name)
         self._own.remember(rows)

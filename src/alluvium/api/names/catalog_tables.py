@@ -48,4 +48,4 @@ def create_in_catalog(
         ),
     )
     assert access.entry is not None, "a table with a name"
-    return named_rows(read(spark, access.url), access.entry.parts)
+    return named_rows(read(spark, access.url, follow=True), access.entry.parts)

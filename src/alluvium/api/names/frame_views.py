@@ -99,9 +99,9 @@ def named_table(alias: JavaObject) -> str | None:
 def leaf_access(spark: SparkSession, plan: JavaObject) -> TableAccess | None:
     """The Delta table whose files a node scans, of whatever version, as nothing but its columns; else None."""
     index = files_of(plan)
-    if index is None or not isinstance(index.source, DeltaSource):
+    if index is None or not isinstance(index.made_of, DeltaSource):
         return None
-    return path_access(spark, index.source.identity[0])
+    return path_access(spark, index.made_of.place)
 
 
 def files_of(plan: JavaObject) -> PlannedFiles | None:

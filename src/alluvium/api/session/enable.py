@@ -283,7 +283,7 @@ def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameRea
     if access is None:
         return original(self, tableName)
     with counterparts("table"):
-        rows = read(spark, access.url, **options)  # type: ignore[arg-type]
+        rows = read(spark, access.url, **{"follow": True, **options})  # type: ignore[arg-type]
     return rows if access.entry is None else named_rows(rows, access.entry.parts)
 
 
@@ -380,7 +380,7 @@ def _load(
             raise InvalidRequest(
                 "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
             )
-        return read(_session(self), _path(path, merged), **merged)  # type: ignore[arg-type]
+        return read(_session(self), _path(path, merged), **{"follow": True, **merged})  # type: ignore[arg-type]
 
 
 def _save(

@@ -27,6 +27,7 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import from_spark
+from alluvium.spark.statements.statement import one_statement
 from alluvium.storage.locating import locating
 
 
@@ -54,7 +55,7 @@ def merge_rows(
         with _merging(spark, base, request, source, policy, started) as merge:
             return merge.run(DeltaVersion(merge.target, base), engine, dry_run, txn)
 
-    with _kept(snapshot, request) as source:
+    with _kept(spark, snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
         if not is_recorded(snapshot, txn):
             ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
@@ -71,7 +72,7 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
     """
     started = time.monotonic()
     with (
-        _kept(snapshot, request) as source,
+        _kept(spark, snapshot, request) as source,
         _merging(spark, snapshot, request, source, DEFAULT_RETRY, started) as merge,
     ):
         planned = merge.plan(DeltaVersion(merge.target, snapshot))
@@ -80,12 +81,14 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
 
 
 @contextmanager
-def _kept(snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
-    """The source, computed once however often the merge is carried out."""
+def _kept(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
+    """The source, computed once however often the merge is carried out, as the table is in the version."""
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        source = keep_source(request.source, own_table(snapshot))
+        with one_statement(spark, own_table(snapshot)) as statement:
+            statement.stand_on(snapshot.version)
+            source = keep_source(request.source, own_table(snapshot))
         try:
             yield source
         finally:

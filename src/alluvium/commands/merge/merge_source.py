@@ -24,7 +24,7 @@ from alluvium.spark.naming.text_lengths import pads_when_reading
 from alluvium.spark.naming.types import from_spark
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.statements.resolve import Resolved, equal_keys, outputs, resolve
-from alluvium.spark.statements.statement import TableRead
+from alluvium.spark.statements.table_reads import TableRead
 
 #: By which a row of the source is known behind a join: a number of its own, never null.
 NUMBER = "__alluvium_number"

@@ -9,6 +9,7 @@ from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
 from alluvium.commands.paimon.compact_keyed import keyed_compacted
+from alluvium.commands.paimon.expired_base import expiry_as_conflict
 from alluvium.commands.paimon.move_postponed import move_postponed
 from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
@@ -49,28 +50,35 @@ def compact_rows(
     moved = Committed.nothing(snapshot.version or 0)
     for repeated in range(retry.max_repeats + 1):
         try:
-            if is_postponed(snapshot.schema) and not moved.attempts:
-                moved = move_postponed(spark, snapshot, asked, open_store, retry)
-                if moved.attempts:
-                    # What a writer would do, as in Java; whoever wants more asks again.
-                    snapshot, asked = _newest(snapshot), replace(asked, is_full=False)
-            if snapshot.schema.primary_keys:
-                done = keyed_compacted(spark, snapshot, asked, open_store, retry)
+            with expiry_as_conflict(snapshot):
+                if is_postponed(snapshot.schema) and not moved.attempts:
+                    moved = move_postponed(spark, snapshot, asked, open_store, retry)
+                    if moved.attempts:
+                        # What a writer would do, as in Java; whoever wants more asks again.
+                        snapshot, asked = _newest(snapshot), replace(asked, is_full=False)
+                done = _compacted(spark, snapshot, asked, open_store, retry)
                 return done if done.attempts else moved
-            if asked.idle_since_ms is not None:
-                raise UnsupportedFeature(
-                    "tables without a primary key are compacted by conditions, not by when they were written to",
-                    code="unsupported-compaction",
-                    features=("partition_idle_time",),
-                    hint="name the partitions by where",
-                )
-            return append_compacted(spark, snapshot, asked.where, open_store, retry)
         except CommitConflict as error:
             if repeated == retry.max_repeats or error.code == "attempts-exhausted":
                 raise
             log.warning("compacted anew: %s", error.message)
             snapshot = _newest(snapshot)
     raise AssertionError("the last repetition returns or raises")
+
+
+def _compacted(
+    spark: SparkSession, snapshot: Snapshot, asked: Asked, open_store: OpenStore, retry: RetryPolicy
+) -> Committed:
+    if snapshot.schema.primary_keys:
+        return keyed_compacted(spark, snapshot, asked, open_store, retry)
+    if asked.idle_since_ms is not None:
+        raise UnsupportedFeature(
+            "tables without a primary key are compacted by conditions, not by when they were written to",
+            code="unsupported-compaction",
+            features=("partition_idle_time",),
+            hint="name the partitions by where",
+        )
+    return append_compacted(spark, snapshot, asked.where, open_store, retry)
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:

@@ -24,7 +24,7 @@ from alluvium.spark.scan.connect_lane.marks import Mark
 from alluvium.spark.scan.native_lane.describe import About
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
-from alluvium.spark.statements.statement import TableRead
+from alluvium.spark.statements.table_reads import TableRead
 
 _READ_AGAIN = (
     "read the table again (inside foreachBatch, not before it; a temporary view over the table keeps the snapshot that "

@@ -10,6 +10,7 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from alluvium.commands.own_reads import OvertakenRead, unpinned
+from alluvium.commands.paimon.expired_base import expiry_as_conflict
 from alluvium.errors import CommitConflict
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
@@ -49,7 +50,8 @@ def repeated(
     with one_statement(spark, OwnTable(snapshot.store.url)) as statement:
         for count in range(retry.max_repeats + 1):
             try:
-                return attempt(snapshot)
+                with expiry_as_conflict(snapshot):
+                    return attempt(snapshot)
             except OvertakenRead:
                 raise
             except CommitConflict as error:

@@ -6,7 +6,7 @@ Specification: "Delta Log Entries", "Checkpoints", "Last Checkpoint File".
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from alluvium.delta.log.last_checkpoint import read_last_checkpoint
 from alluvium.delta.log.names import (
@@ -22,6 +22,9 @@ from alluvium.delta.log.names import (
 )
 from alluvium.errors import CorruptTable, NotFound
 from alluvium.storage.store import ObjectInfo, Store
+
+#: Commits that are looked for by name; a log with more holes has lost them.
+_MOST_OVERLOOKED = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,26 @@ def parse_listing(objects: Iterable[ObjectInfo], without: Collection[str] = ()) 
 
 def list_log(store: Store, start: int = 0, without: Collection[str] = ()) -> Listing:
     """Lists the log from a version on."""
-    return parse_listing(store.list_from(LOG_DIRECTORY, version_prefix(start)), without)
+    return _with_overlooked(store, parse_listing(store.list_from(LOG_DIRECTORY, version_prefix(start)), without))
+
+
+def _with_overlooked(store: Store, listing: Listing) -> Listing:
+    """The listing with commits that it overlooked.
+
+    A directory of a disk is not listed at one instant: a commit that came meanwhile may be missing where the one behind
+    it is not.
+    """
+    first = max(min(listing.commits, default=0), max(listing.checkpoints, default=-1) + 1)
+    holes = [version for version in range(first, listing.latest) if version not in listing.commits]
+    found = {version: info for version in holes[:_MOST_OVERLOOKED] if (info := _head(store, version)) is not None}
+    return replace(listing, commits=dict(sorted({**listing.commits, **found}.items()))) if found else listing
+
+
+def _head(store: Store, version: int) -> ObjectInfo | None:
+    try:
+        return store.head(commit_path(version))
+    except NotFound:
+        return None
 
 
 def list_segment(store: Store, version: int | None = None, without: Collection[str] = ()) -> LogSegment:

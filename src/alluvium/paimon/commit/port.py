@@ -71,8 +71,21 @@ class PaimonPort:
     def refresh(self, base: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         # Only now it is certain that nobody will ever read these.
         self._discard()
-        newer = load_snapshot(self._store, At(), branch=self._branch, time_zone=base.time_zone)
-        newer = replace(newer, open_store=base.open_store)
+        newer = self._newest(base)
+        while True:
+            try:
+                return self._winners(base, newer)
+            except NotFound:
+                # It may have expired while it was read, if there is a newer one.
+                late, newer = newer, self._newest(base)
+                if newer.version == late.version:
+                    raise
+
+    def _newest(self, base: Snapshot) -> Snapshot:
+        newest = load_snapshot(self._store, At(), branch=self._branch, time_zone=base.time_zone)
+        return replace(newest, open_store=base.open_store)
+
+    def _winners(self, base: Snapshot, newer: Snapshot) -> tuple[Snapshot, tuple[Winner | Unseen, ...]]:
         first, last = (base.version or 0) + 1, newer.version or 0
         if not self._goes_on_from(base, newer):
             return newer, (Unseen(last, "the table was rolled back or made anew", newer.entries),)

@@ -5,24 +5,21 @@ expressions see, and whether it may be carried out again at all.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Container, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Container, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.expr.sql.clocks import Moment, UnsteadyText, at_moment
-from alluvium.plan.ports import ScanSource
 from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.jvm.gateway import JavaObject, java_of
-from alluvium.spark.scan.native_lane.describe import About, about_workers
-from alluvium.spark.scan.native_lane.index import items, planned_files
+from alluvium.spark.scan.native_lane.query_versions import MarkedStatement, marked_statement
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.statements.subqueries import subqueries_of, with_plans
-from alluvium.storage.places import same_place
+from alluvium.spark.statements.table_reads import TableRead, reads_within
 
 #: Every expression of Spark that asks for the time; others are made of these. The casts are those of texts that are
 #: times to Spark, as it makes them itself of `ts < 'now'`.
@@ -39,10 +36,6 @@ _MOMENT = (
     "date_format(localtimestamp(), 'yyyy-MM-dd HH:mm:ss.SSSSSS')",
 )  # fmt: skip
 
-#: A scan of a table: its source, or what a scan of Python workers tells of itself; None where it is known that the
-#: table's files are read, but not which version of them.
-TableRead: TypeAlias = ScanSource | About | None
-
 
 @dataclass(slots=True)
 class Statement:
@@ -56,14 +49,28 @@ class Statement:
         own: The table that it is about.
         is_repeatable: Whether all expressions so far give the same values for the same rows.
         reads: What subqueries of expressions so far have read of the table itself, by the scans' identities.
+        queries: By which frames that follow their tables know its queries; None: over Spark Connect.
     """
 
     spark: SparkSession
     own: OwnTable
     is_repeatable: bool = True
     reads: dict[tuple[str, ...] | None, TableRead] = field(default_factory=dict)
+    queries: MarkedStatement | None = None
     _times: JavaObject | None = None
     _moment: Moment | None = None
+
+    def stand_on(self, version: int, *, is_planned: bool = False) -> None:
+        """Has frames that follow the table show its base, which may be another each time that it is carried out.
+
+        Args:
+            version: The base.
+            is_planned: Whether the query has been planned that the rows come from: then they show what it has read.
+        """
+        if self.queries is None:
+            return
+        seen = self.queries.seen_before(self.own.url) if is_planned else None
+        self.queries.stand_on(self.own.url, version if seen is None else seen)
 
     def settle(self, expression: JavaObject, plan: JavaObject) -> JavaObject:
         """The expression with this statement's time in place of whatever asks for it.
@@ -75,7 +82,7 @@ class Statement:
         self.is_repeatable = self.is_repeatable and bool(expression.deterministic())
         has_subquery = bool(java_of(self.spark).subquery_expression.hasSubquery(expression))
         if has_subquery:
-            found = _reads(self.spark, items(plan.subqueriesAll()), self.own)
+            found = reads_within(self.spark, plan, self.own)
             self.reads |= {None if read is None else read.identity: read for read in found}
         if not asks_for_time(self.spark, plan):
             return expression
@@ -185,12 +192,13 @@ _current: ContextVar[Statement | None] = ContextVar("statement", default=None)
 @contextmanager
 def one_statement(spark: SparkSession, own: OwnTable) -> Iterator[Statement]:
     """All expressions that are resolved within belong to one statement about a table."""
-    statement = Statement(spark, own)
-    token = _current.set(statement)
-    try:
-        yield statement
-    finally:
-        _current.reset(token)
+    with nullcontext() if is_connect(spark) else marked_statement(spark) as queries:
+        statement = Statement(spark, own, queries=queries)
+        token = _current.set(statement)
+        try:
+            yield statement
+        finally:
+            _current.reset(token)
 
 
 def current_statement() -> Statement | None:
@@ -234,39 +242,3 @@ def settled_text(text: str, columns: Container[str]) -> str:
         return text if statement is None or statement._moment is None else statement.at_moment(text, columns)
     except UnsteadyText:
         return text
-
-
-def reads_of(spark: SparkSession, plan: JavaObject, own: OwnTable) -> tuple[TableRead, ...]:
-    """The scans of a table below a plan, those of subqueries included.
-
-    Args:
-        spark: The session.
-        plan: Catalyst's, analysed.
-        own: The table.
-    """
-    return tuple(_reads(spark, (plan, *items(plan.subqueriesAll())), own))
-
-
-def _reads(spark: SparkSession, plans: Iterable[JavaObject], own: OwnTable) -> Iterator[TableRead]:
-    root = str(java_of(spark).hadoop_path(own.url).toString())
-    for leaf in (leaf for plan in plans for leaf in items(plan.collectLeaves())):
-        kind = str(leaf.getClass().getSimpleName())
-        if kind == "LogicalRelation":
-            relation = leaf.relation()
-            if str(relation.getClass().getSimpleName()) != "HadoopFsRelation":
-                continue
-            index = planned_files(str(relation.location().toString()))
-            if index is not None:
-                yield from _read_by(index.source, own)
-                continue
-            paths = (str(path.toString()) for path in items(relation.location().rootPaths()))
-            if any(path == root or same_place(path, own.url) for path in paths):
-                yield None
-        elif kind == "DataSourceV2Relation" and (about := about_workers(leaf)) is not None:
-            yield from _read_by(about, own)
-
-
-def _read_by(scan: ScanSource | About, own: OwnTable) -> Iterator[TableRead]:
-    known = own.is_read_by(scan.identity)
-    if known is not False:
-        yield scan if known else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as sf
 from pyspark.sql.streaming import StreamingQueryListener
 
@@ -83,3 +85,56 @@ def test_chains(streams) -> None:
     for source, target in (("a", "b"), ("b", "c")):
         streams.copy(source, target)
     assert streams.ids("c") == list(range(5))
+
+
+def test_a_static_side_is_read_anew_by_each_batch(streams) -> None:
+    streams.append("facts", 0, 3)
+    streams.append("names", 0, 2)
+    names = streams.spark.read.format("delta").load(streams.path("names")).withColumnRenamed("id", "name")
+    facts = streams.read("facts")
+    joined = facts.join(names, facts["id"] == names["name"], "left")
+    seen: list[list[tuple[int, int | None]]] = []
+    query = (
+        joined.writeStream.foreachBatch(lambda batch, _: seen.append(sorted(map(tuple, batch.collect()))))
+        .option("checkpointLocation", streams.path("checkpoint"))
+        .start()
+    )
+    query.processAllAvailable()
+    streams.append("names", 2, 9)
+    alluvium.DeltaTable.forPath(streams.spark, streams.path("names")).delete("id = 1")
+    streams.append("facts", 1, 5)
+    query.processAllAvailable()
+    # As delta-spark: what a static table has when a batch begins.
+    assert seen == [[(0, 0), (1, 1), (2, None)], [(1, None), (2, 2), (3, 3), (4, 4)]]
+    table = alluvium.DeltaTable.forPath(streams.spark, streams.path("names"))
+    table.addColumns({"more": "int"})
+    streams.append("facts", 5, 6)
+    query.processAllAvailable()
+    assert seen[-1] == [(5, 5)]
+    streams.spark.range(3).selectExpr("string(id) as id").write.format("delta").mode("overwrite").option(
+        "overwriteSchema", "true"
+    ).save(streams.path("names"))
+    streams.append("facts", 6, 7)
+    with pytest.raises(StreamingQueryException, match="the table has changed so that this DataFrame cannot show it"):
+        query.processAllAvailable()
+    assert len(seen) == 3
+
+
+def test_the_sinks_own_table_as_the_static_side(streams) -> None:
+    streams.append("facts", 0, 3)
+    streams.append("out", 2, 3)
+    known = streams.spark.read.format("delta").load(streams.path("out"))
+    fresh = streams.read("facts").dropDuplicates(["id"]).join(known, "id", "left_anti")
+    query = (
+        fresh.writeStream.format("delta")
+        .option("checkpointLocation", streams.path("checkpoint"))
+        .start(streams.path("out"))
+    )
+    query.processAllAvailable()
+    assert streams.ids("out") == [0, 1, 2]
+    streams.append("out", 7, 8)
+    streams.append("facts", 2, 9)
+    query.processAllAvailable()
+    query.stop()
+    # What came to the table while the query ran is seen, by whomever.
+    assert streams.ids("out") == list(range(9))

@@ -63,7 +63,9 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
     if snapshot.state.deferred:
         return narrowed(read_source(spark, LargeSource(spark, snapshot, is_pinned), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    frame = narrowed(read_source(spark, DeltaSource(snapshot, extra, is_pinned), choice, is_pinned), where, names)
+    follows = reading.asked.follows and not is_pinned and choice.lane == "native"
+    source = DeltaSource(snapshot, extra, is_pinned, follows=follows)
+    frame = narrowed(read_source(spark, source, choice, is_pinned, follows), where, names)
     frame = tell_partitions(frame, snapshot.config.partition_columns)
     return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
 

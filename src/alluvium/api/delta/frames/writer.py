@@ -102,6 +102,8 @@ def write_parsed(
     if matching is not None:
         _ensure_matchable(spark, target)
     with one_statement(spark, OwnTable(store.url)) as statement:
+        if target.snapshot is not None:
+            statement.stand_on(target.snapshot.version, is_planned=asked is not None)
         overwrites = None if matching else parse_replace(spark, given, parsed, save_mode, target)
         own = None if operation_of is None else operation_of(target.config)
         operation = own or write_operation(spark, save_mode, names, parsed)

@@ -37,7 +37,11 @@ def run(call: Call) -> DataFrame | None:
     path = next((options.pop(name) for name in list(options) if name.casefold() == "path"), None)
     if path is None:
         raise InvalidRequest("one path is needed", code="no-path", hint="OPTIONS (path '/data/table')")
-    _make(call, f"{provider}.{quoted_name((path,))}", read(call.spark, path, **options) if options else None)
+    _make(
+        call,
+        f"{provider}.{quoted_name((path,))}",
+        read(call.spark, path, **{"follow": True, **options}) if options else None,
+    )
     if not options and provider == DELTA.name:
         note_view(call.spark, _parts(plan), path)
     return call.nothing()

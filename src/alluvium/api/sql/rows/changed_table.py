@@ -22,7 +22,7 @@ from alluvium.spark.scan.native_lane.index import items
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.sessions.catalog import find_relation, quoted_name
 from alluvium.spark.sessions.session import session_catalog
-from alluvium.spark.statements.statement import reads_of
+from alluvium.spark.statements.table_reads import reads_of_plan
 
 
 class Needs(enum.Enum):
@@ -148,7 +148,7 @@ def shown_by_view(call: Call, node: JavaObject) -> Shown | None:
 
 def _shows_older(call: Call, plan: JavaObject, access: TableAccess) -> bool:
     """Whether a view shows a version that was asked for: what goes by it would go from the newest."""
-    reads = reads_of(call.spark, plan, OwnTable(access.url))
+    reads = reads_of_plan(call.spark, plan, OwnTable(access.url))
     return len(unpinned(reads)) < len(reads)
 
 

@@ -20,7 +20,7 @@ from alluvium.codecs.z85 import parse_z85
 from alluvium.delta.features.feature import Feature, ScanContext
 from alluvium.delta.statistics.stats import AddStatistics
 from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.terms.spec import DeletionVector
+from alluvium.delta.terms.spec import FILES, DeletionVector
 from alluvium.errors import AlluviumError, CorruptTable, NotFound
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import Struct
@@ -162,7 +162,24 @@ def _split(part: ScanPart, source: DeletionVectors) -> Iterator[ScanPart]:
     if whole.num_rows:
         yield replace(part, files=whole)
     if masked.num_rows:
-        yield replace(part, key=f"{part.key}/masked", files=masked, masks=source)
+        yield replace(part, key=_masked_key(part), files=masked, masks=source)
+
+
+def _masked_key(part: ScanPart) -> str:
+    return f"{part.key}/masked"
+
+
+def room_for_vectors(part: ScanPart, store: Store, open_store: Callable[[str], Store], version: int | None) -> ScanPart:
+    """The masked files of a part, of which there are none yet, for engines that will ask again by key.
+
+    Args:
+        part: Files without vectors.
+        store: The table's objects.
+        open_store: From a URL to its store, for vectors outside the table.
+        version: The table's version, for errors.
+    """
+    none = DeletionVectors(pa.array([], pa.string()), FILES.empty_table(), store, open_store, version)
+    return replace(part, key=_masked_key(part), files=part.files.slice(0, 0), masks=none)
 
 
 def vectors_of(files: pa.Table) -> pa.StructArray:

@@ -10,14 +10,14 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
-from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from alluvium.expr.tree import Expression, Literal, Unknown, conjunction, walk
-from alluvium.plan.ports import ScanSource
+from alluvium.plan.ports import FollowedSource, ScanSource
 from alluvium.plan.scan import ScanPart, ScanPlan
 from alluvium.schema.types import BOOLEAN, Field, Struct
 from alluvium.spark.jvm.callbacks import know_caller
@@ -30,6 +30,7 @@ from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.deleted_rows import add_deleted_rows
 from alluvium.spark.scan.files import address, directories_elsewhere, make_file_statuses
 from alluvium.spark.scan.native_lane.bulk import partition_directories, rows_that_pass
+from alluvium.spark.scan.native_lane.followed import Followed
 from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
 from alluvium.spark.sessions.session import java_schema
 from alluvium.storage.paths import encode_uri_paths
@@ -84,9 +85,10 @@ def _forget_index(text: str) -> None:
 
 
 class PlannedFiles:
-    """The files of one pinned table version that are read in one way, as Spark's `FileIndex`.
+    """The files of one table version that are read in one way, as Spark's `FileIndex`.
 
-    They may be of several parts of the plan (`read_alike`): with deleted rows and without, say.
+    They may be of several parts of the plan (`read_alike`): with deleted rows and without, say. Of a table that is
+    followed (with which of its frame's relations this is) they are those of the version that each query reads.
     Spark's optimizer compares relations (for its cache, and to read a table once that a query names twice) by
     `equals`; two indexes are equal where `identity` and parts are.
     """
@@ -100,12 +102,14 @@ class PlannedFiles:
         data: Struct,
         constants: Struct,
         deleted_rows: Field | None = None,
+        followed: tuple[Followed, int] | None = None,
     ) -> None:
         self._spark = spark
         self._java = java_of(spark)
         self._source = source
         self._root = root
         self._parts = parts
+        self._followed = followed
         self._constants = constants
         self._deleted_rows = deleted_rows
         self._all_constants = Struct((*constants.fields, deleted_rows)) if deleted_rows else constants
@@ -132,11 +136,16 @@ class PlannedFiles:
     @property
     def identity(self) -> tuple[str, ...]:
         """The source's identity."""
-        return self._source.identity
+        return self.source.identity
 
     @property
     def source(self) -> ScanSource:
-        """The table version."""
+        """The table version; of a table that is followed that of this thread's query or statement."""
+        return self._source if self._followed is None else self._followed[0].source()
+
+    @property
+    def made_of(self) -> ScanSource:
+        """The table version that the frame was made on."""
         return self._source
 
     @property
@@ -146,7 +155,7 @@ class PlannedFiles:
 
     def plan(self, filters: list[JavaObject]) -> ScanPlan:
         """The source's plan for filters of Catalyst."""
-        return self._source.plan_scan(self.predicate(filters) or self._everything)
+        return self.source.plan_scan(self.predicate(filters) or self._everything)
 
     def predicate(self, filters: list[JavaObject]) -> Expression | None:
         """What filters of Catalyst say of the table's columns, as far as it is understood; None: there are none."""
@@ -187,12 +196,12 @@ class PlannedFiles:
 
     @_called
     def refresh(self) -> None:
-        """Nothing: a pinned version does not change."""
+        """Nothing: a pinned version does not change, and a table that is followed is looked at by each query."""
 
     @_called
     def sizeInBytes(self) -> int:
         """Total size of the files, for the choice of joins."""
-        return self._size_bytes
+        return self._answer(self._current_size)
 
     @_called
     def partitionSchema(self) -> JavaObject:
@@ -218,9 +227,16 @@ class PlannedFiles:
         number = int.from_bytes(self._digest[:4], "big", signed=True)
         return identified(self._java, self, _FILE_INDEX, self.toString(), number)
 
+    def _current_size(self) -> int:
+        return self._size_bytes if self._followed is None else self._followed[0].size_bytes
+
+    def _read_now(self) -> ScanSource:
+        """The table version whose files are asked for."""
+        return self._source if self._followed is None else self._followed[0].source_for(self._followed[1])
+
     def _input_files(self) -> JavaObject:
         # A table of an unknown number of files in one call: Java splits what Python joined.
-        files = pa.concat_tables([part.files for part in self._asked(self._everything)])
+        files = pa.concat_tables([part.files for part in self._asked(self._read_now(), self._everything)])
         addresses = encode_uri_paths(address(self._root, files["path"]).cast(pa.string()))
         if not len(addresses):
             return self._java.gateway.new_array(self._java.jvm.java.lang.String, 0)
@@ -228,13 +244,14 @@ class PlannedFiles:
 
     def _list_files(self, partition_filters: list[JavaObject], data_filters: list[JavaObject]) -> JavaObject:
         filters = [*partition_filters, *data_filters]
-        key = (str(len(partition_filters)), *meaning_of(self._java, filters))
+        source = self._read_now()
+        key = (*source.identity, str(len(partition_filters)), *meaning_of(self._java, filters))
         with self._lock:
             if key in self._answers:
                 self._answers.move_to_end(key)
                 return self._answers[key]
         parsed = self._parsed(filters)
-        answer = self._plan(partition_filters, parsed)
+        answer = self._plan(source, partition_filters, parsed)
         # Two functions of a user may print alike: only filters that we understand are known by their text.
         if not any(isinstance(node, Unknown) for f in parsed[: len(partition_filters)] for node in walk(f)):
             with self._lock:
@@ -243,8 +260,8 @@ class PlannedFiles:
                     self._answers.popitem(last=False)
         return answer
 
-    def _plan(self, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
-        parts = self._asked(conjunction(tuple(parsed)) or self._everything)
+    def _plan(self, source: ScanSource, partition_filters: list[JavaObject], parsed: list[Expression]) -> JavaObject:
+        parts = self._asked(source, conjunction(tuple(parsed)) or self._everything)
         hidden = self._deleted_rows
         if hidden is None:
             files = pa.concat_tables([part.files for part in parts])
@@ -297,12 +314,16 @@ class PlannedFiles:
         attributes = [references.get(a.name(), a) for a in fresh]
         return self._java.interpreted_predicate(self._java.bind(partition_filter, attributes))
 
-    def _asked(self, where: Expression | None) -> list[ScanPart]:
+    def _asked(self, source: ScanSource, where: Expression | None) -> list[ScanPart]:
         """The parts with the files that a predicate leaves."""
-        if where is None:
+        if where is None and source is self._source:
             return list(self._parts)
-        found = {part.key: part for part in self._source.plan_scan(where).parts}
-        parts = [found.get(part.key) or replace(part, files=part.files.slice(0, 0)) for part in self._parts]
+        if self._followed is not None:
+            followed, kind = self._followed
+            found = followed.parts(cast(FollowedSource, source), kind, where)
+            return found or [replace(self._parts[0], files=self._parts[0].files.slice(0, 0))]
+        known = {part.key: part for part in source.plan_scan(where).parts}
+        parts = [known.get(part.key) or replace(part, files=part.files.slice(0, 0)) for part in self._parts]
         counts = (sum(part.files.num_rows for part in some) for some in (parts, self._parts))
         log.debug("%s: %d of %d files for %s", self._root, *counts, where)
         return parts

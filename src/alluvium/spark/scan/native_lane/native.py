@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import cast
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.errors import UnsupportedFeature
-from alluvium.plan.ports import ScanSource
+from alluvium.plan.ports import FollowedSource, ScanSource
 from alluvium.plan.scan import FIELD_ID, LABEL, ScanPart, ScanPlan
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
@@ -23,6 +24,7 @@ from alluvium.spark.scan import orc
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
+from alluvium.spark.scan.native_lane.followed import Followed
 from alluvium.spark.scan.native_lane.index import PlannedFiles
 from alluvium.spark.scan.native_lane.masks import apply_masks
 from alluvium.spark.scan.numbering import asks_for_numbers, number_rows, one_file_a_task, record_number
@@ -59,6 +61,7 @@ def read_native(
     is_even: bool = False,
     reads_whole: bool = False,
     is_streaming: bool = False,
+    follows: bool = False,
 ) -> DataFrame:
     """The rows of a table version as a DataFrame that plans its files lazily, with the filters of each query.
 
@@ -74,6 +77,8 @@ def read_native(
             rows themselves, where somebody asks for numbers.
         is_streaming: Whether the rows are a batch of a stream, which no part of may merge with another: what
             aggregates would keep state.
+        follows: Whether each query reads the newest version, as far as it can be read as this one; the source is a
+            `FollowedSource` then, and its rows do not merge.
 
     Raises:
         InvalidRequest: `"no-jvm"`: a Spark Connect session.
@@ -88,7 +93,12 @@ def read_native(
     ensure_mergeable(plan)
     apart = read_alike(part for part in plan.parts if part.merge is None)
     how = _How(is_even, reads_whole, is_streaming)
-    frames = [_read_parts(spark, source, plan, parts, how) for parts in apart]
+    kinds = tuple(_masked_first(parts) for parts in apart)
+    followed = Followed(spark, cast(FollowedSource, source), kinds) if follows else None
+    frames = [
+        _read_parts(spark, source, plan, parts, how, None if followed is None else (followed, kind))
+        for kind, parts in enumerate(apart)
+    ]
     for parts in merging_parts(plan):
         frames += _read_merged(spark, source, plan, parts, _How(is_even))
     return reduce(DataFrame.union, frames)
@@ -135,8 +145,18 @@ def empty_stream(spark: SparkSession, schema: JavaObject) -> DataFrame:
     return DataFrame(spark._jsparkSession.internalCreateDataFrame(nothing, schema, True), spark)
 
 
+def _masked_first(parts: tuple[ScanPart, ...]) -> ScanPart:
+    """One of some parts that are read alike, by which a relation knows what it can read."""
+    return next((part for part in parts if part.is_masked), parts[0])
+
+
 def _read_parts(
-    spark: SparkSession, source: ScanSource, plan: ScanPlan, parts: tuple[ScanPart, ...], how: _How
+    spark: SparkSession,
+    source: ScanSource,
+    plan: ScanPlan,
+    parts: tuple[ScanPart, ...],
+    how: _How,
+    followed: tuple[Followed, int] | None = None,
 ) -> DataFrame:
     """The rows of parts that are read alike."""
     part = parts[0]
@@ -157,7 +177,7 @@ def _read_parts(
     own = orc.OPTIONS if is_orc else _BY_ID if any(FIELD_ID in f.metadata for f in data.fields) else {}
     options = {**own, **exact_options(part)}
     relation = java.hadoop_relation(
-        PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows).for_spark(),
+        PlannedFiles(spark, source, plan.root, parts, data, constants, deleted_rows, followed).for_spark(),
         java_schema(spark, to_spark(all_constants)),
         java_schema(spark, to_spark(data)),
         java.none,
