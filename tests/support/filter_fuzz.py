@@ -25,7 +25,7 @@ from alluvium.delta.view.source import DeltaSource
 from alluvium.errors import AlluviumError
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, walk
+from alluvium.expr.tree import Expression, Unknown, in_zone, walk
 from alluvium.spark.scan.native_lane.index import planned_files
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.statements.conditions import text_condition
@@ -230,7 +230,8 @@ class Play:
         if not self.made.ansi:
             return
         try:
-            tree = parse_predicate(condition, self.snapshot.config.schema, self.made.zone)
+            # As it is read over Connect: its local times are of the session's zone wherever it is evaluated.
+            tree = in_zone(parse_predicate(condition, self.snapshot.config.schema, self.made.zone), self.made.zone)
             count["python: read"] += 1
             if any(isinstance(node, Unknown) for node in walk(tree)):
                 return
