@@ -303,3 +303,19 @@ def test_filters_mean_what_the_session_makes_of_them_when_the_query_is_sent(conn
     finally:
         connect.conf.set("spark.sql.session.timeZone", before)
         connect.conf.unset("spark.sql.ansi.doubleQuotedIdentifiers")
+
+
+def test_a_timestamp_is_a_local_time_where_the_session_says_so(connect, tmp_path: Path):
+    path, zone, kind = str(tmp_path / "t"), "spark.sql.session.timeZone", "spark.sql.timestampType"
+    for number, at in enumerate(("03:10:00", "02:40:00")):
+        alluvium.write(connect.sql(f"select {number} id, timestamp_ntz'2024-03-10 {at}' at"), path, mode="append")
+    before = connect.conf.get(zone)
+    connect.conf.set(zone, "America/New_York")
+    connect.conf.set(kind, "TIMESTAMP_NTZ")
+    try:
+        # As an instant the constant lies in a gap of the clock, and is 03:45.
+        found = alluvium.read(connect, path).where("at > timestamp'2024-03-10 02:45:00'").collect()
+    finally:
+        connect.conf.set(zone, before)
+        connect.conf.unset(kind)
+    assert [row["id"] for row in found] == [0]

@@ -147,7 +147,7 @@ def read_by_workers(
         request: What to read.
         columns: Names of the schema; None: all.
         where: Rows to keep. What the workers do not understand, Spark applies to what they bring.
-        predicate: `where`, parsed, if it is text.
+        predicate: `where`, parsed, if it is text, and the session's settings make of it what we do.
     """
     register(spark, OWN_FORMAT)
     understood = predicate is not None and not any(isinstance(node, Unknown) for node in walk(predicate))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import math
+import zoneinfo
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ from alluvium.schema.types import DataType, Decimal
 
 #: Beyond it a text is left for the engine.
 _MAX_BLANKS = 1 << 16
+#: Of earlier times tables of time zones differ: Java's has Stockholm as Berlin, the one that Python reads may not.
+_SETTLED = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _TIMES = (t.DATE, t.TIMESTAMP_NTZ, t.TIMESTAMP)  # in Spark's order of precedence
 
 #: Functions that are casts, by their names.
@@ -125,6 +128,8 @@ class Binder:
             return node
         if isinstance(node, tree.Literal):
             value = cast_value(node.value, source, target, self.zone, engine=self.engine)
+            if isinstance(self.zone, zoneinfo.ZoneInfo) and _is_disputed(node.value, value):
+                raise NotUnderstood("a local time before 1970, of which tables of time zones say different things")
             return tree.Literal(value, target)
         return tree.Cast(node, target)
 
@@ -230,6 +235,12 @@ class Binder:
         if not allowed and not (source in _TIMES and target in _TIMES) and t.BOOLEAN not in (source, target):
             raise NotUnderstood(f"cast of {source} to {target}")
         return self.coerce(node, target)
+
+
+def _is_disputed(before: object, after: object) -> bool:
+    """Whether a constant has become an instant before 1970, or was one and is a local time now."""
+    instants = [v for v in (before, after) if isinstance(v, dt.datetime) and v.tzinfo is not None]
+    return len(instants) == 1 and instants[0] < _SETTLED
 
 
 def wider_number_exists(left: DataType, right: DataType) -> bool:

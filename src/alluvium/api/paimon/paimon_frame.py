@@ -35,6 +35,7 @@ from alluvium.spark.naming.names import nullable_schema, quote, quote_text
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.native_lane.native import unreadable
+from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice, naming_readers
 from alluvium.storage.locating import locating
 
@@ -96,7 +97,8 @@ def read_rows(
         columns: Names of the view's columns.
     """
     plan = request.source.plan_scan(None)
-    predicate = parse_predicate(where, plan.schema, request.time_zone) if isinstance(where, str) else None
+    is_text = isinstance(where, str) and reading_zone(spark) is not None
+    predicate = parse_predicate(str(where), plan.schema, request.time_zone) if is_text else None
     names = None if columns is None else resolve_columns(columns, plan.schema.names)
     if choice.lane != "python":
         problem = unreadable(plan)

@@ -78,6 +78,11 @@ def rises_within(node: tree.Call) -> Monotone | None:
     return Monotone(0, local=source == t.TIMESTAMP, within=period)
 
 
+def is_fallible(node: tree.Call) -> bool:
+    """Whether a result may be too great for its type."""
+    return node.name in ("+", "-", "*", "negative", "date_add", "date_sub")
+
+
 def _is_exact(node: tree.Call) -> bool:
     result = type_of(node)
     return result in t.INTEGRAL or isinstance(result, Decimal)
@@ -131,3 +136,9 @@ def _set_back(instants: Datum) -> Datum:
         pa.scalar(dt.timedelta(hours=26), pa.duration("us")),
     )
     return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, hours)
+
+
+def disputed(instants: Datum) -> Datum:
+    """By how much tables of time zones may differ on the instants of local times: of 1970 and later, not at all."""
+    none, day = (pa.scalar(dt.timedelta(hours=hours), pa.duration("us")) for hours in (0, 26))
+    return pc.if_else(pc.less(instants, pa.scalar(dt.datetime(1970, 1, 3, tzinfo=UTC), instants.type)), day, none)

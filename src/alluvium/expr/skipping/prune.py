@@ -32,7 +32,7 @@ from alluvium.expr.evaluate import Rows, conform, evaluate_datum, zone_of
 from alluvium.expr.functions import FUNCTIONS
 from alluvium.expr.literals import UTC, NotUnderstood
 from alluvium.expr.patterns import like_prefix
-from alluvium.expr.skipping.monotone import after, before, keeps_order, monotone, rises_within
+from alluvium.expr.skipping.monotone import after, before, disputed, is_fallible, keeps_order, monotone, rises_within
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.text_lengths import pad_upper_bounds
@@ -368,7 +368,7 @@ class _Pruner:
                 low, high = (pc.if_else(same, x, unknown) for x in (low, high))
             elif not same:
                 return None
-        return _Interval(low, high, child.may_be_null, child.all_null, False)
+        return _unless_unknown(_Interval(low, high, child.may_be_null, child.all_null, False), is_fallible(node))
 
     def column(self, node: tree.Column) -> _Interval | None:
         may_be_null, all_null = self.nulls(node.path)
@@ -403,7 +403,10 @@ class _Pruner:
         if source == t.TIMESTAMP and target == t.DATE and zone is not UTC:
             low, high = before(low), after(high)
         low, high = (cast_datum(x, source, target, zone) for x in (low, high))
-        return _Interval(low, high, child.may_be_null, child.all_null, child.tight)
+        if target == t.TIMESTAMP and zone is not UTC:
+            low, high = pc.subtract_checked(low, disputed(low)), pc.add_checked(high, disputed(high))
+        found = _Interval(low, high, child.may_be_null, child.all_null, child.tight)
+        return _unless_unknown(found, isinstance(target, t.Decimal))
 
 
 def _is_never_equal(node: tree.Compare) -> bool:
@@ -422,6 +425,20 @@ def _is_never_equal(node: tree.Compare) -> bool:
 def _point(datum: Datum) -> _Interval:
     null = _mask(pc.is_null(datum, nan_is_null=False), False)
     return _Interval(datum, datum, null, null, True)
+
+
+def _unless_unknown(values: _Interval, is_fallible: bool) -> _Interval:
+    """The interval of what may overflow, which shows at the bounds: without both of them a value may have become null,
+    or have come round to the other end, where that is no error to Spark (`try_add`, and all of them without ANSI mode).
+    """
+    if not is_fallible:
+        return values
+    known = _and(*(_mask(pc.is_valid(bound), True) for bound in (values.lower, values.upper)))
+    if known is True:
+        return values
+    unknown = pa.scalar(None, values.lower.type)
+    low, high = (unknown if known is False else pc.if_else(known, x, unknown) for x in (values.lower, values.upper))
+    return replace(values, lower=low, upper=high, may_be_null=_or(values.may_be_null, _not(known)))
 
 
 def _possible(op: str, left: _Interval, right: _Interval, data_type: DataType) -> Mask:

@@ -22,6 +22,15 @@ from alluvium.expr import tree
 from alluvium.expr.bind import Binder, number_literal
 from alluvium.expr.char_padding import as_text
 from alluvium.expr.literals import BARE_NAME, NotUnderstood
+from alluvium.expr.sql.condition_tokens import (
+    count_commas,
+    has_bare_is,
+    invalid,
+    matching,
+    split,
+    with_calls,
+    with_members,
+)
 from alluvium.schema import types as t
 from alluvium.schema.text_lengths import char_length
 from alluvium.schema.types import DataType, Decimal, Struct
@@ -51,6 +60,9 @@ _COMPARE: dict[type, str] = {
 _OPERATORS: dict[type, str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.IntDiv: "div", exp.Mod: "%", exp.DPipe: "concat",
 }  # fmt: skip
+#: Spark's parser applies them to the whole comparison before them, `(a = b) IN (c)`, and sqlglot to its right side; all
+#: comparisons are alike to it, and `||` is like `+`. What an engine prints has parentheses but around LIKE.
+_LOOSER = (exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Is, exp.Not)
 _TYPES: dict[str, DataType] = {
     "TINYINT": t.BYTE, "SMALLINT": t.SHORT, "INT": t.INTEGER, "BIGINT": t.LONG, "FLOAT": t.FLOAT, "DOUBLE": t.DOUBLE,
     "BOOLEAN": t.BOOLEAN, "TEXT": t.STRING, "BINARY": t.BINARY, "DATE": t.DATE, "TIMESTAMPTZ": t.TIMESTAMP,
@@ -92,13 +104,6 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
         return tree.Unknown(text)
 
 
-def _invalid(
-    problem: str, text: str, hint: str = "write a condition such as \"day >= '2024-01-01'\""
-) -> InvalidRequest:
-    shown = text if len(text) <= 200 else text[:200] + "..."
-    return InvalidRequest(f"the predicate {problem}: {shown}", code="invalid-predicate", hint=hint)
-
-
 @dataclass(slots=True)
 class _Reader:
     text: str
@@ -107,28 +112,30 @@ class _Reader:
 
     def read(self) -> tree.Expression:
         if len(self.text) > MAX_CHARACTERS:
-            raise _invalid(f"is too long ({len(self.text)} characters)", self.text)
+            raise invalid(f"is too long ({len(self.text)} characters)", self.text)
         try:
-            tokens = _DIALECT.tokenize(self.text)
+            tokens = with_members(_DIALECT.tokenize(self.text))
         except sqlglot.errors.SqlglotError:
-            raise _invalid("cannot be read (is a quote missing?)", self.text) from None
+            raise invalid("cannot be read (is a quote missing?)", self.text) from None
         if not tokens:
-            raise _invalid("is empty", self.text)
+            raise invalid("is empty", self.text)
+        if has_bare_is(tokens):
+            raise invalid("has a name that reads as an operator", self.text, "put the name in backticks: `is` = 5")
         try:
-            close = _matching(tokens, self.text)
-            return self._condition(_with_calls(tokens, close), close, 0, len(tokens), 0)
+            close = matching(tokens, self.text)
+            return self._condition(with_calls(tokens, close), close, 0, len(tokens), 0)
         except RecursionError:
-            raise _invalid("is nested too deeply", self.text) from None
+            raise invalid("is nested too deeply", self.text) from None
 
     def _condition(
         self, tokens: Sequence[Token], close: list[int], start: int, end: int, depth: int
     ) -> tree.Expression:
         if depth > MAX_DEPTH:
-            raise _invalid("is nested too deeply", self.text)
+            raise invalid("is nested too deeply", self.text)
         while start < end and tokens[start].token_type == TokenType.L_PAREN and close[start] == end - 1:
             start, end = start + 1, end - 1
         for kind in (TokenType.OR, TokenType.AND):
-            ranges = _split(tokens, close, start, end, kind)
+            ranges = split(tokens, close, start, end, kind)
             if len(ranges) > 1:
                 operands = [self._condition(tokens, close, a, b, depth + 1) for a, b in ranges]
                 return _balanced(operands, tree.Or if kind == TokenType.OR else tree.And)
@@ -139,7 +146,7 @@ class _Reader:
             child = self._condition(tokens, close, start, end, depth + 1)
             return tree.Not(child) if negations % 2 else child
         if start >= end:
-            raise _invalid("misses an operand", self.text)
+            raise invalid("misses an operand", self.text)
         return self._operand(tokens, start, end)
 
     def _operand(self, tokens: Sequence[Token], start: int, end: int) -> tree.Expression:
@@ -148,21 +155,24 @@ class _Reader:
         try:
             parsed = _DIALECT.parser().parse_into(exp.Condition, list(tokens[start:end]), self.text)
             if len(parsed) != 1 or parsed[0] is None:
-                raise _invalid("is more than one expression", sql)
-            return self._bound(cast(exp.Expression, parsed[0]), sql)
+                raise invalid("is more than one expression", sql)
+            commas = count_commas(tokens, start, end)
+            return self._bound(cast(exp.Expression, parsed[0]), sql, commas)
         except RecursionError:
-            error = _invalid("is nested too deeply", sql)
+            error = invalid("is nested too deeply", sql)
         except (sqlglot.errors.SqlglotError, ValueError, ArithmeticError):
             # sqlglot converts what looks like a number, as `4ebd` of the bare name `col-4ebd-9f` does.
-            error = _invalid("cannot be parsed", sql)
+            error = invalid("cannot be parsed", sql)
         except InvalidRequest as refused:
             error = refused
         if self.binder.engine:
             return tree.Unknown(sql)
         raise error
 
-    def _bound(self, node: exp.Expression, sql: str) -> tree.Expression:
+    def _bound(self, node: exp.Expression, sql: str, commas: int) -> tree.Expression:
         try:
+            if commas and commas != _commas(node):
+                raise NotUnderstood("an argument that is a word to sqlglot: of coalesce(a, all) it keeps one")
             return self.binder.boolean(self._expression(node))
         except NotUnderstood:
             return tree.Unknown(sql, None if self.binder.engine else self._check_user_text(node, sql))
@@ -174,14 +184,14 @@ class _Reader:
             The columns that it names, where that can be told.
         """
         if isinstance(node, exp.Alias) or (node.find(exp.Star) and not node.find(exp.Anonymous)):
-            raise _invalid("is not a condition", sql)
+            raise invalid("is not a condition", sql)
         if node.find(exp.Query, exp.Subquery, exp.Exists):
-            raise _invalid("has a subquery", sql, "run the subquery first and compare with its result")
+            raise invalid("has a subquery", sql, "run the subquery first and compare with its result")
         if node.find(exp.Window):
-            raise _invalid("has a window function", sql, "filter the DataFrame instead")
+            raise invalid("has a window function", sql, "filter the DataFrame instead")
         for call in node.find_all(exp.Anonymous):
             if str(call.this).lower() in _AGGREGATES:
-                raise _invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
+                raise invalid(f"has the aggregate {call.this}()", sql, "filter the DataFrame instead")
         # Names that stand for no column: parameters of a lambda, collations.
         if node.find(exp.Lambda, exp.Star, exp.Collate) is not None:
             return None
@@ -196,12 +206,15 @@ class _Reader:
         kind: type = type(node)
         if kind in _COMPARE:
             _ensure_only(node, "this", "expression")
+            self._ensure_grouped(node, _LOOSER, (*_LOOSER, *_COMPARE))
             return self.binder.compare(_COMPARE[kind], *self._both(node))
         if kind is exp.NullSafeNEQ:
             _ensure_only(node, "this", "expression")
             return tree.Not(self.binder.compare("<=>", *self._both(node)))
         if kind in _OPERATORS:
             _ensure_only(node, "this", "expression")
+            if kind is exp.DPipe:
+                self._ensure_grouped(node, (), (exp.Add, exp.Sub))
             return self.binder.call(_OPERATORS[kind], self._both(node))
         if kind is exp.Paren:
             _ensure_only(node, "this")
@@ -224,6 +237,14 @@ class _Reader:
             return self.binder.call(node.this, given)
         return self._boolean(node, kind)
 
+    def _ensure_grouped(self, node: exp.Expression, left: tuple[type, ...], right: tuple[type, ...]) -> None:
+        """Refuses operands of an operator that Spark's parser would group otherwise than sqlglot does."""
+        after = node.expression
+        if isinstance(node, exp.NullSafeEQ) and isinstance(after, exp.Paren):
+            after = after.this  # sqlglot's own parentheses, perhaps
+        if not self.binder.engine and (isinstance(node.this, left) or isinstance(after, right)):
+            raise NotUnderstood("operators without parentheses")
+
     def _both(self, node: exp.Expression) -> tuple[tree.Expression, tree.Expression]:
         return self._expression(node.this), self._expression(node.expression)
 
@@ -241,7 +262,7 @@ class _Reader:
         if kind is exp.In:
             _ensure_only(node, "this", "expressions", "negate")
             if not node.expressions:
-                raise _invalid("has an IN without values", self.text)
+                raise invalid("has an IN without values", self.text)
             values = [self._expression(v) for v in node.expressions]
             return _negated(node, binder.is_in(self._expression(node.this), values))
         if kind is exp.Between:
@@ -395,6 +416,19 @@ def _quoted_fields(parts: tuple[exp.Identifier, ...]) -> int:
     return 0 if all(needless) else needless[::-1].index(False)
 
 
+def _commas(node: exp.Expression) -> int:
+    """How many commas stand between arguments and values of what is understood here."""
+    found, pending = 0, [node]
+    while pending:
+        current = pending.pop()
+        if isinstance(current, (exp.Anonymous, exp.In)):
+            found += max(len(current.expressions) - 1, 0)
+        elif isinstance(current, exp.If) and not isinstance(current.parent, exp.Case):
+            found += 1 + (current.args.get("false") is not None)
+        pending += [part for part in current.iter_expressions() if type(part) is not exp.Literal]
+    return found
+
+
 def _ensure_only(node: exp.Expression, *names: str) -> None:
     """Refuses a node with arguments that are not known here: they may change its meaning."""
     for name, value in node.args.items():
@@ -420,66 +454,6 @@ def _data_type(node: exp.Expression) -> DataType:
     if name not in _TYPES:
         raise NotUnderstood(f"the type {name}")
     return _TYPES[name]
-
-
-_OPEN = {
-    TokenType.L_PAREN: TokenType.R_PAREN,
-    TokenType.L_BRACKET: TokenType.R_BRACKET,
-    TokenType.L_BRACE: TokenType.R_BRACE,
-}
-_CLOSE = frozenset(_OPEN.values())
-
-
-def _matching(tokens: Sequence[Token], text: str) -> list[int]:
-    """For each opening bracket, and each CASE, the index of the token that closes it; else the token's own index."""
-    close = list(range(len(tokens)))
-    pending: list[int] = []
-    for i, token in enumerate(tokens):
-        kind = token.token_type
-        if kind in _OPEN or kind == TokenType.CASE:
-            pending.append(i)
-        elif kind == TokenType.END and pending and tokens[pending[-1]].token_type == TokenType.CASE:
-            close[pending.pop()] = i
-        elif kind in _CLOSE:
-            while pending and tokens[pending[-1]].token_type == TokenType.CASE:
-                pending.pop()  # a column that is called `case`
-            if not pending or _OPEN[tokens[pending[-1]].token_type] != kind:
-                raise _invalid("has unbalanced brackets", text)
-            close[pending.pop()] = i
-    if any(tokens[i].token_type != TokenType.CASE for i in pending):
-        raise _invalid("has unbalanced brackets", text)
-    return close
-
-
-def _with_calls(tokens: Sequence[Token], close: list[int]) -> list[Token]:
-    """The tokens, `between` being a name where it is called with three arguments: so Catalyst of Spark 4 prints it."""
-    found = list(tokens)
-    for i, token in enumerate(tokens[:-1]):
-        if token.token_type == TokenType.BETWEEN and tokens[i + 1].token_type == TokenType.L_PAREN:
-            commas, at = 0, i + 2
-            while at < close[i + 1]:
-                commas += tokens[at].token_type == TokenType.COMMA
-                at = close[at] + 1
-            if commas == 2:
-                found[i] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end)
-    return found
-
-
-def _split(tokens: Sequence[Token], close: list[int], start: int, end: int, kind: TokenType) -> list[tuple[int, int]]:
-    """The ranges of tokens between the outermost `kind`s; the AND of a BETWEEN does not count."""
-    ranges, begin, between, i = [], start, 0, start
-    while i < end:
-        current = tokens[i].token_type
-        if current == TokenType.BETWEEN:
-            between += 1
-        elif current == TokenType.AND and between:
-            between -= 1
-        elif current == kind:
-            ranges.append((begin, i))
-            begin = i + 1
-        i = close[i] + 1
-    ranges.append((begin, end))
-    return ranges
 
 
 def _balanced(nodes: list[tree.Expression], join: type[tree.And] | type[tree.Or]) -> tree.Expression:

@@ -6,12 +6,17 @@ other settings by now, and the table may have been read under others still.
 
 from __future__ import annotations
 
+import decimal
+import json
 import re
+from itertools import repeat
 
 from py4j.protocol import Py4JJavaError
 
+from alluvium.expr.bind import number_literal
+from alluvium.expr.functions import decimal_of
 from alluvium.expr.sql.parse import parse_engine_filter
-from alluvium.expr.tree import Call, Cast, Expression, Unknown, in_zone, walk
+from alluvium.expr.tree import Call, Cast, Column, Expression, Literal, Unknown, in_zone, walk
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.expression_classes import PACKAGE
 from alluvium.spark.jvm.gateway import Java, JavaObject
@@ -25,23 +30,38 @@ _OF_USERS = frozenset(
     {"PythonUDF", "PythonUDAF", "ScalaUDF", "ScalarPythonUDF", "ApplyFunctionExpression", "TransformExpression"}
 )
 
+#: A cast to a struct, an array or a map, which Catalyst prints as what is cast: its members may go under other names.
+_CAST_OF_PARTS = re.compile(r'\.Cast","num-children":1,"child":0,"dataType":\{')
+_PARTS = frozenset({"StructType", "ArrayType", "MapType"})
+#: Of a decimal constant its digits, and the precision and scale of its type.
+_DECIMAL = re.compile(r'\.Literal","num-children":0,"value":"([^"]*)","dataType":"decimal\((\d+),(\d+)\)"')
+_ARITHMETIC = ("+", "-", "*")
+_MOST_DIGITS = 38
+#: The name of each column in what Catalyst tells of an expression.
+_COLUMN = re.compile(r'\.AttributeReference","num-children":0,"name":("(?:[^"\\]|\\.)*")')
 #: Where the nodes stand that call Java by a name (`StaticInvoke`, `Invoke`).
 _CALLS_OF_JAVA = PACKAGE + "objects."
+#: A variable of the session, which prints as a column would that has its name.
+_VARIABLE = PACKAGE + "VariableReference"
+_CAST = PACKAGE + "Cast"
 
 
-def parse_condition(java: Java, condition: JavaObject, schema: Struct) -> Expression:
+def parse_condition(java: Java, condition: JavaObject, schema: Struct, depth: int = 0) -> Expression:
     """What a resolved expression says; what is not understood, or may be meant in two ways, is `Unknown`.
 
     Args:
         java: The session's JVM.
         condition: Catalyst's expression.
         schema: The columns that it may name.
+        depth: How many names stand before a column in the schema, which are its qualifiers.
     """
     told, settings = _json(condition), java.sql_conf.get()
     text = _printed(java, condition, told)
     # Constants are printed in the zone of the session as it is now.
     printed_in = str(settings.sessionLocalTimeZone())
     parsed = parse_engine_filter(text, schema, printed_in)
+    if told is not None and not _reads_same(parsed, told, depth):
+        return Unknown(text)
     computed = [node for node in walk(parsed) if isinstance(node, (Cast, Call))]
     if not computed:
         return parsed
@@ -58,11 +78,42 @@ def parse_condition(java: Java, condition: JavaObject, schema: Struct) -> Expres
     return in_zone(parsed, zone)
 
 
+def _reads_same(parsed: Expression, told: str, depth: int) -> bool:
+    """Whether the text was read as one about the columns that Catalyst speaks of, with constants of its types.
+
+    A name that reads as something else, whatever it is, makes another column of a column, or a constant.
+    """
+    named = {str(json.loads(name)).casefold() for name in _COLUMN.findall(told)}
+    nodes = list(walk(parsed))
+    read = {".".join(node.path[depth : depth + 1]).casefold() for node in nodes if isinstance(node, Column)}
+    if not read <= named or (named - read and not any(isinstance(node, Unknown) for node in nodes)):
+        return False
+    return not any(map(_may_round, nodes, repeat(_misprinted(told))))
+
+
+def _misprinted(told: str) -> frozenset[object]:
+    """The decimal constants whose type has more digits than are printed: it says how Spark rounds a product."""
+    found = set()
+    for digits, precision, scale in _DECIMAL.findall(told):
+        value = decimal.Decimal(digits)
+        seen = decimal_of(number_literal(digits).type) if len(value.as_tuple().digits) <= _MOST_DIGITS else None
+        if seen is None or int(precision) > seen.precision or int(scale) > seen.scale:
+            found.add(value)
+    return frozenset(found)
+
+
+def _may_round(node: Expression, misprinted: frozenset[object]) -> bool:
+    """Whether decimals are computed, one of them being of a type that we do not see."""
+    if not misprinted or not isinstance(node, Call) or node.name not in _ARITHMETIC:
+        return False
+    return any(isinstance(n, Literal) and n.value in misprinted for arg in node.args for n in walk(arg))
+
+
 def _printed(java: Java, condition: JavaObject, told: str | None) -> str:
     """A resolved expression as Catalyst prints it, but for what has no name that we know, or is printed bare."""
-    classes = None if told is None else set(_CLASS.findall(told))
-    is_plain = classes is not None and not any(_is_of_users(c) or _is_bare(c) for c in classes)
-    return str((condition if is_plain else _legible(java, condition)).sql())
+    if told is None or _CAST_OF_PARTS.search(told) or any(map(_is_illegible, set(_CLASS.findall(told)))):
+        condition = _legible(java, condition)
+    return str(condition.sql())
 
 
 def calls_users(expression: JavaObject) -> bool:
@@ -84,6 +135,15 @@ def _is_bare(java_class: str) -> bool:
     return java_class.startswith(_CALLS_OF_JAVA)
 
 
+def _is_illegible(java_class: str) -> bool:
+    """Whether what it prints may be read as something else."""
+    return _is_of_users(java_class) or _is_bare(java_class) or java_class == _VARIABLE
+
+
+def _casts_parts(node: JavaObject, java_class: str) -> bool:
+    return java_class == _CAST and str(node.dataType().getClass().getSimpleName()) in _PARTS
+
+
 def _legible(java: Java, expression: JavaObject) -> JavaObject:
     """The expression with something that nobody understands in the place of what is of users or cannot be read again,
     and with the columns of type char(n) under names that stand in quotes.
@@ -92,7 +152,7 @@ def _legible(java: Java, expression: JavaObject) -> JavaObject:
     while pending:
         node = pending.pop()
         of = str(node.getClass().getName())
-        if _is_of_users(of) or _is_bare(of):
+        if _is_illegible(of) or _casts_parts(node, of):
             padded = _padded_column(java, node) if _is_bare(of) else None
             known.put(node, java.bound_reference(0, node.dataType(), True) if padded is None else padded)
         else:

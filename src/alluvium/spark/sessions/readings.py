@@ -14,6 +14,7 @@ _USUAL: dict[str, tuple[str, ...]] = {
     "spark.sql.ansi.doubleQuotedIdentifiers": ("false",),
     "spark.sql.parser.escapedStringLiterals": ("false",),
     "spark.sql.legacy.timeParserPolicy": ("corrected", "exception"),
+    "spark.sql.timestampType": ("timestamp_ltz",),
 }
 
 

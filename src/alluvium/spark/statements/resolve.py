@@ -207,7 +207,7 @@ def condition_tree(rows: DataFrame, condition: Resolved, schema: Struct, name: Q
     if any(_prints_as_own(a, name) for a in named if not own.contains(a)):
         parsed: Expression = tree.Unknown(str(folded.sql()))
     else:
-        parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped)
+        parsed = parse_condition(java_of(rows.sparkSession), folded, wrapped, len(name))
     chars = char_paths(schema)
     pads = not chars or pads_when_reading(rows.sparkSession)
     paths = {

@@ -25,6 +25,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import show_not_null
+from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
@@ -52,7 +53,8 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
         return narrowed(read_changes(spark, snapshot, *change_bounds(options, zone), choice), where, columns)
     with_ids = parse_flag(options.get("rowIds"), "rowIds")
     schema = _ensure_row_ids(snapshot, choice) if with_ids else snapshot.config.schema
-    predicate = parse_predicate(where, schema, zone) if isinstance(where, str) else None
+    is_text = isinstance(where, str) and reading_zone(spark) is not None
+    predicate = parse_predicate(str(where), schema, zone) if is_text else None
     names = None if columns is None else resolve_columns(columns, schema.names)
     if choice.lane == "python":
         source = DeltaSource(snapshot, (), is_pinned)

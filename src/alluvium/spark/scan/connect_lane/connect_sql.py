@@ -24,6 +24,10 @@ from pyspark.sql.connect.expressions import (
 )
 from pyspark.sql.types import DataType
 
+from alluvium.errors import InvalidRequest
+from alluvium.schema.ddl import parse_column_path
+from alluvium.spark.naming.names import quote
+
 _INFIX: Mapping[str, str] = {
     "==": "=", "=": "=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">=", "<=>": "<=>", "and": "and",
     "or": "or", "+": "+", "-": "-", "*": "*", "/": "/", "%": "%", "like": "like",
@@ -47,7 +51,7 @@ def _text(node: Expression) -> str:
     if isinstance(node, ColumnReference):
         if node._is_metadata_column:
             raise _Unprintable
-        return node._unparsed_identifier
+        return _name(node._unparsed_identifier)
     if isinstance(node, LiteralExpression):
         return _literal(node._value, node._dataType)
     if isinstance(node, SQLExpression):
@@ -96,7 +100,7 @@ def _literal(value: object, data_type: DataType) -> str:
     if isinstance(value, (bytes, bytearray)):
         return f"X'{bytes(value).hex()}'"
     if isinstance(value, decimal.Decimal):
-        return f"{value:f}BD"
+        return _decimal(value, data_type)
     if isinstance(value, float) and math.isfinite(value):
         return f"cast({value!r}D as {data_type.simpleString()})"
     if not isinstance(value, int):
@@ -110,6 +114,25 @@ def _literal(value: object, data_type: DataType) -> str:
     if isinstance(data_type, s.IntegralType):
         return f"{value}L" if isinstance(data_type, s.LongType) else f"{value}"
     raise _Unprintable
+
+
+def _name(text: str) -> str:
+    """A name as Spark takes it apart, which is by its dots alone: `a-b` is a column, and no difference."""
+    try:
+        return ".".join(map(quote, parse_column_path(text)))
+    except InvalidRequest:
+        raise _Unprintable from None
+
+
+def _decimal(value: decimal.Decimal, data_type: DataType) -> str:
+    """A decimal with the type that the server makes of the client's: by it products are rounded."""
+    if not isinstance(data_type, s.DecimalType) or not value.is_finite():
+        raise _Unprintable
+    _, digits, exponent = value.as_tuple()
+    scale = max(-int(exponent), 0)
+    whole = len(digits) + max(int(exponent), 0)
+    scale, precision = max(scale, data_type.scale), max(whole, scale, data_type.precision)
+    return f"cast({value:f}BD as decimal({max(precision, scale)},{scale}))"
 
 
 def _printed(value: int, arrow_type: pa.DataType) -> str:
