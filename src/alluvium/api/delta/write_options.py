@@ -22,6 +22,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation, Replace
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.settings import parse_flag, read_setting
 from alluvium.spark.statements.conditions import steady_condition
 
 #: The reference's settings of the session, each for what an option does not say.
@@ -34,6 +35,7 @@ _SETTINGS: Mapping[str, str] = {
 }
 _REPLACES_ROWS = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
 _CHECKS_ROWS = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+_FORGETS = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
 #: As Java reads one.
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
@@ -244,6 +246,24 @@ def session_txn(spark: SparkSession) -> tuple[str, int] | None:
         InvalidRequest: As `parse_txn`.
     """
     return parse_txn(with_session(spark, Options({}, {}, {})))
+
+
+def forget_version(spark: SparkSession, txn: tuple[str, int] | None, given: Options | None = None) -> None:
+    """Has the session forget the version that it said, where it shall not count for the next verb, too.
+
+    To be called once a verb stands, or has been left out because it did already.
+
+    Args:
+        spark: The session.
+        txn: What the verb went by.
+        given: Options of its own; what they say is not the session's.
+
+    Raises:
+        InvalidRequest: The setting is neither true nor false (`invalid-setting`).
+    """
+    is_own = given is not None and given.get("txnVersion") is not None
+    if txn is not None and not is_own and read_setting(spark, _FORGETS, parse_flag, False):
+        spark.conf.unset(_SETTINGS["txnVersion"])
 
 
 def engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:

@@ -15,6 +15,7 @@ from alluvium.api.delta.write_options import (
     default_properties,
     engine_options,
     ensure_whole,
+    forget_version,
     parse_clusters,
     parse_data_change,
     parse_description,
@@ -97,6 +98,7 @@ def write_parsed(
             return Committed.nothing(target.snapshot.version)
     txn = parse_txn(parsed)
     if target.snapshot is not None and is_recorded(target.snapshot, txn):
+        forget_version(spark, txn, given)
         return Committed.nothing(target.snapshot.version)
     matching = parse_matched(given, parsed, save_mode)
     if matching is not None:
@@ -123,6 +125,7 @@ def write_parsed(
             done = replace_rows(rows, target, request)
         else:
             done = write_rows(rows, target, request)
+    forget_version(spark, txn, given)
     newest = partial(open_snapshot, store, time_zone=time_zone(spark), open_elsewhere=open_elsewhere)
     return after_rows(spark, target.config.metadata.configuration, done, newest)
 
