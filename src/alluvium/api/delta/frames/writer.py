@@ -86,14 +86,7 @@ def write_parsed(
     given, parsed = parsed, with_session(spark, parsed)
     target = replace(_target(df, store, open_elsewhere, names, parsed, retry, save_mode), layout=session_layout(spark))
     if target.snapshot is not None:
-        if save_mode == "ErrorIfExists":
-            raise InvalidRequest(
-                "there is a table already",
-                code="table-exists",
-                url=store.url,
-                version=target.snapshot.version,
-                hint='say mode="append" or mode="overwrite"',
-            )
+        _ensure_welcome(save_mode, target.snapshot)
         if save_mode == "Ignore":
             return Committed.nothing(target.snapshot.version)
     txn = parse_txn(parsed)
@@ -128,6 +121,17 @@ def write_parsed(
     forget_version(spark, txn, given)
     newest = partial(open_snapshot, store, time_zone=time_zone(spark), open_elsewhere=open_elsewhere)
     return after_rows(spark, target.config.metadata.configuration, done, newest)
+
+
+def _ensure_welcome(save_mode: str, snapshot: Snapshot) -> None:
+    if save_mode == "ErrorIfExists":
+        raise InvalidRequest(
+            "there is a table already",
+            code="table-exists",
+            url=snapshot.store.url,
+            version=snapshot.version,
+            hint='say mode="append" or mode="overwrite"',
+        )
 
 
 def _ensure_matchable(spark: SparkSession, target: DeltaTarget) -> None:
