@@ -35,13 +35,6 @@ def read_setting(spark: SparkSession, name: str, parse: Callable[[str], T], defa
         ) from None
 
 
-def parse_flag(text: str) -> bool:
-    """True or false, in any case."""
-    if text.casefold() not in ("true", "false"):
-        raise ValueError("true or false is expected")
-    return text.casefold() == "true"
-
-
 def parse_count(text: str) -> int:
     """A whole number that is not negative."""
     number = int(text)
