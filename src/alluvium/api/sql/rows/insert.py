@@ -213,7 +213,7 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
         query, columns = without_default_words(call, query, access, columns)
     given = call.rows(query)
     if columns.by_name and not columns.evolves:
-        ensure_known(given.columns, schema, access.url)
+        ensure_known(given.schema, schema, access.url)
     rows = named_rows(given, columns, schema, access.url)
     if insert.replaces_on is not None:
         rows = insert.replaces_on.named(given, rows, columns, schema)
