@@ -19,6 +19,7 @@ from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
+from alluvium.commands.rows.session_rules import may_mask
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
@@ -111,7 +112,7 @@ def _delete(
     candidates = choose_candidates(snapshot, where)
     if not candidates.files.num_rows:
         return _remove_whole(target, candidates, scope, verb, dry_run)
-    mode = mode_of(target, candidates)
+    mode = mode_of(target, candidates, masks=may_mask(spark, "DELETE"))
     skips = skips_within_files(where, snapshot.config.partition_columns)
     changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope, only=ChangeKind.DELETE)
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)

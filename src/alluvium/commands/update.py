@@ -35,6 +35,7 @@ from alluvium.commands.rows.row_changes import (
     mode_of,
 )
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
+from alluvium.commands.rows.session_rules import change_policy, may_mask
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import choose_candidates
@@ -42,7 +43,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, names_only
-from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
+from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope
 from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.jvm.frames import column_of, filter_rows, select_texts, with_columns
@@ -50,11 +51,10 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
 from alluvium.spark.scan.numbering import skips_within_files
-from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.statements.statement import reads_so_far
 from alluvium.spark.values.assign import Assignments, assigned_columns, assignments
-from alluvium.spark.values.storing import StorePolicy, policy_of
+from alluvium.spark.values.storing import StorePolicy
 from alluvium.storage.locating import locating
 
 
@@ -66,27 +66,23 @@ class UpdateRequest:
         condition: Which rows; None: all.
         values: Column, or dotted field, to its value.
         name: Of the table in expressions.
+        by_statement: Whether it is one of SQL, whose casts follow the session's policy; the others are always ANSI's,
+            in the reference as here.
     """
 
     condition: Column | str | None
     values: Mapping[str, Column | str]
     name: Qualifier = (TABLE,)
+    by_statement: bool = False
 
     def assigned(self, target: DeltaTarget, rows: DataFrame) -> Assignments:
         """The new values, over rows of the table under its name."""
-        policy, defaults = _policy(rows.sparkSession), default_values(target, rows)
+        policy = change_policy(rows.sparkSession) if self.by_statement else StorePolicy.ANSI
+        defaults = default_values(target, rows)
         values = without_made(self.values, target, self.name, is_insert=False)
         return assignments(
             values, target.schema, rows, self.name, "UPDATE", policy, defaults, fills=False, is_update=True
         )
-
-
-def _policy(spark: SparkSession) -> StorePolicy:
-    """As in the reference: LEGACY is about INSERT and MERGE alone, and STRICT about UPDATE where casts are ANSI's."""
-    # Only a JVM knows what STRICT allows.
-    if is_connect(spark) or str(spark.conf.get("spark.sql.ansi.enabled")).casefold() != "true":
-        return StorePolicy.ANSI
-    return StorePolicy.STRICT if policy_of(spark) is StorePolicy.STRICT else StorePolicy.ANSI
 
 
 def update_rows(
@@ -149,7 +145,8 @@ def _update(
 ) -> Committed | Preview:
     candidates = choose_candidates(snapshot, where)
     # Where every row changes there is nothing to keep behind masks.
-    mode = RowChangeMode.REWRITE_FILES if where is None else mode_of(target, candidates)
+    masks = where is not None and may_mask(spark, "UPDATE")
+    mode = mode_of(target, candidates, masks=masks)
     skips = skips_within_files(where, snapshot.config.partition_columns)
     update = _Update(spark, target, request, judged, skips)
     # Resolved before anything is run, for what they read.

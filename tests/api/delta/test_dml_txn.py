@@ -16,11 +16,13 @@ pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
 APP, VERSION = "spark.databricks.delta.write.txnAppId", "spark.databricks.delta.write.txnVersion"
 
+RESETS = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+
 
 @pytest.fixture
 def session(spark) -> Iterator[object]:
     yield spark
-    for name in (APP, VERSION):
+    for name in (APP, VERSION, RESETS):
         spark.conf.unset(name)
 
 
@@ -94,3 +96,41 @@ def test_a_preview_moves_nothing(session, tmp_path):
     say(session, "app", 5)
     table.delete("id = 1", dry_run=True)
     assert alluvium.open(path).version == 1
+
+
+WRITES = {
+    **VERBS,
+    "append": lambda spark, t: alluvium.write(t.toDF(), str(t.detail().first()["location"]), mode="append"),
+}
+
+
+@pytest.mark.parametrize("verb", WRITES)
+def test_the_version_counts_once_where_the_session_says_so(session, tmp_path, verb):
+    """Else the next verb of another kind would be passed over as if it were the same."""
+    path = str(tmp_path / "t")
+    table = make(session, path, {}, rows=4)
+    session.conf.set(RESETS, "true")
+    say(session, "app", 5)
+    table.update("id = 1", dry_run=True, set={"v": "'x'"})
+    assert session.conf.get(VERSION) == "5"
+    WRITES[verb](session, table)
+    stands = table.history().count()
+    assert session.conf.get(VERSION, None) is None
+    with pytest.raises(InvalidRequest) as caught:
+        WRITES[verb](session, table)
+    assert caught.value.code == "contradicting-options"
+    session.conf.set(VERSION, "5")
+    WRITES[verb](session, table)
+    assert table.history().count() == stands
+    assert session.conf.get(VERSION, None) is None
+
+
+def test_versions_of_a_writer_are_not_the_sessions(session, tmp_path):
+    path = str(tmp_path / "t")
+    session.conf.set(RESETS, "true")
+    say(session, "app", 5)
+    options = {"txnAppId": "mine", "txnVersion": "7"}
+    for _ in range(2):
+        alluvium.write(session.range(2), path, mode="append", **options)
+    assert session.conf.get(VERSION) == "5"
+    assert alluvium.open(path).count() == 2

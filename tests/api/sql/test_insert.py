@@ -113,6 +113,10 @@ class TestColumns:
         enabled.sql("insert into nested by name select named_struct('y', 'd', 'x', 3) s, 2 a")
         with pytest.raises(InvalidRequest):
             enabled.sql("insert into nested values (3, named_struct('x', 1), null)")
+        for lacking in ("named_struct('y', 'e') s", "array(named_struct('x', 4)) l"):
+            with pytest.raises(InvalidRequest) as caught:
+                enabled.sql(f"insert into nested by name select 4 a, {lacking}")
+            assert caught.value.getCondition() == "DELTA_INSERT_COLUMN_ARITY_MISMATCH"
         assert rows(enabled, "nested") == [(1, (1, "b"), [(2, "c")]), (2, (3, "d"), None)]
 
 

@@ -11,10 +11,9 @@ import functools
 import inspect
 import logging
 import os
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,8 +21,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 from pyspark.sql.conf import RuntimeConfig
 
-from alluvium.api.as_delta.session_settings import unread
 from alluvium.api.as_delta.settings import left_of, submit_args_without_jar, without_jar
+from alluvium.api.session.delta_settings import SET_STATEMENT, tell_of_unread
 from alluvium.api.session.enable import enable, is_enabled
 from alluvium.spark.sessions.session import is_connect
 
@@ -32,11 +31,7 @@ log = logging.getLogger("alluvium")
 _SUBMIT_ARGS = "PYSPARK_SUBMIT_ARGS"
 _SESSION_CATALOG = "spark.sql.catalog.spark_catalog"
 _LOG_STORE = "spark.delta.logStore."
-#: `SET name = value`, and the same with the name in backticks.
-_SET = re.compile(r"\s*SET\s+(?:`(?P<quoted>[^`]+)`|(?P<plain>[\w.:-]+))\s*=\s*(?P<value>.*)", re.I | re.S)
 _hooked: list[type] = []
-#: Settings of which somebody was told that nobody reads them.
-_told: set[str] = set()
 
 
 def hook_sessions() -> None:
@@ -61,7 +56,6 @@ def adopt(spark: SparkSession) -> None:
             # The class is looked for at the first use of the catalog, not before.
             spark.conf.unset(_SESSION_CATALOG)
         _warn_of_log_stores(settings)
-        _tell_of_unread(settings)
     enable(spark)
 
 
@@ -127,6 +121,8 @@ def _build(original: Callable[..., object], self: SparkSession.Builder, *args: o
     session = original(self, *args, **kwargs)
     # A classic one has come by `SparkSession`, but maybe before this was installed.
     adopt(session)  # type: ignore[arg-type]
+    # One that was enabled before takes further settings from a builder.
+    tell_of_unread(kept)
     return session
 
 
@@ -135,28 +131,19 @@ def _set(original: Callable[..., object], self: RuntimeConfig, key: str, value: 
     if key == _SESSION_CATALOG and left_of(key, str(value)) is None:
         log.info("%s = %s is left out", key, value)
         return None
-    _tell_of_unread([key])
     return original(self, key, value)
 
 
 def _sql(original: Callable[..., object], self: SparkSession, sqlQuery: str, *args: object, **kwargs: object) -> object:
     """`SET name = value` is the same as `spark.conf.set`."""
-    found = _SET.match(sqlQuery) if isinstance(sqlQuery, str) else None
+    found = SET_STATEMENT.match(sqlQuery) if isinstance(sqlQuery, str) else None
     if found is None:
         return original(self, sqlQuery, *args, **kwargs)
     key = found["quoted"] or found["plain"]
     if key == _SESSION_CATALOG and left_of(key, found["value"].strip("`'\"; \n")) is None:
         log.info("%s is left out", sqlQuery)
         return original(self, f"SET {key}")
-    _tell_of_unread([key])
     return original(self, sqlQuery, *args, **kwargs)
-
-
-def _tell_of_unread(names: Iterable[str]) -> None:
-    new = [name for name in unread(names) if name not in _told]
-    if new:
-        _told.update(new)
-        log.warning("settings of delta-spark that Alluvium does not read: %s", ", ".join(new))
 
 
 def _warn_of_log_stores(settings: Mapping[str, str]) -> None:

@@ -322,6 +322,8 @@ ROWS: tuple[Row, ...] = (
     _row("contradicting-options", "DELTA_OVERWRITE_BY_FILTER_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT, says="so that replaceWhere cannot"),
     _row("contradicting-options", "DELTA_DYNAMIC_PARTITION_OVERWRITE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT, says="so that partitionOverwriteMode cannot"),
     _row("contradicting-options", "DELTA_INCOMPATIBLE_DATAFRAME_OPTIONS", "42613", ARGUMENT, says="says which rows are replaced"),
+    _row("contradicting-options", "DELTA_DYNAMIC_PARTITION_OVERWRITE_DISABLED", "0A000", ARGUMENT, says="is asked for, and forbidden by"),
+    _row("replace-where-data", "DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", says="replaceWhere on columns", columnName="column"),
     _row("contradicting-options", "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="exclude each other"),
     _row("contradicting-options", "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, says="partitionOverwriteMode only"),
     _row("contradicting-options", "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", ARGUMENT, says="txnAppId and txnVersion"),

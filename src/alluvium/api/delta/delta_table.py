@@ -24,7 +24,7 @@ from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
 from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
-from alluvium.api.delta.write_options import session_txn
+from alluvium.api.delta.write_options import forget_version, session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows
@@ -272,7 +272,9 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
         txn = None if dry_run else session_txn(self._spark)
         more = (self._access.engine, self._name, dry_run, retry, txn)
-        return compacting(self._access, lambda snapshot: delete_rows(self._spark, snapshot, given, *more))
+        done = compacting(self._access, lambda snapshot: delete_rows(self._spark, snapshot, given, *more))
+        forget_version(self._spark, txn)
+        return done
 
     def update(
         self,
@@ -302,10 +304,14 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         # The list first, as in delta-spark: who gives it alone, and as the first argument, is told that it is missing.
         values = {column: self._by_name(value) for column, value in set_argument(set, "'set'").items()}
         given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
-        request = UpdateRequest(given, values, self._name)
+        return self._update(UpdateRequest(given, values, self._name), dry_run, retry)
+
+    def _update(self, request: UpdateRequest, dry_run: bool, retry: RetryPolicy) -> Committed | Preview:
         txn = None if dry_run else session_txn(self._spark)
         more = (self._access.engine, dry_run, retry, txn)
-        return compacting(self._access, lambda snapshot: update_rows(self._spark, snapshot, request, *more))
+        done = compacting(self._access, lambda snapshot: update_rows(self._spark, snapshot, request, *more))
+        forget_version(self._spark, txn)
+        return done
 
     def merge(self, source: DataFrame, condition: Column | str) -> DeltaMergeBuilder:
         """A builder of a merge: what the rows of a source do to those of the table that they match.
@@ -446,6 +452,14 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
 
     def __repr__(self) -> str:
         return f"DeltaTable({self._access.name or self._access.url!r})"
+
+
+def update_by_statement(
+    table: DeltaTable, condition: Column | None, values: Mapping[str, Column | str], dry_run: bool
+) -> Committed | Preview:
+    """`DeltaTable.update` as SQL's UPDATE: casts are those of `spark.sql.storeAssignmentPolicy`."""
+    request = UpdateRequest(condition, values, table._name, by_statement=True)
+    return table._update(request, dry_run, DEFAULT_RETRY)
 
 
 def _session(given: SparkSession | None) -> SparkSession:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
 from alluvium.commands.delete import TABLE
 from alluvium.commands.replace_matching import Matching
-from alluvium.delta.terms.properties import parse_columns, parse_names
+from alluvium.delta.terms.properties import is_known_property, parse_boolean, parse_columns, parse_names
 from alluvium.delta.terms.sort_order import SORT_BY, parse_sort
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
@@ -22,7 +23,10 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation, Replace
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.sessions.settings import read_setting
 from alluvium.spark.statements.conditions import steady_condition
+
+log = logging.getLogger("alluvium")
 
 #: The reference's settings of the session, each for what an option does not say.
 _SETTINGS: Mapping[str, str] = {
@@ -34,25 +38,42 @@ _SETTINGS: Mapping[str, str] = {
 }
 _REPLACES_ROWS = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
 _CHECKS_ROWS = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+_REPLACES_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
+_FORGETS = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
 #: As Java reads one.
 _WHOLE = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _DEFAULTS = "spark.databricks.delta.properties.defaults."
 
 
 def with_session(spark: SparkSession, parsed: Options) -> Options:
-    """The options, with those that the session says in their place."""
+    """The options, with those that the session says in their place.
+
+    Raises:
+        InvalidRequest: A setting of the session makes no sense (`invalid-setting`).
+    """
     known = dict(parsed.known)
     for name, setting in _SETTINGS.items():
         said = spark.conf.get(setting, None)
         if said is not None and name not in known:
             known[name] = said
+    if "txnVersion" in known:
+        _forgets(spark)  # read once before, so that a value that makes no sense fails nothing that stands
     return replace(parsed, known=known)
 
 
+def _forgets(spark: SparkSession) -> bool:
+    return read_setting(spark, _FORGETS, parse_boolean, False)
+
+
 def default_properties(spark: SparkSession) -> dict[str, str]:
-    """Properties that the session gives to tables that are created."""
-    settings = spark.conf.getAll
-    return {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in settings.items() if k.startswith(_DEFAULTS)}
+    """Properties that the session gives to tables that are created. Who knows none of a name passes it over, as the
+    reference does; the log tells of it.
+    """
+    said = {f"delta.{k[len(_DEFAULTS) :]}": v for k, v in spark.conf.getAll.items() if k.startswith(_DEFAULTS)}
+    unknown = [name for name in said if not is_known_property(name)]
+    if unknown:
+        log.warning("no such properties, which tables that are created do not get: %s", ", ".join(sorted(unknown)))
+    return {name: value for name, value in said.items() if name not in unknown}
 
 
 def ensure_whole(parsed: Options, partition_columns: Sequence[str]) -> None:
@@ -91,7 +112,10 @@ def parse_replace(
     if save_mode != "Overwrite":
         return None
     if where is None:
-        return Replace(dynamic=is_dynamic(parsed) and bool(target.config.partition_columns))
+        dynamic = is_dynamic(parsed) and bool(target.config.partition_columns)
+        if dynamic:
+            ensure_dynamic_allowed(spark, target.store.url)
+        return Replace(dynamic=dynamic)
     if is_dynamic(given) and target.config.partition_columns:
         # The session's habit does not contradict a condition, only the writer's own word does.
         raise InvalidRequest(
@@ -158,7 +182,19 @@ def _ensure_alone(name: str, given: Options, parsed: Options) -> None:
 
 
 def _is_on(spark: SparkSession, setting: str) -> bool:
-    return str(spark.conf.get(setting, "true")).strip().casefold() == "true"
+    # One that makes no sense must not turn a check off.
+    return read_setting(spark, setting, parse_boolean, True)
+
+
+def ensure_dynamic_allowed(spark: SparkSession, url: str) -> None:
+    """Refuses to overwrite single partitions where the session forbids it (`contradicting-options`)."""
+    if not _is_on(spark, _REPLACES_PARTITIONS):
+        raise InvalidRequest(
+            f"dynamic partition overwrite is asked for, and forbidden by {_REPLACES_PARTITIONS}",
+            code="contradicting-options",
+            url=url,
+            hint=f"set one of {_SETTINGS['partitionOverwriteMode']} = static and {_REPLACES_PARTITIONS} = true",
+        )
 
 
 def is_dynamic(parsed: Options) -> bool:
@@ -244,6 +280,24 @@ def session_txn(spark: SparkSession) -> tuple[str, int] | None:
         InvalidRequest: As `parse_txn`.
     """
     return parse_txn(with_session(spark, Options({}, {}, {})))
+
+
+def forget_version(spark: SparkSession, txn: tuple[str, int] | None, given: Options | None = None) -> None:
+    """Has the session forget the version that it said, where it shall not count for the next verb, too.
+
+    To be called once a verb stands, or has been left out because it did already.
+
+    Args:
+        spark: The session.
+        txn: What the verb went by.
+        given: Options of its own; what they say is not the session's.
+
+    Raises:
+        InvalidRequest: The setting is neither true nor false (`invalid-setting`).
+    """
+    is_own = given is not None and given.get("txnVersion") is not None
+    if txn is not None and not is_own and _forgets(spark):
+        spark.conf.unset(_SETTINGS["txnVersion"])
 
 
 def engine_options(parsed: Options) -> tuple[tuple[str, str], ...]:

@@ -20,6 +20,7 @@ from alluvium.api.delta.delta_columns import GENERATION
 from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.delta.write_options import (
     engine_options,
+    forget_version,
     parse_clusters,
     parse_description,
     parse_rebalance,
@@ -152,7 +153,8 @@ def create_of_rows(df: DataFrame, wanted: Wanted, parsed: Options) -> Committed:
         NotFound: There is no table to be replaced.
     """
     spark = df.sparkSession
-    parsed = with_session(spark, parsed)
+    given, parsed = parsed, with_session(spark, parsed)
+    txn = parse_txn(parsed)
     said = parse_description(parsed).get("comment")
     _, committed = create(
         spark,
@@ -163,11 +165,12 @@ def create_of_rows(df: DataFrame, wanted: Wanted, parsed: Options) -> Committed:
             properties={**parsed.properties, **sorted_as(parsed), **wanted.properties},
             comment=said if wanted.comment is None else wanted.comment,
             options=engine_options(parsed),
-            txn=parse_txn(parsed),
+            txn=txn,
             rebalance=parse_rebalance(parsed),
             user_metadata=parsed.get("userMetadata"),
         ),
     )
+    forget_version(spark, txn, given)
     return committed
 
 

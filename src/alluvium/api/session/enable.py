@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.sql import Catalog, DataFrame, DataFrameReader, DataFrameWriter, SparkSession
 from pyspark.sql.catalog import Column
 from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+from pyspark.sql.conf import RuntimeConfig
 from pyspark.sql.streaming.readwriter import DataStreamReader, DataStreamWriter
 from pyspark.sql.types import StructType
 
@@ -35,6 +36,7 @@ from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.names.warehouses import open_warehouses
 from alluvium.api.reader import read
 from alluvium.api.server_scan import register
+from alluvium.api.session.delta_settings import tell_of_statement, tell_of_unread
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
 from alluvium.api.sql.connect.front import sql as sql_of_server
 from alluvium.api.sql.front import sql
@@ -94,6 +96,7 @@ def enable(spark: SparkSession, catalogs: Mapping[str, str] | None = None) -> No
             _register(spark)
         else:
             spark.conf.set(_MARK, "true")
+            tell_of_unread(spark.conf.getAll)
     answer_names(spark)
     open_warehouses(spark, catalogs or {})
     if (classes[0], "load") not in _ORIGINALS:
@@ -182,6 +185,7 @@ def _wrap_all(reader: type, writer: type) -> None:
         _replace(reader, "table", _table)
         _replace(SparkSession, "table", _table)
         _replace(SparkSession, "sql", _sql)
+        _replace(RuntimeConfig, "set", _set)
         _replace(Catalog, "cacheTable", _cache_table)
         _replace(Catalog, "tableExists", _table_exists)
         _replace(Catalog, "createTable", _create_table)
@@ -256,8 +260,14 @@ def _sql(
     if not is_enabled(spark):
         return original(spark, sqlQuery, args, **kwargs)
     answer_names(spark)
+    tell_of_statement(sqlQuery)
     with counterparts("sql"):
         return sql(original, spark, sqlQuery, args, kwargs)
+
+
+def _set(original: Callable[..., None], self: RuntimeConfig, key: str, value: object) -> None:
+    original(self, key, value)
+    tell_of_unread([key])
 
 
 def _sql_of_server(

@@ -19,6 +19,7 @@ from alluvium.commands.merge.merging import Merge, MergeRequest
 from alluvium.commands.own_reads import ensure_current, own_table
 from alluvium.commands.repeat import Txn, is_recorded, until_committed
 from alluvium.commands.rows.row_changes import DeltaVersion
+from alluvium.commands.rows.session_rules import may_mask
 from alluvium.delta.description.merge_schema import merged_config
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.view.snapshot import Snapshot
@@ -53,7 +54,7 @@ def merge_rows(
 
     def attempt(base: Snapshot, policy: RetryPolicy) -> Committed | Preview:
         with _merging(spark, base, request, source, policy, started) as merge:
-            return merge.run(DeltaVersion(merge.target, base), engine, dry_run, txn)
+            return merge.run(DeltaVersion(merge.target, base, may_mask(spark, "MERGE")), engine, dry_run, txn)
 
     with _kept(spark, snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
@@ -75,7 +76,7 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
         _kept(spark, snapshot, request) as source,
         _merging(spark, snapshot, request, source, DEFAULT_RETRY, started) as merge,
     ):
-        planned = merge.plan(DeltaVersion(merge.target, snapshot))
+        planned = merge.plan(DeltaVersion(merge.target, snapshot, may_mask(spark, "MERGE")))
         broadcasts = planned.rows.broadcasts
         return explain_merge(planned.candidates, planned.mode, planned.figures, request.clauses, broadcasts=broadcasts)
 

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 
 from alluvium.commands.merge.merge_clauses import Action, Clause
 from alluvium.commands.rows.new_values import default_values, generated, without_made
+from alluvium.commands.rows.session_rules import change_policy
 from alluvium.errors import suggest
 from alluvium.plan.ports import RowTarget
 from alluvium.schema.types import DataType, Struct
@@ -17,7 +18,7 @@ from alluvium.spark.statements.resolve import Qualifier, outputs
 from alluvium.spark.values.assign import Assignments, Path, assigned_columns, assignments, null_of
 from alluvium.spark.values.conversion import value_type
 from alluvium.spark.values.fit import NewValue, fit
-from alluvium.spark.values.storing import StorePolicy, policy_of
+from alluvium.spark.values.storing import StorePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +119,7 @@ class MergeValues:
 
     @property
     def _policy(self) -> StorePolicy:
-        return policy_of(self.source.sparkSession)
+        return change_policy(self.source.sparkSession)
 
     def _inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""

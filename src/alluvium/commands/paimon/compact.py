@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
 from alluvium.commands.paimon.compact_keyed import keyed_compacted
-from alluvium.commands.paimon.expired_base import expiry_as_conflict
+from alluvium.commands.paimon.expired_state import expiry_as_conflict
 from alluvium.commands.paimon.move_postponed import move_postponed
 from alluvium.errors import CommitConflict, UnsupportedFeature
 from alluvium.paimon.log.schema_log import MAIN_BRANCH

@@ -10,7 +10,7 @@ from typing import TypeVar
 from pyspark.sql import SparkSession
 
 from alluvium.commands.own_reads import OvertakenRead, unpinned
-from alluvium.commands.paimon.expired_base import expiry_as_conflict
+from alluvium.commands.paimon.expired_state import expiry_as_conflict
 from alluvium.errors import CommitConflict
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At

@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, FirstPass, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.rows.session_rules import may_mask
 from alluvium.commands.write import WriteRequest, arranged_as, numbered_files, write_here, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -84,7 +85,7 @@ def replace_found(
         InvalidRequest: The rows do not fit the table; it is as it was.
         CommitConflict: Another writer touched what was read.
     """
-    mode = mode_of(target, candidates)
+    mode = mode_of(target, candidates, masks=may_mask(df.sparkSession, "DELETE"))
     fresh = _FreshRows(df, target, request, mode)
     # There are no new rows among those that are found, whatever the purpose.
     changes = RowChanges(lambda some, purpose: FirstPass(found(some), found), candidates, where)

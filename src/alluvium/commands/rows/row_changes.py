@@ -187,14 +187,20 @@ class Verb:
     open_store: OpenStore | None = None
 
 
-def mode_of(target: DeltaTarget, candidates: Candidates) -> RowChangeMode:
+def mode_of(target: DeltaTarget, candidates: Candidates, *, masks: bool) -> RowChangeMode:
     """How the table takes changed rows.
 
     "`delta.enableDeletionVectors`: [...] writers may write deletion vectors", and only for files that say how many rows
     they have.
+
+    Args:
+        target: The table.
+        candidates: Files that may hold rows that change.
+        masks: Whether the session lets the verb mask rows (`session_rules.may_mask`).
     """
     config = target.config
-    if not (deletion_vectors.is_used(config) and "deletionVectors" in (config.protocol.writer_features or ())):
+    is_supported = "deletionVectors" in (config.protocol.writer_features or ())
+    if not (masks and deletion_vectors.is_used(config) and is_supported):
         return RowChangeMode.REWRITE_FILES
     unknown = live_counts(candidates.snapshot, candidates.files).null_count if candidates.files.num_rows else 0
     return RowChangeMode.REWRITE_FILES if unknown else RowChangeMode.MASK_ROWS
@@ -206,6 +212,7 @@ class DeltaVersion:
 
     target: RowTarget
     snapshot: Snapshot
+    masks: bool
 
     @property
     def source(self) -> DeltaSource:
@@ -224,7 +231,7 @@ class DeltaVersion:
 
     def mode(self, candidates: RowPlaces) -> RowChangeMode:
         assert isinstance(self.target, DeltaTarget) and isinstance(candidates, Candidates)
-        return mode_of(self.target, candidates)
+        return mode_of(self.target, candidates, masks=self.masks)
 
 
 def is_recorded(target: RowTarget) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from alluvium.delta.log.last_checkpoint import read_last_checkpoint
 from alluvium.delta.log.names import (
@@ -120,8 +121,10 @@ def _with_overlooked(store: Store, listing: Listing) -> Listing:
     it is not.
     """
     first = max(min(listing.commits, default=0), max(listing.checkpoints, default=-1) + 1)
-    holes = [version for version in range(first, listing.latest) if version not in listing.commits]
-    found = {version: info for version in holes[:_MOST_OVERLOOKED] if (info := _head(store, version)) is not None}
+    holes = (version for version in range(first, listing.latest) if version not in listing.commits)
+    # A log may have a gap of millions.
+    looked_for = islice(holes, _MOST_OVERLOOKED)
+    found = {version: info for version in looked_for if (info := _head(store, version)) is not None}
     return replace(listing, commits=dict(sorted({**listing.commits, **found}.items()))) if found else listing
 
 

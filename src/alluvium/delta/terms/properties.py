@@ -267,6 +267,14 @@ def parse_settable(name: str, text: str) -> object:
     return _parse_value(name, text, _OTHERS[name])
 
 
+def is_known_property(name: str) -> bool:
+    """Whether a name is a property's, be it a feature, a constraint or one that is the user's own."""
+    folded = name.casefold()
+    return (
+        not folded.startswith("delta.") or folded in _FOLDED or folded.startswith((CONSTRAINT_PREFIX, "delta.feature."))
+    )
+
+
 def canonical_property(name: str) -> str:
     """The spelling of a `delta.*` property as the reference writes it; other names as they are.
 

@@ -15,6 +15,7 @@ from alluvium.api.delta.write_options import (
     default_properties,
     engine_options,
     ensure_whole,
+    forget_version,
     parse_clusters,
     parse_data_change,
     parse_description,
@@ -85,18 +86,12 @@ def write_parsed(
     given, parsed = parsed, with_session(spark, parsed)
     target = replace(_target(df, store, open_elsewhere, names, parsed, retry, save_mode), layout=session_layout(spark))
     if target.snapshot is not None:
-        if save_mode == "ErrorIfExists":
-            raise InvalidRequest(
-                "there is a table already",
-                code="table-exists",
-                url=store.url,
-                version=target.snapshot.version,
-                hint='say mode="append" or mode="overwrite"',
-            )
+        _ensure_welcome(save_mode, target.snapshot)
         if save_mode == "Ignore":
             return Committed.nothing(target.snapshot.version)
     txn = parse_txn(parsed)
     if target.snapshot is not None and is_recorded(target.snapshot, txn):
+        forget_version(spark, txn, given)
         return Committed.nothing(target.snapshot.version)
     matching = parse_matched(given, parsed, save_mode)
     if matching is not None:
@@ -125,8 +120,20 @@ def write_parsed(
             done = replace_rows(rows, target, request)
         else:
             done = write_rows(rows, target, request)
+    forget_version(spark, txn, given)
     newest = partial(open_snapshot, store, time_zone=time_zone(spark), open_elsewhere=open_elsewhere)
     return after_rows(spark, target.config.metadata.configuration, done, newest)
+
+
+def _ensure_welcome(save_mode: str, snapshot: Snapshot) -> None:
+    if save_mode == "ErrorIfExists":
+        raise InvalidRequest(
+            "there is a table already",
+            code="table-exists",
+            url=snapshot.store.url,
+            version=snapshot.version,
+            hint='say mode="append" or mode="overwrite"',
+        )
 
 
 def _ensure_matchable(spark: SparkSession, target: DeltaTarget) -> None:

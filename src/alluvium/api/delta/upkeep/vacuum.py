@@ -14,11 +14,12 @@ from pyspark.sql.types import StructType
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess, path_access
 from alluvium.api.delta.delta_errors import WrongValue
-from alluvium.delta.terms.properties import parse_properties
+from alluvium.delta.terms.properties import parse_boolean, parse_properties
 from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.upkeep.vacuum.vacuum import HOUR_MS, Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.sessions.settings import read_setting
 
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 LOGGING = "spark.databricks.delta.vacuum.logging.enabled"
@@ -85,8 +86,8 @@ def vacuum_in_session(
 ) -> Vacuumed | VacuumPreview:
     """VACUUM by a session's settings."""
     snapshot = access.snapshot()
-    checks = _flag(spark, CHECK) is not False
-    retention_ms, logs = _retention_ms(snapshot, hours, checks), _flag(spark, LOGGING)
+    checks = read_setting(spark, CHECK, parse_boolean, True)
+    retention_ms, logs = _retention_ms(snapshot, hours, checks), read_setting(spark, LOGGING, parse_boolean, None)
     request = VacuumRequest(retention_ms, lite, _rows(inventory), checks, logs, access.engine, clones)
     return vacuum(snapshot, request, dry_run, retry)
 
@@ -120,11 +121,6 @@ def _number(hours: float | None) -> float | None:
     if found is None or math.isfinite(found):
         return found
     raise WrongValue(f"retentionHours needs to be a number but got {hours!r}", code="wrong-type")
-
-
-def _flag(spark: SparkSession, name: str) -> bool | None:
-    said = spark.conf.get(name, None)
-    return None if said is None else said.strip().casefold() == "true"
 
 
 def _rows(inventory: DataFrame | None) -> pa.Table | None:

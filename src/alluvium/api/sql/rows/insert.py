@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
+from alluvium.api.delta.write_options import ensure_dynamic_allowed
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
 from alluvium.api.names.frame_views import framed_access
@@ -32,7 +33,6 @@ _PRIVILEGES = "__required_write_privileges__"
 #: Nodes of one INSERT.
 INSERTS = frozenset(("InsertIntoStatement", "UnresolvedInsert", "OverwriteByExpression"))
 _EVOLVES = "spark.databricks.delta.schema.autoMerge.enabled"
-_REPLACES_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
 _IS_EXACT = "spark.sql.caseSensitive"
 _PARTITION_MODE = "spark.sql.sources.partitionOverwriteMode"
 
@@ -213,7 +213,7 @@ def _planned(call: Call, insert: _Insert) -> tuple[DataFrame, dict[str, object]]
         query, columns = without_default_words(call, query, access, columns)
     given = call.rows(query)
     if columns.by_name and not columns.evolves:
-        ensure_known(given.columns, schema, access.url)
+        ensure_known(given.schema, schema, access.url)
     rows = named_rows(given, columns, schema, access.url)
     if insert.replaces_on is not None:
         rows = insert.replaces_on.named(given, rows, columns, schema)
@@ -279,11 +279,5 @@ def _is_dynamic(call: Call, insert: _Insert) -> bool:
     said = insert.options.get("partitionOverwriteMode") or call.spark.conf.get(_PARTITION_MODE, "static")
     if str(said).casefold() != "dynamic":
         return False
-    if str(call.spark.conf.get(_REPLACES_PARTITIONS, "true")).strip().casefold() != "true":
-        raise InvalidRequest(
-            f"dynamic partition overwrite is asked for, and forbidden by {_REPLACES_PARTITIONS}",
-            code="contradicting-options",
-            url=insert.access.url,
-            hint=f"set one of {_PARTITION_MODE} = static and {_REPLACES_PARTITIONS} = true",
-        )
+    ensure_dynamic_allowed(call.spark, insert.access.url)
     return True

@@ -82,21 +82,46 @@ def named_rows(rows: DataFrame, columns: InsertColumns, schema: Struct, url: str
     return select_stored(rows, [*map(quote, rows.columns), *values], StorePolicy.ANSI)
 
 
-def ensure_known(names: Sequence[str], schema: Struct, url: str) -> None:
-    """What is inserted by name has names that the table knows.
+def ensure_known(given: s.StructType, schema: Struct, url: str) -> None:
+    """What is inserted by name has names that the table knows, and its structs have all fields that the table's have.
 
     Raises:
         InvalidRequest: One has not.
     """
-    unknown = next((name for name in names if schema.find(name) is None), None)
-    if unknown is not None:
-        raise InvalidRequest(
-            f"BY NAME meets {unknown!r}, and the table has no such column",
-            code="schema-mismatch",
-            url=url,
-            column=unknown,
-            hint=suggest(unknown, schema.names) or "INSERT WITH SCHEMA EVOLUTION adds it",
-        )
+    for f in given.fields:
+        target = schema.find(f.name)
+        if target is None:
+            raise InvalidRequest(
+                f"BY NAME meets {f.name!r}, and the table has no such column",
+                code="schema-mismatch",
+                url=url,
+                column=f.name,
+                hint=suggest(f.name, schema.names) or "INSERT WITH SCHEMA EVOLUTION adds it",
+            )
+        _ensure_fields(f.dataType, target.type, target.name, url)
+
+
+def _ensure_fields(given: s.DataType, target: DataType, column: str, url: str) -> None:
+    """Columns may be left out, fields of structs may not. Fields that the table lacks are the writer's to refuse."""
+    if isinstance(given, s.StructType) and isinstance(target, Struct):
+        own = {f.name.casefold(): f for f in given.fields}
+        missing = [f.name for f in target.fields if f.name.casefold() not in own]
+        if missing and len(own) < len(target.fields):
+            raise InvalidRequest(
+                f"not enough fields in {column!r}: the query's struct lacks {', '.join(missing)}",
+                code="schema-mismatch",
+                url=url,
+                column=column,
+                hint="give all of them, null for those that are not known",
+            )
+        for f in target.fields:
+            if f.name.casefold() in own:
+                _ensure_fields(own[f.name.casefold()].dataType, f.type, f"{column}.{f.name}", url)
+    elif isinstance(given, s.ArrayType) and isinstance(target, Array):
+        _ensure_fields(given.elementType, target.element, f"{column}.element", url)
+    elif isinstance(given, s.MapType) and isinstance(target, Map):
+        _ensure_fields(given.keyType, target.key, f"{column}.key", url)
+        _ensure_fields(given.valueType, target.value, f"{column}.value", url)
 
 
 def _by_place(rows: DataFrame, columns: InsertColumns, schema: Struct, url: str) -> DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
-from alluvium.api.delta.delta_table import DeltaTable
+from alluvium.api.delta.delta_table import DeltaTable, update_by_statement
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.changed_table import changed_table
 from alluvium.api.sql.rows.session_table import SessionTable
@@ -29,6 +29,9 @@ def explain(call: Call) -> str | None:
 
 
 def _update(call: Call, table: DeltaTable | SessionTable, *, dry_run: bool) -> Committed | Preview:
-    condition = some(call.plan.condition())
+    said = some(call.plan.condition())
+    condition = None if said is None else call.column(said)
     values = set_list(call, call.plan.assignments(), "UPDATE")
-    return table.update(None if condition is None else call.column(condition), values, dry_run=dry_run)
+    if isinstance(table, SessionTable):
+        return table.update(condition, values, dry_run=dry_run)
+    return update_by_statement(table, condition, values, dry_run)
