@@ -23,6 +23,7 @@ from alluvium.api.options import (
 )
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.session import choose_lane, time_zone
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.storage.store import Store
 
 #: Whether `path@v2` is version 2 of the table at `path`.
@@ -156,7 +157,7 @@ def _travelled(
         InvalidRequest: The path names a point in time, and so does something else.
     """
     store = open_any(url)
-    if not has_point(str(url)) or str(spark.conf.get(AT_IN_PATH, "true")).casefold() != "true":
+    if not has_point(str(url)) or not read_flag(spark, AT_IN_PATH, True):
         return store, at_version, at_ms
     if has_table(store):
         return store, at_version, at_ms

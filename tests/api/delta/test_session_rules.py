@@ -178,13 +178,20 @@ def test_a_table_without_partitions_is_overwritten_all_the_same(enabled, tmp_pat
         ("replaceWhere.constraintCheck.enabled", "insert into {t} replace where id = 1 values (2, 2)"),
         ("replaceWhere.dataColumns.enabled", "insert into {t} replace where id = 1 values (1, 2)"),
         ("write.txnVersion.autoReset.enabled", "delete from {t} where id = 1"),
+        (
+            "schema.autoMerge.enabled",
+            "merge into {t} t using (select 1 as id) s on t.id = s.id when matched then delete",
+        ),
+        ("schema.autoMerge.enabled", "insert into {t} values (1, 2)"),
+        ("changeDataFeed.timestampOutOfRange.enabled", "select * from table_changes_by_path('{p}', 0)"),
+        ("timeTravel.resolveOnIdentifier.enabled", "create table delta.`{p}_copy` shallow clone delta.`{p}@v0`"),
     ],
 )
 def test_a_check_is_not_turned_off_by_what_makes_no_sense(enabled, tmp_path: Path, setting, statement) -> None:
     table = made(enabled, tmp_path / "t")
     wrong = {f"{PREFIX}{setting}": "nope", f"{PREFIX}write.txnAppId": "app", f"{PREFIX}write.txnVersion": "1"}
     with settings(enabled, wrong), pytest.raises(InvalidRequest) as caught:
-        enabled.sql(statement.format(t=table))
+        enabled.sql(statement.format(t=table, p=tmp_path / "t"))
     assert (caught.value.code, setting in str(caught.value)) == ("invalid-setting", True)
     assert alluvium.open(str(tmp_path / "t")).count() == 10
 

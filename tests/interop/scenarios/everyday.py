@@ -387,3 +387,69 @@ def column_builders(b: Bench) -> Iterator[Step]:
         "identity of int",
         lambda: b.create("replace").addColumn("i", "int", generatedAlwaysAs=b.delta.IdentityGenerator()).execute(),
     )
+
+
+@scenario("select 9000L id, 'z' v", delete="id = 9000")
+def following(b: Bench) -> Iterator[Step]:
+    """Frames that were made before show the table as it is now: what they count is written down in it."""
+    known: dict[str, Callable[[], object]] = {}
+
+    def frames() -> None:
+        load = b.spark.read.format("delta").load(b.path)
+        load.createOrReplaceTempView("following_view")
+        kept = {
+            "load": load,
+            "where": load.where("id < 1000 and v >= 'a'"),
+            "toDF": b.table().toDF(),
+            "view": b.spark.table("following_view"),
+            "itself": load.alias("x").join(b.table().toDF().alias("y"), "id"),
+            "asked": b.spark.read.format("delta").option("versionAsOf", 0).load(b.path),
+        }
+        # Each a frame of its own, which is planned when it is asked.
+        known.update({name: lambda df=df: df.selectExpr("count(*) n").collect()[0][0] for name, df in kept.items()})
+        known["filled"] = lambda: load.where("v is not null").selectExpr("count(*) n").collect()[0][0]
+        known["frame"] = lambda: load
+
+    def counts(turn: int) -> Step:
+        def write() -> None:
+            found = [known[name]() for name in ("load", "where", "toDF", "view", "itself", "asked", "filled")]
+            b.write(f"select {turn * 1000}L id, '{'-'.join(map(str, found))}' v")
+
+        return f"counts {turn}", write
+
+    rows = "select id, concat('v', id) v from range({}, {})"
+    yield "create", lambda: b.write(rows.format(0, 6), delta__enableDeletionVectors="true")
+    yield "frames", frames
+    yield counts(1)
+    yield "append", lambda: b.write(rows.format(10, 12))
+    yield counts(2)
+    yield "delete", lambda: b.table().delete("id in (1, 10)")
+    yield counts(3)
+    yield "update", lambda: b.table().update("id = 2", {"v": "null"})
+    yield counts(4)
+    yield (
+        "into itself",
+        lambda: known["frame"]().selectExpr("id + 100 as id", "v").write.format("delta").mode("append").save(b.path),
+    )
+    yield counts(5)
+    yield (
+        "over itself",
+        lambda: known["frame"]().where("id < 1000").write.format("delta").mode("overwrite").save(b.path),
+    )
+    yield counts(6)
+    yield (
+        "merge with itself",
+        lambda: (
+            b.table()
+            .alias("t")
+            .merge(known["frame"]().where("id < 4").selectExpr("id + 4 as id", "'m' v").alias("s"), "t.id = s.id")
+            .whenMatchedUpdateAll()
+            .whenNotMatchedInsertAll()
+            .execute()
+        ),
+    )
+    yield counts(7)
+    yield "add a column", lambda: b.add("more", "int")
+    yield counts(8)
+    yield "other columns", lambda: b.write("select 1 id, 2 w", "overwrite", overwriteSchema="true")
+    yield counts(9)

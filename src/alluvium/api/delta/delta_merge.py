@@ -18,6 +18,7 @@ from alluvium.commands.merge.merge_explain import MergeExplanation
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.plan.changes import Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.statements.own_columns import OwnColumns
 
 _Expression = Column | str
@@ -126,7 +127,7 @@ class DeltaMergeBuilder:
         request = self._request
 
         condition = self._own.by_name(self._spark, request.condition, request.name, request.source)
-        evolves = request.evolves or str(self._spark.conf.get(_EVOLVE, "false")).casefold() == "true"
+        evolves = request.evolves or read_flag(self._spark, _EVOLVE, False)
         return replace(request, condition=condition, clauses=tuple(map(self._named, request.clauses)), evolves=evolves)
 
     def _named(self, clause: Clause) -> Clause:

@@ -15,7 +15,7 @@ from alluvium.api.engine import engine_of
 from alluvium.api.options import Options, parse_version
 from alluvium.commands.delete import TABLE
 from alluvium.commands.replace_matching import Matching
-from alluvium.delta.terms.properties import is_known_property, parse_boolean, parse_columns, parse_names
+from alluvium.delta.terms.properties import is_known_property, parse_columns, parse_names
 from alluvium.delta.terms.sort_order import SORT_BY, parse_sort
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
@@ -23,7 +23,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Operation, Replace
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.sessions.settings import read_setting
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.statements.conditions import steady_condition
 
 log = logging.getLogger("alluvium")
@@ -62,7 +62,7 @@ def with_session(spark: SparkSession, parsed: Options) -> Options:
 
 
 def _forgets(spark: SparkSession) -> bool:
-    return read_setting(spark, _FORGETS, parse_boolean, False)
+    return read_flag(spark, _FORGETS, False)
 
 
 def default_properties(spark: SparkSession) -> dict[str, str]:
@@ -183,7 +183,7 @@ def _ensure_alone(name: str, given: Options, parsed: Options) -> None:
 
 def _is_on(spark: SparkSession, setting: str) -> bool:
     # One that makes no sense must not turn a check off.
-    return read_setting(spark, setting, parse_boolean, True)
+    return read_flag(spark, setting, True)
 
 
 def ensure_dynamic_allowed(spark: SparkSession, url: str) -> None:

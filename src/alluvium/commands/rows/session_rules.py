@@ -7,9 +7,8 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from alluvium.delta.terms.properties import parse_boolean
 from alluvium.spark.sessions.session import is_connect
-from alluvium.spark.sessions.settings import read_setting
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.values.storing import StorePolicy, policy_of
 
 #: Whether a verb may mark rows as deleted where the table allows it.
@@ -28,7 +27,7 @@ def may_mask(spark: SparkSession, verb: Literal["DELETE", "MERGE", "UPDATE"]) ->
     Raises:
         InvalidRequest: The setting is neither true nor false (`invalid-setting`).
     """
-    return read_setting(spark, _MASKS[verb], parse_boolean, True)
+    return read_flag(spark, _MASKS[verb], True)
 
 
 def change_policy(spark: SparkSession) -> StorePolicy:
@@ -40,7 +39,7 @@ def change_policy(spark: SparkSession) -> StorePolicy:
     # Only a JVM knows what STRICT allows.
     if is_connect(spark):
         return StorePolicy.ANSI
-    if not read_setting(spark, _CASTS_AS_ELSEWHERE, parse_boolean, False):
+    if not read_flag(spark, _CASTS_AS_ELSEWHERE, False):
         return policy_of(spark)
     is_ansi = str(spark.conf.get("spark.sql.ansi.enabled")).casefold() == "true"
     return StorePolicy.ANSI if is_ansi else StorePolicy.LEGACY

@@ -35,6 +35,21 @@ def read_setting(spark: SparkSession, name: str, parse: Callable[[str], T], defa
         ) from None
 
 
+def read_flag(spark: SparkSession, name: str, default: bool) -> bool:
+    """A setting that is true or false; what is neither must turn nothing on or off.
+
+    Raises:
+        InvalidRequest: It is neither (`invalid-setting`).
+    """
+    return read_setting(spark, name, _parse_flag, default)
+
+
+def _parse_flag(text: str) -> bool:
+    if text.casefold() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    return text.casefold() == "true"
+
+
 def parse_count(text: str) -> int:
     """A whole number that is not negative."""
     number = int(text)

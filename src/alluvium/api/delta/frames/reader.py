@@ -27,6 +27,7 @@ from alluvium.schema.types import Struct
 from alluvium.spark.naming.types import show_not_null
 from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice
+from alluvium.spark.sessions.settings import read_flag
 
 _SCHEMA_MODE = "spark.databricks.delta.changeDataFeed.defaultSchemaModeForColumnMappingTable"
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
@@ -111,6 +112,6 @@ def read_changes(
         raise InvalidRequest(
             f"{_SCHEMA_MODE} is {asked!r}", code="invalid-option", hint="set it to endVersion, latest or legacy"
         )
-    lenient = str(spark.conf.get(_OUT_OF_RANGE, "false")).casefold() == "true"
+    lenient = read_flag(spark, _OUT_OF_RANGE, False)
     source = load_changes(snapshot, start, end, schema_mode=_SCHEMA_MODES[asked], allow_out_of_range=lenient)
     return read_source(spark, source, choice)

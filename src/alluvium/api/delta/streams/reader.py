@@ -17,6 +17,7 @@ from alluvium.delta.streams.options import FLAGS, VALUES, StreamOptions, parse_s
 from alluvium.delta.streams.stream import Stream
 from alluvium.errors import InvalidRequest
 from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.streams.lanes import read_any_stream
 from alluvium.storage.store import Store
 
@@ -44,8 +45,8 @@ def read_delta_stream(
     parsed = parse_options(options, (*FLAGS, *VALUES, *TRACKING, *_POINTS, "path"), ())
     asked = replace(
         _parse(parsed, zone),
-        may_begin_late=_is_set(spark, _OUT_OF_RANGE),
-        allows_new_partitions=_is_set(spark, NEW_PARTITIONS),
+        may_begin_late=read_flag(spark, _OUT_OF_RANGE, False),
+        allows_new_partitions=read_flag(spark, NEW_PARTITIONS, False),
     )
     snapshot = open_snapshot(open_any(url), time_zone=zone, open_elsewhere=open_any)
     if not snapshot.config.schema.fields:
@@ -62,10 +63,6 @@ def read_delta_stream(
     if tracker is not None:
         snapshot = replace(snapshot, config=tracker.shown, _found={})
     return read_any_stream(spark, DeltaStream(Stream(snapshot, asked, tracker)))
-
-
-def _is_set(spark: SparkSession, setting: str) -> bool:
-    return str(spark.conf.get(setting, "false")).strip().casefold() == "true"
 
 
 def _parse(parsed: Options, zone: str) -> StreamOptions:

@@ -19,7 +19,7 @@ from alluvium.delta.upkeep.vacuum.readable_versions import readable_versions
 from alluvium.delta.upkeep.vacuum.vacuum import HOUR_MS, Vacuumed, VacuumPreview, VacuumRequest, in_ms, vacuum
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.sessions.settings import read_setting
+from alluvium.spark.sessions.settings import read_flag, read_setting
 
 CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 LOGGING = "spark.databricks.delta.vacuum.logging.enabled"
@@ -86,7 +86,7 @@ def vacuum_in_session(
 ) -> Vacuumed | VacuumPreview:
     """VACUUM by a session's settings."""
     snapshot = access.snapshot()
-    checks = read_setting(spark, CHECK, parse_boolean, True)
+    checks = read_flag(spark, CHECK, True)
     retention_ms, logs = _retention_ms(snapshot, hours, checks), read_setting(spark, LOGGING, parse_boolean, None)
     request = VacuumRequest(retention_ms, lite, _rows(inventory), checks, logs, access.engine, clones)
     return vacuum(snapshot, request, dry_run, retry)

@@ -26,6 +26,7 @@ from alluvium.plan.changes import Committed
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.naming.names import quote
+from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.statements.conditions import condition_text
 
 #: Told by the parser to the catalog alone.
@@ -167,7 +168,7 @@ def _partition(spec: JavaObject) -> tuple[dict[str, str | None], tuple[str, ...]
 
 def _evolves(call: Call, access: TableAccess | PaimonAccess, said: bool) -> bool:
     setting = _EVOLVES if isinstance(access, TableAccess) else MERGE_SETTING
-    return said or str(call.spark.conf.get(setting, "false")).strip().casefold() == "true"
+    return said or read_flag(call.spark, setting, False)
 
 
 def _options(call: Call, node: JavaObject) -> dict[str, object]:

@@ -13,6 +13,7 @@ from alluvium.schema.types import Struct
 from alluvium.schema.walk import drop_metadata
 from alluvium.spark.sessions.catalog import qualified_location, quoted_name
 from alluvium.spark.sessions.entry_changes import set_location
+from alluvium.spark.sessions.settings import read_flag
 
 _UNCHECKED = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 
@@ -35,7 +36,7 @@ def run(call: Call) -> DataFrame | None:
     there, here = other.newest(), access.newest()
     if there is None:
         raise NotATable(f"there is no Delta table at {location!r}", code="not-a-table", url=other.url)
-    if here is not None and str(call.spark.conf.get(_UNCHECKED, "false")).casefold() != "true":
+    if here is not None and not read_flag(call.spark, _UNCHECKED, False):
         _ensure_alike(here, there, location)
     set_location(call.spark, access.entry.parts, other.url)
     return call.nothing()

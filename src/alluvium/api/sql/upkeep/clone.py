@@ -20,6 +20,7 @@ from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import Committed
 from alluvium.spark.sessions.catalog import find_relation, quoted_name
 from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.sessions.settings import read_flag
 
 #: Formats of which SQL names a folder, that no clone is made of.
 _OF_FOLDERS = frozenset(("iceberg", "orc", "csv", "json", "text", "avro"))
@@ -86,7 +87,7 @@ def _converted_source(
 
 
 def _has_point(spark: SparkSession, path: str) -> bool:
-    return has_point(path) and str(spark.conf.get(AT_IN_PATH, "true")).casefold() == "true"
+    return has_point(path) and read_flag(spark, AT_IN_PATH, True)
 
 
 def _no_source(spark: SparkSession, parts: tuple[str, ...]) -> InvalidRequest | UnsupportedFeature | NotATable:
