@@ -34,7 +34,7 @@ def capturing() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(DeltaTarget, "commit", stop)
         # What was written stays, for the commits to come.
-        patch.setattr("alluvium.commands.rows.row_work.RowWork._discard", lambda self, *plans: None)
+        patch.setattr("alluvium.commands.rows.row_work.RowWork.discard", lambda self, *plans: None)
         yield
 
 
