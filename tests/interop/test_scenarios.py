@@ -46,7 +46,7 @@ KNOWN = (
     ("row_tracking_later", r"\.tags\.rowTrackingEnablementOnly: only theirs", "a tag that no text speaks of"),
     ("replaced_rows|row_changes|generated", r"(\.cdc: false \| true|numAddedChangeFiles: \"0\" \| )", "what became of a file as a whole needs no record"),
     ("row_changes.*", r"[mM]etrics\.materializeSourceTimeMs: only theirs", "no source is materialised apart from the join"),
-    ("row_changes.*|automatic", r"predicate: \"\[\\\"\(t\.(a|id) = s\.(a|id)\)", "names with the sides that they belong to"),
+    ("row_changes.*|automatic|following", r"predicate: \"\[\\\"\(t\.(a|id) = s\.(a|id)\)", "names with the sides that they belong to"),
     ("compactions", r"numVacuumedDirectories: ", "each job of ours writes into a folder of its own"),
     ("dropped_vectors", r"^(drop\.log\[2\]\.(removed|info)|end\.history\[9\])", "small vectors stand in the log: no file of them is left"),
 )  # fmt: skip

@@ -389,7 +389,7 @@ def column_builders(b: Bench) -> Iterator[Step]:
     )
 
 
-@scenario("select 9000L id, 'z' v", delete="id = 9000")
+@scenario("select 9000 id, 3 w", delete="id = 9000")
 def following(b: Bench) -> Iterator[Step]:
     """Frames that were made before show the table as it is now: what they count is written down in it."""
     known: dict[str, Callable[[], object]] = {}
