@@ -59,7 +59,10 @@ def test_columns_called_as_operators(spark: SparkSession, tmp_path: Path, name: 
 def test_a_variable_of_the_session(spark: SparkSession, tmp_path: Path) -> None:
     url = made(spark, tmp_path / "t", "1 id, 5 a, 7 b", "2 id, 6 a, 6 b")
     spark.sql("declare or replace variable b int default 5")
-    check(spark, url, "a = session.b", [1])
+    try:
+        check(spark, url, "a = session.b", [1])
+    finally:
+        spark.sql("drop temporary variable b")
 
 
 @pytest.mark.parametrize("format", ["delta", "paimon"])

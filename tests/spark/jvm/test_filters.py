@@ -72,4 +72,7 @@ def test_a_decimal_constant_of_more_digits_than_are_printed(spark: SparkSession)
 
 def test_a_variable_of_the_session_is_no_column(spark: SparkSession) -> None:
     spark.sql("declare or replace variable b int default 5")
-    assert "= b" not in seen(spark, "a int, b int", "a = session.b")
+    try:
+        assert "= b" not in seen(spark, "a int, b int", "a = session.b")
+    finally:
+        spark.sql("drop temporary variable b")

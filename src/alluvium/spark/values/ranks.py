@@ -94,7 +94,8 @@ def rank_among(
     place = Column(java.expression_utils.column(found))
     # "index of the search key [...]; otherwise, (-(insertion point) - 1)"
     first = sf.when(place >= 0, place).otherwise(-place - 1)
-    return sf.when(~key.column.isNull(), constant_array(spark, starts)[first]).otherwise(0)
+    # In `array[...]` Spark 4.0 takes a column for the session's variable of that name, if there is one.
+    return sf.when(~key.column.isNull(), sf.get(constant_array(spark, starts), first)).otherwise(0)
 
 
 def constant_array(spark: SparkSession, numbers: Sequence[int]) -> Column:

@@ -28,7 +28,8 @@ def stepped(spark: SparkSession, ranks: Sequence[Column], bits: int, table: Sequ
     parts = []
     for bit in reversed(range(0, bits, at_once)):
         next_bits = reduce(lambda left, right: left.bitwiseOR(right), _bits(ranks, bit, at_once))
-        step = steps[next_bits if stand is None else stand.bitwiseOR(next_bits)]
+        # In `steps[...]` Spark 4.0 takes a column for the session's variable of that name, if there is one.
+        step = sf.get(steps, next_bits if stand is None else stand.bitwiseOR(next_bits))
         parts.append(sf.shiftleft(step.bitwiseAND(sf.lit(below)).cast("bigint"), bit * len(ranks)))
         stand = step.bitwiseAND(sf.lit(~below))
     return reduce(lambda left, right: left.bitwiseOR(right), parts)
