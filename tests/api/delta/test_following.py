@@ -208,3 +208,18 @@ def committing(url: Path) -> Iterator[list[int]]:
     finally:
         stop.set()
         thread.join()
+
+
+def test_a_table_made_anew_at_the_same_version(enabled: SparkSession, tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    made(enabled, url)
+    one, two = (enabled.read.format("delta").load(url) for _ in range(2))
+    view = alluvium.open(url)
+    assert (one.count(), two.count()) == (3, 3)
+    (tmp_path / "t").rename(tmp_path / "old")
+    made(enabled, url, count=7)
+    # The version has the number that all know.
+    assert view.refresh().count() == 7
+    assert one.select("id").union(two.select("id")).count() == 14
+    alluvium.write(two.where("id < 5"), url, mode="overwrite")
+    assert ids(one) == ids(two) == [0, 1, 2, 3, 4]

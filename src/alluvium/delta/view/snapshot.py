@@ -131,7 +131,8 @@ def refresh(snapshot: Snapshot) -> Snapshot:
     """The newest version, reading only the log entries that came since."""
     with locating(snapshot.store, None):
         _, state = advance(snapshot.store, snapshot.state.segment, snapshot.state, ensure_readable_protocol)
-        if state.version == snapshot.version:
+        # The number alone does not tell: a table that was made anew may have as many versions.
+        if state is snapshot.state:
             return snapshot
         return replace(_snapshot(snapshot.store, state, snapshot.time_zone), open_store=snapshot.open_store)
 

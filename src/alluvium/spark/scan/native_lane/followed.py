@@ -15,8 +15,8 @@ from alluvium.plan.scan import FIELD_ID, LABEL, ColumnValue, OutputColumn, Physi
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.scan.native_lane.query_versions import QueryId, current_query, version_in
 
-#: Versions a frame has at hand: threads that use it at once may be at several.
-_KEPT_VERSIONS = 3
+#: Queries of which a frame knows what they read: threads may use it at once.
+_KEPT_QUERIES = 8
 #: What of a column's description changes how it is read.
 _READ_BY = (FIELD_ID, LABEL, "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS")
 
@@ -33,7 +33,7 @@ class Followed:
     def __init__(self, spark: SparkSession, made: FollowedSource, kinds: tuple[ScanPart, ...]) -> None:
         self._spark = spark
         self._kinds = kinds
-        self._known: OrderedDict[int, FollowedSource] = OrderedDict({made.version: made})
+        self._known: OrderedDict[QueryId, FollowedSource] = OrderedDict()
         self._made = self._newest = made
         self._alone: set[int] = set()
         self._lock = threading.RLock()
@@ -44,7 +44,20 @@ class Followed:
         return self._refreshed() if query is None else self._in(query)
 
     def _in(self, query: QueryId) -> FollowedSource:
-        return self._at(version_in(query, self._made, lambda: self._refreshed().version))
+        version = version_in(query, self._made, lambda: self._refreshed().version)
+        with self._lock:
+            known = self._known.get(query)
+        if known is not None and known.version == version:
+            return known
+        # Looked for anew by each frame: a table that was made anew may have the same number of versions.
+        newest = self._refreshed()
+        found = newest if newest.version == version else newest.at(version)
+        with self._lock:
+            self._known[query] = found
+            self._known.move_to_end(query)
+            while len(self._known) > _KEPT_QUERIES:
+                self._known.popitem(last=False)
+        return found
 
     def source_for(self, kind: int) -> FollowedSource:
         """The same for one of the relations, which then reads its files.
@@ -86,31 +99,19 @@ class Followed:
         return found
 
     def _refreshed(self) -> FollowedSource:
-        newest = self._newest.at(None)
-        with self._lock:
-            self._newest = newest
-            self._keep(newest)
+        self._newest = newest = self._newest.at(None)
         return newest
-
-    def _at(self, version: int) -> FollowedSource:
-        with self._lock:
-            known = self._known.get(version)
-        found = known or self._newest.at(version)
-        with self._lock:
-            self._keep(found)
-        return found
-
-    def _keep(self, source: FollowedSource) -> None:
-        self._known[source.version] = source
-        self._known.move_to_end(source.version)
-        while len(self._known) > _KEPT_VERSIONS:
-            self._known.popitem(last=False)
 
     def _changed(self, source: FollowedSource, part: ScanPart) -> InvalidRequest:
         made = {c.name: c for c in self._kinds[0].output}
         now = {c.name: c for c in part.output}
         column = next((n for n, c in made.items() if n not in now or not _is_same_column(c, now[n])), None)
-        what = "rows are deleted by vectors now" if column is None else f"column {column} is another than it was"
+        if column is not None:
+            what = f"column {column} is another than it was"
+        elif part.is_masked and not any(kind.is_masked for kind in self._kinds):
+            what = "rows are deleted by vectors now"
+        else:
+            what = "its files are read in another way"
         return InvalidRequest(
             f"the table has changed so that this DataFrame cannot show it: {what}",
             code="table-changed",
