@@ -18,8 +18,9 @@ class ObjectInfo:
         path: Decoded, relative to the store's root.
         size: Bytes.
         modified_ms: When its content last changed, milliseconds since 1970 UTC. Whoever may write there can set it.
-        identity: What tells it from another object that had or will have its name: an entity tag, or inode and change
-            of a file, which nobody sets. Empty where the store knows no such thing.
+        identity: What tells it from another object that had or will have its name: an entity tag, or inode and time of
+            a file, to the nanosecond. Links, permissions and owners change nothing of it. Empty where the store knows
+            no such thing.
     """
 
     path: str

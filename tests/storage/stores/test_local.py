@@ -301,3 +301,35 @@ def test_a_range_that_the_system_gives_in_pieces(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "pread", lambda descriptor, length, start: real(descriptor, min(length, 3), start))
     assert store.get_range("x", 2, 10) == bytes(range(2, 12))
     assert store.get_range("x", 15, 10) == bytes(range(15, 20))
+
+
+def test_an_object_is_the_same_while_its_name_is_made_and_whoever_may_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, seen, unlink = LocalStore(str(tmp_path)), [], os.unlink
+
+    def looking(path: str) -> None:
+        seen.append(store.head("0.json"))
+        unlink(path)
+
+    monkeypatch.setattr(os, "unlink", looking)
+    assert store.put_if_absent("0.json", b"first") is PutOutcome.DONE
+    monkeypatch.undo()
+    # The clock of a file system ticks a few times in 10 ms.
+    time.sleep(0.02)
+    (tmp_path / "0.json").chmod(0o600)
+    os.link(tmp_path / "0.json", tmp_path / ".backup")
+    assert {*seen, store.head("0.json"), *store.list_from("", "0")} == {seen[0]}
+
+
+@pytest.mark.parametrize("set_ns", [None, 1_700_000_000_000_000_000], ids=["as it is", "a time that was set"])
+def test_another_object_of_the_same_name_is_another(tmp_path: Path, set_ns: int | None) -> None:
+    store, found = LocalStore(str(tmp_path)), set()
+    for _ in range(3):
+        store.put("0.json", b"first")
+        if set_ns is not None:
+            os.utime(tmp_path / "0.json", ns=(set_ns, set_ns))
+        found.add(store.head("0.json"))
+        store.delete("0.json")
+        time.sleep(0.02)
+    assert len(found) == 3

@@ -396,11 +396,12 @@ def _modified_ms(entry: os.DirEntry[str]) -> int:
 
 
 def _info(path: str, found: os.stat_result) -> ObjectInfo:
-    changed_ns = found.st_ctime_ns
+    # Links, permissions and owners change the change time, a writer between `link` and `unlink` too, but no content. So
+    # it tells only where the time of the content has been set by somebody, who seldom sets more than milliseconds.
+    known_ns = next((t for t in (found.st_mtime_ns, found.st_ctime_ns) if t % 1_000_000 != 0), None)
     # A file system that counts in seconds, or milliseconds, gives two files of one moment the same time, and an inode
     # is given again at once.
-    is_fine = changed_ns % 1_000_000 != 0
-    identity = f"{found.st_ino}-{changed_ns}" if is_fine else ""
+    identity = "" if known_ns is None else f"{found.st_ino}-{known_ns}"
     return ObjectInfo(path, found.st_size, found.st_mtime_ns // 1_000_000, identity)
 
 
