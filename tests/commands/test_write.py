@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from plain_writer import SCHEMA
 
-from alluvium.commands.write import written_files
+from alluvium.commands.written import written_files
 from alluvium.delta.description.create import new_config
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.plan.write import WritePlan

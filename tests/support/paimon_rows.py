@@ -16,6 +16,7 @@ from changes import changes_of
 
 import alluvium
 from alluvium.codecs.binary_rows.binary_row_encode import buckets_of, encode_rows, hash_rows
+from alluvium.codecs.file_forms import FileForm, stored_as
 from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, read_footer
 from alluvium.expr.tree import Expression
@@ -44,8 +45,6 @@ from alluvium.plan.write import (
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import DATE, TIMESTAMP, TIMESTAMP_NTZ
 from alluvium.spark.workers.run_bounds import RunBounds
-from alluvium.spark.workers.worker_files import stored_as
-from alluvium.spark.workers.worker_formats import FileForm
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
 

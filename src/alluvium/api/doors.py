@@ -8,13 +8,16 @@ without Spark, and one for DataFrames. A further format is a further entry of `F
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import pyarrow as pa
 
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Committed
 from alluvium.plan.ports import ScanSource
+from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
@@ -63,6 +66,27 @@ class Asked:
         return own == (None, None, None) and not self.options and self.mode == "auto"
 
 
+@dataclass(frozen=True, slots=True)
+class ArrowWriting:
+    """A call of `write` without Spark.
+
+    Attributes:
+        rows: What to write; it can be read once.
+        store: The table's objects.
+        save_mode: As the history names it.
+        partition_by: Partition columns of a table to create.
+        options: As the caller spells them.
+        retry: How often a lost commit is tried again.
+    """
+
+    rows: pa.RecordBatchReader
+    store: Store
+    save_mode: str
+    partition_by: Sequence[str]
+    options: Mapping[str, object]
+    retry: RetryPolicy
+
+
 class Door(Protocol):
     """What the module `door` of each format has: everything that this room asks of a format without Spark."""
 
@@ -79,6 +103,9 @@ class Door(Protocol):
 
     def explain(self, store: Store, where: str | None) -> Explanation:
         """How the newest state would be read without Spark."""
+
+    def write(self, writing: ArrowWriting) -> Committed:
+        """Rows into a table, which may have to be made, without Spark."""
 
 
 class FrameDoor(Protocol):

@@ -1,18 +1,20 @@
-"""Writing with Spark."""
+"""Writing: rows of a session by Spark, rows of Arrow in this process."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, cast
 
-from pyspark.sql import DataFrame
-
-from alluvium.api.calls import Writing
-from alluvium.api.doors import format_named
-from alluvium.api.engine import session_opener
+from alluvium.api.arrow_rows import arrow_rows
+from alluvium.api.doors import ArrowWriting, format_named
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.sessions.session import ensure_native, is_connect
+from alluvium.storage.open import open_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 #: Save modes, and how the history names them.
 _MODES = {
@@ -26,7 +28,7 @@ _MODES = {
 
 
 def write(
-    df: DataFrame,
+    data: DataFrame | object,
     url: str,
     mode: str = "error",
     format: str = "delta",
@@ -35,16 +37,19 @@ def write(
     storage_options: Mapping[str, str] | None = None,
     **options: object,
 ) -> Committed:
-    """Writes the rows of a DataFrame, of a classic session or of Connect, by Spark's own writer and commits them.
+    """Writes rows and commits them: those of a DataFrame of Spark by its own writer, on classic sessions and over
+    Connect; all others without Spark, in this process.
 
     Args:
-        df: The rows. Columns are matched by name without regard to case; nullable ones may be missing.
+        data: The rows: a DataFrame of Spark, or whatever speaks Arrow (`pyarrow.Table`, `RecordBatchReader`, frames of
+            pandas and Polars, `__arrow_c_stream__`), for Delta tables. Columns are matched by name without regard to
+            case; nullable ones may be missing.
         url: A local path or URL.
         mode: `"error"` (there must be no table), `"append"`, `"overwrite"` or `"ignore"`.
         format: `"delta"` or `"paimon"`.
         partition_by: Partition columns of a table to create; for an existing one they must be its own.
         retry: How often a commit that lost a race is tried again, where the rules allow it.
-        storage_options: Credentials for writing the log; data files are written by Spark's file systems.
+        storage_options: Credentials; a session writes data files by its own file systems.
         **options: `replaceWhere`, `replaceUsing`, `replaceOn`, `targetAlias`, `partitionOverwriteMode`,
             `mergeSchema`, `overwriteSchema`, `userMetadata`, `txnAppId` and `txnVersion`, `dataChange`,
             `optimizeWrite`, `sort_by`, `clusterBy`, `compression`, `maxRecordsPerFile`;
@@ -57,21 +62,23 @@ def write(
 
     Raises:
         InvalidRequest: The rows or arguments do not fit; the table is as it was.
-        UnsupportedFeature: The table needs a writer that we are not.
+        UnsupportedFeature: The table needs a writer that we are not, or Spark (`"needs-spark"`): for expressions that
+            only Spark evaluates, for conditions on rows in `replaceWhere`, for Paimon tables.
         CommitConflict: Another writer won.
         CommitUnknown: The store did not say whether the commit stands.
 
     Example:
         >>> alluvium.write(df, "/data/flights", partition_by=["month"])
+        >>> alluvium.write(pa.table({"carrier": ["UA"], "month": [3]}), "/data/flights", mode="append")
     """
-    spark = df.sparkSession
-    if not is_connect(spark):
-        ensure_native(spark)
     save_mode = parse_mode(mode)
-    door = format_named(format).frame_door
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
-    open_any = session_opener(spark, storage_options)
-    return door.write(Writing(df, open_any(url), open_any, save_mode, names, options, retry, storage_options))
+    if hasattr(data, "sparkSession"):
+        frames = importlib.import_module("alluvium.api.frame_writer")
+        return cast(Committed, frames.write_frame(data, url, save_mode, format, names, retry, storage_options, options))
+    door, rows = format_named(format).door, arrow_rows(data)
+    store = open_store(str(url), dict(storage_options or {}))
+    return door.write(ArrowWriting(rows, store, save_mode, names, options, retry))
 
 
 def parse_mode(mode: str) -> str:

@@ -59,7 +59,7 @@ def until_committed(
     delays = retry.delays_s()
     with one_statement(spark, own_table(snapshot)) as statement:
         while True:
-            if is_recorded(snapshot, txn):
+            if snapshot.has_come_to(txn):
                 return Committed.nothing(snapshot.version)
             statement.stand_on(snapshot.version)
             try:
@@ -92,16 +92,6 @@ def until_committed(
             else:
                 return done if isinstance(done, Preview) else replace(done, attempts=done.attempts + spent)
             repeated += 1
-
-
-def is_recorded(snapshot: Snapshot, txn: Txn | None) -> bool:
-    """Whether an application has come as far already.
-
-    "If this value is greater than or equal to the batch being written, then this data has already been added to the
-    table and processing can skip to the next batch."
-    """
-    found = None if txn is None else snapshot.state.txns.get(txn[0])
-    return txn is not None and found is not None and found.version >= txn[1]
 
 
 def _is_same_table(before: TableConfig, after: TableConfig) -> bool:

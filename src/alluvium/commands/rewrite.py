@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.row_identity import copied_ids, with_ids
-from alluvium.commands.write import written_files
+from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.log_upkeep.checkpoints import refresh_to

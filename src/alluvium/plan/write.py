@@ -38,6 +38,8 @@ BUCKET_COLUMN, HASH_COLUMN, FIRST_COLUMN = "__alluvium_bucket", "__alluvium_hash
 DROPS, REWRITES, LOGS, GROUP_STEP = 1, 2, 4, 8
 #: Directory of a job's files that tell how rows changed: before all others of theirs.
 LOG_COLUMN = "__alluvium_log"
+#: What stands before the values in the directories of a staged job, so that no value is empty.
+STAGED_MARK = "v"
 #: Size of files, where nobody says another.
 TARGET_FILE_BYTES = 128 << 20
 _NO_BOUND = 1 << 62

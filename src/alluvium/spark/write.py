@@ -15,7 +15,8 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
-from alluvium.plan.write import LOG_COLUMN, Bucketing, KeyedRows, WritePlan
+from alluvium.plan.checks import violation
+from alluvium.plan.write import LOG_COLUMN, STAGED_MARK, Bucketing, KeyedRows, WritePlan
 from alluvium.schema.types import (
     BINARY,
     DATE,
@@ -39,7 +40,7 @@ from alluvium.spark.naming.types import to_spark
 from alluvium.spark.regrouped import merged_groups
 from alluvium.spark.sessions.clone import is_observed, runs_in_copy, with_settings
 from alluvium.spark.sessions.session import ensure_native, is_connect
-from alluvium.spark.values.checks import examples, find_violation, violation, with_checks
+from alluvium.spark.values.checks import examples, find_violation, with_checks
 from alluvium.spark.values.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.workers.worker_errors import carried_error
 from alluvium.spark.workers.worker_files import OpenStore, write_in_workers
@@ -71,8 +72,6 @@ _FIELD_ID = "parquet.field.id"
 _FIRST_TASKS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
 #: The formats that Spark has a writer for.
 _OF_SPARK = ("parquet", "orc")
-#: What stands before the values in the directories of a staged job, so that no value is empty.
-STAGED_MARK = "v"
 _NULL_DIRECTORY = "__HIVE_DEFAULT_PARTITION__"
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import decimal
 import json
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 from plain_writer import SCHEMA, commit_rows, open_target
 
+import alluvium
 from alluvium.api.delta.maintenance import compact_commits, write_checkpoint
 from alluvium.delta.description.create import NewTable, new_config, table_config
 from alluvium.delta.log import checkpoint
@@ -123,3 +127,21 @@ def altered_without_spark(m: Maker) -> None:
     m.alter.alter_column("id", comment="the key")
     m.alter.add_feature("deletionVectors")
     commit_rows(open_target(m.store), [8, 9], p="more")
+
+
+@table(("id", ">=", 5), feed=0)
+def rows_of_arrow(m: Maker) -> None:
+    """Written by pyarrow: values of many types, in partitions, appended and replaced."""
+    options = {"delta.enableChangeDataFeed": "true"}
+    for start in (0, 4):
+        data = pa.table({
+            "id": pa.array(range(start, start + 4), pa.int64()),
+            "p": ["one", None, "two", "one"],
+            "x": [1.5, None, -0.0, 1e300],
+            "n": pa.array([decimal.Decimal("1.20"), None, decimal.Decimal("-3.00"), None], pa.decimal128(20, 2)),
+            "day": [dt.date(2024, 2, 29), dt.date(1900, 1, 1), None, dt.date(9999, 12, 31)],
+            "at": pa.array([0, -1, None, 1_700_000_000_123_456], pa.timestamp("us", "UTC")),
+            "r": [{"k": 1, "v": ["x"]}, None, {"k": None, "v": []}, {"k": 2, "v": None}],
+        })  # fmt: skip
+        alluvium.write(data, m.path, mode="append", partition_by="p", **({} if start else options))
+    alluvium.write(data.slice(2, 1), m.path, mode="overwrite", partitionOverwriteMode="dynamic")

@@ -6,10 +6,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from alluvium.errors import CorruptTable
+from alluvium.plan.checks import length_checks
 from alluvium.schema import types as t
 from alluvium.schema.ddl import CHAR_VARCHAR as KEY
 from alluvium.schema.types import Array, Field, Map, Struct
-from alluvium.spark.naming.text_lengths import length_checks, within_length
+from alluvium.spark.naming.text_lengths import within_length
 
 pytestmark = pytest.mark.spark
 

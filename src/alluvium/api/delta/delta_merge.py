@@ -11,7 +11,7 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.optimize.auto import compacting
-from alluvium.api.delta.write_options import forget_version, session_txn
+from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.commands.merge.merge import explain_rows, merge_rows
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_explain import MergeExplanation

@@ -20,11 +20,11 @@ from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
+from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
 from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
-from alluvium.api.delta.write_options import forget_version, session_txn
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import delete_rows

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import cast
 
 from alluvium.api.delta.snapshots import ensure_asks_of_delta, open_snapshot
 from alluvium.api.delta.table import Table
-from alluvium.api.doors import Asked
+from alluvium.api.doors import ArrowWriting, Asked
 from alluvium.api.explanation import Explanation, why_portable
 from alluvium.api.options import as_of
 from alluvium.delta.terms.actions import total
@@ -17,6 +19,7 @@ from alluvium.delta.view.scan import select_files
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.expr.sql.parse import parse_predicate
+from alluvium.plan.changes import Committed
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
 from alluvium.storage.store import Store
@@ -60,3 +63,9 @@ def explain(store: Store, where: str | None) -> Explanation:
         filters=() if where is None else (where,),
         counted=(known.rows, known.undecided.num_rows),
     )
+
+
+def write(writing: ArrowWriting) -> Committed:
+    """Rows into a table, which may have to be made."""
+    # Loaded when the first rows are written: whoever reads needs none of it.
+    return cast(Committed, importlib.import_module("alluvium.api.delta.portable_writer").write_arrow(writing))

@@ -18,15 +18,14 @@ from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess, named_access, table_access
 from alluvium.api.delta.delta_columns import GENERATION
 from alluvium.api.delta.frames.writer import write_parsed
+from alluvium.api.delta.session_options import forget_version, with_session
 from alluvium.api.delta.write_options import (
     engine_options,
-    forget_version,
     parse_clusters,
     parse_description,
     parse_rebalance,
     parse_txn,
     sorted_as,
-    with_session,
 )
 from alluvium.api.engine import engine_of
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options

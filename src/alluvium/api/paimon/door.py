@@ -6,17 +6,18 @@ from collections.abc import Callable, Mapping
 
 import pyarrow.compute as pc
 
-from alluvium.api.doors import Asked
+from alluvium.api.doors import ArrowWriting, Asked
 from alluvium.api.explanation import Explanation, why_portable
 from alluvium.api.options import as_of
 from alluvium.api.paimon.paimon_pins import open_pinned, paimon_pins
 from alluvium.api.paimon.paimon_view import PaimonView, open_paimon
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.paimon.view.source import PaimonSource
+from alluvium.plan.changes import Committed
 from alluvium.schema.types import Struct
 from alluvium.storage.store import Store
 
@@ -83,3 +84,13 @@ def dynamic_options(given: Mapping[str, str]) -> dict[str, str]:
 def option_texts(options: Mapping[str, object] | None) -> dict[str, str]:
     """Options as texts, as tables hold them."""
     return {key: str(v).lower() if isinstance(v, bool) else str(v) for key, v in (options or {}).items()}
+
+
+def write(writing: ArrowWriting) -> Committed:
+    """Refused: rows of Paimon tables are written by a session."""
+    raise UnsupportedFeature(
+        "rows are not written into Paimon tables without Spark yet",
+        code="needs-spark",
+        url=writing.store.url,
+        hint='alluvium.write(spark.createDataFrame(...), url, format="paimon")',
+    )

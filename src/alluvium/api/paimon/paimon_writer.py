@@ -181,7 +181,7 @@ def _write(
             read,
             txn,
             _engine_options(options),
-            merging.assignment(df.sparkSession),
+            assignment=merging.assignment(df.sparkSession),
             rebalance=rebalance,
             open_store=StoreOpener(store.url, storage_options),
         )

@@ -17,7 +17,7 @@ from alluvium.commands.merge.merge_rows import MergeRows
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
 from alluvium.commands.merge.merging import Merge, MergeRequest
 from alluvium.commands.own_reads import ensure_current, own_table
-from alluvium.commands.repeat import Txn, is_recorded, until_committed
+from alluvium.commands.repeat import Txn, until_committed
 from alluvium.commands.rows.row_changes import DeltaVersion
 from alluvium.commands.rows.session_rules import may_mask
 from alluvium.delta.description.merge_schema import merged_config
@@ -58,7 +58,7 @@ def merge_rows(
 
     with _kept(spark, snapshot, request) as source:
         # Rows that were read from an older version would be merged into a newer one.
-        if not is_recorded(snapshot, txn):
+        if not snapshot.has_come_to(txn):
             ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
         obstacle = "its source was read from the table itself" if source.reads else None
         return until_committed(spark, snapshot, retry, attempt, obstacle, txn)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.row_identity import copied_ids, with_ids
-from alluvium.commands.write import written_files
+from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates, candidates_of
 from alluvium.delta.upkeep.look_ups import Sampled

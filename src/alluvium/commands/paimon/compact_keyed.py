@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.any_rows import read_any
-from alluvium.commands.write import numbered_files, write_here
+from alluvium.commands.write import write_here
+from alluvium.commands.written import numbered_files
 from alluvium.commit.clear import clear
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.terms import options as o

@@ -16,7 +16,8 @@ from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.row_changes import Counts, FirstPass, RowChanges, Verb, is_recorded, mode_of
 from alluvium.commands.rows.session_rules import may_mask
-from alluvium.commands.write import WriteRequest, arranged_as, numbered_files, write_here, written_files
+from alluvium.commands.write import WriteRequest, arranged_as, write_here
+from alluvium.commands.written import numbered_files, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.rows.candidates import Candidates, choose_candidates

@@ -12,7 +12,8 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.rows.row_changes import BEFORE, Counts, RowChanges, Verb
 from alluvium.commands.rows.row_identity import id_columns, with_ids
-from alluvium.commands.write import new_files, write_here, written_files
+from alluvium.commands.write import new_files, write_here
+from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.write.write import CHANGE_TYPE

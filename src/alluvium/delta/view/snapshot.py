@@ -78,6 +78,15 @@ class Snapshot:
             self._found[name, self.time_zone] = (self.state, found)
         return cast(T, found)
 
+    def has_come_to(self, txn: tuple[str, int] | None) -> bool:
+        """Whether an application (its id and version; None: there is none) has come as far already.
+
+        "If this value is greater than or equal to the batch being written, then this data has already been added to the
+        table and processing can skip to the next batch."
+        """
+        found = None if txn is None else self.state.txns.get(txn[0])
+        return txn is not None and found is not None and found.version >= txn[1]
+
     def _decode(self, files: pa.Table) -> AddStatistics:
         config = self.config
         return AddStatistics(files, config.schema, config.partition_columns, config.physical_paths, self.time_zone)

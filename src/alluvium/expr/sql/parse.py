@@ -10,13 +10,15 @@ import importlib
 from typing import Protocol, cast
 
 from alluvium.expr.tree import Expression
-from alluvium.schema.types import Struct
+from alluvium.schema.types import DataType, Struct
 
 
 class _Reader(Protocol):
     def parse_predicate(self, text: str, schema: Struct, time_zone: str) -> Expression: ...
 
     def parse_engine_filter(self, text: str, schema: Struct, time_zone: str) -> Expression: ...
+
+    def parse_value(self, text: str, schema: Struct, target: DataType, time_zone: str) -> Expression: ...
 
 
 @functools.cache
@@ -48,3 +50,21 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> Ex
     Whatever is not understood, or could mean two things, becomes `Unknown`.
     """
     return _reader().parse_engine_filter(text, schema, time_zone)
+
+
+def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "UTC") -> Expression:
+    """Parses an expression of any type, and casts it: what Spark computes for a column of that type.
+
+    Args:
+        text: Spark SQL, such as `"year(day) * 100 + month(day)"`.
+        schema: The columns that it may name, without regard to case.
+        target: The type of the result.
+        time_zone: In which times without a zone are read.
+
+    Returns:
+        The expression; `Unknown` where Spark may understand a part of it and we do not.
+
+    Raises:
+        InvalidRequest: `"invalid-predicate"`: not SQL, or a subquery, aggregate or window; `"unknown-column"`.
+    """
+    return _reader().parse_value(text, schema, target, time_zone)

@@ -104,11 +104,27 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
         return tree.Unknown(text)
 
 
+def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "UTC") -> tree.Expression:
+    """Parses an expression of any type, and casts it; what is not understood becomes `Unknown` as a whole.
+
+    Raises:
+        InvalidRequest: As of `parse_predicate`, but for the type.
+    """
+    binder = Binder(parse_zone(time_zone))
+    found = _Reader(text, schema, binder, is_condition=False).read()
+    try:
+        return binder.cast(found, target)
+    except NotUnderstood:
+        return tree.Unknown(text)
+
+
 @dataclass(slots=True)
 class _Reader:
     text: str
     schema: Struct
     binder: Binder
+    #: Whether the whole must be boolean; operands of AND, OR and NOT must be always.
+    is_condition: bool = True
 
     def read(self) -> tree.Expression:
         if len(self.text) > MAX_CHARACTERS:
@@ -137,12 +153,14 @@ class _Reader:
         for kind in (TokenType.OR, TokenType.AND):
             ranges = split(tokens, close, start, end, kind)
             if len(ranges) > 1:
+                self.is_condition = True
                 operands = [self._condition(tokens, close, a, b, depth + 1) for a, b in ranges]
                 return _balanced(operands, tree.Or if kind == TokenType.OR else tree.And)
         negations = 0
         while start < end and tokens[start].token_type == TokenType.NOT:
             start, negations = start + 1, negations + 1
         if negations:
+            self.is_condition = True
             child = self._condition(tokens, close, start, end, depth + 1)
             return tree.Not(child) if negations % 2 else child
         if start >= end:
@@ -173,7 +191,8 @@ class _Reader:
         try:
             if commas and commas != _commas(node):
                 raise NotUnderstood("an argument that is a word to sqlglot: of coalesce(a, all) it keeps one")
-            return self.binder.boolean(self._expression(node))
+            found = self._expression(node)
+            return self.binder.boolean(found) if self.is_condition else found
         except NotUnderstood:
             return tree.Unknown(sql, None if self.binder.engine else self._check_user_text(node, sql))
 

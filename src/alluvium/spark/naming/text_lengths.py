@@ -10,11 +10,8 @@ from __future__ import annotations
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.plan.write import Check
-from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.text_lengths import char_lengths, declared_type, text_limit
-from alluvium.schema.types import Array, DataType, Field, Map, Struct
-from alluvium.spark.naming.names import quote
+from alluvium.schema.types import Field
 
 _MAX_LENGTH = (1 << 31) - 1
 _PADDING = ("spark.sql.readSideCharPadding", "spark.sql.legacy.charVarcharAsString")
@@ -24,21 +21,6 @@ def pads_when_reading(spark: SparkSession) -> bool:
     """Whether Spark itself pads the texts of char(n) that it reads, as it does unless it is told not to."""
     padding, as_string = (str(spark.conf.get(name)).casefold() for name in _PADDING)
     return padding == "true" and as_string != "true"
-
-
-def length_checks(schema: Struct) -> tuple[Check, ...]:
-    """Conditions on the columns whose texts have a greatest length.
-
-    Raises:
-        CorruptTable: The declared type is none (code `"invalid-text-type"`).
-    """
-    found = []
-    for f in schema.fields:
-        declared = declared_type(f)
-        condition = None if declared is None else _condition(declared, quote(f.name), 0)
-        if condition is not None:
-            found.append(Check(f"{f.name} {f.metadata[CHAR_VARCHAR]}", condition, (f.name,), "text-too-long"))
-    return tuple(found)
 
 
 def padded_char(value: Column, f: Field) -> Column:
@@ -70,25 +52,3 @@ def within_length(value: Column, f: Field) -> Column:
     if kind == "char":
         fitted = fitted.when(length < limit, sf.rpad(value, limit, " "))
     return fitted.otherwise(value)
-
-
-def _condition(declared: DataType, value: str, depth: int) -> str | None:
-    """True where no text in the value is too long, and where the value is null; None where nothing is limited."""
-    element = f"e{depth}"
-    if (limit := text_limit(declared)) is not None:
-        return f"({value} is null or length({value}) <= {limit[1]})"
-    if isinstance(declared, Array):
-        inner = _condition(declared.element, element, depth + 1)
-        return None if inner is None else f"({value} is null or forall({value}, {element} -> {inner}))"
-    if isinstance(declared, Map):
-        parts = [
-            f"forall({function}({value}), {element} -> {inner})"
-            for function, of in (("map_keys", declared.key), ("map_values", declared.value))
-            if (inner := _condition(of, element, depth + 1)) is not None
-        ]
-        return f"({value} is null or ({' and '.join(parts)}))" if parts else None
-    if isinstance(declared, Struct):
-        members = [_condition(f.type, f"{value}.{quote(f.name)}", depth) for f in declared.fields]
-        parts = [member for member in members if member is not None]
-        return f"({value} is null or ({' and '.join(parts)}))" if parts else None
-    return None

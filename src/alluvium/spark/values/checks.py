@@ -15,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import InvalidRequest
+from alluvium.plan.checks import SHOWN_ROWS, Row
 from alluvium.plan.write import Check
 from alluvium.spark.jvm.failures import analysis_problem
 from alluvium.spark.naming.names import quote
@@ -23,12 +24,8 @@ from alluvium.spark.sessions.session import analysed, is_connect
 from alluvium.spark.values.table_sql import first_problem, table_columns
 
 _VIOLATION = re.compile(r"alluvium-check (\d+) (.*?) end-of-check", re.DOTALL)
-_SHOWN_CHARACTERS = 300
-_SHOWN_ROWS = 5
 #: For how long more rows are looked for, once a job has failed on one.
 _LOOK_UP_SECONDS = 10.0
-
-Row = dict[str, str | None]
 
 
 def with_checks(df: DataFrame, checks: Sequence[Check]) -> DataFrame:
@@ -96,7 +93,8 @@ def find_violation(text: str, checks: Sequence[Check]) -> tuple[Check, Row] | No
 
 def _parse_row(text: str) -> Row:
     try:
-        return msgspec.json.decode(text, type=Row)
+        found: Row = msgspec.json.decode(text, type=dict[str, str | None])
+        return found
     except msgspec.DecodeError:
         return {"row": text}
 
@@ -114,12 +112,12 @@ def examples(df: DataFrame, check: Check, first: Row) -> list[Row]:
     try:
         broken = df.where(~_conditions(df, [check])[0]).select(_values(df, check).alias("shown"))
         with _limited(df, _LOOK_UP_SECONDS):
-            rows = broken.limit(4 * _SHOWN_ROWS).collect()
+            rows = broken.limit(4 * SHOWN_ROWS).collect()
     except (PySparkException, Py4JError):
         return found
     for row in rows:
         values = _parse_row(row["shown"])
-        if values not in found and len(found) < _SHOWN_ROWS:
+        if values not in found and len(found) < SHOWN_ROWS:
             found.append(values)
     return found
 
@@ -165,18 +163,3 @@ def _after(seconds: float, act: Callable[[str], object], name: str) -> Iterator[
         yield
     finally:
         timer.cancel()
-
-
-def violation(check: Check, rows: Sequence[Row], url: str) -> InvalidRequest:
-    """What the caller is told of a broken check."""
-    texts = [", ".join(f"{k} = {'null' if v is None else v}" for k, v in row.items()) for row in rows]
-    shown = [text[:_SHOWN_CHARACTERS] for text in texts if text]
-    which = f" with {shown[0]}" if shown else ""
-    others = "".join(f"\n  and for one with {text}" for text in shown[1:])
-    return InvalidRequest(
-        f"constraint {check.name!r} ({check.sql}) does not hold for a row{which}{others}",
-        code=check.code,
-        url=url,
-        column=check.columns[0] if len(check.columns) == 1 else None,
-        hint=check.hint or "nothing was written; filter or correct the rows, or change the table's constraint",
-    )

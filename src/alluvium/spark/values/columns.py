@@ -5,15 +5,14 @@ The rules are those that the reference engine was seen to follow, see docs/write
 
 from __future__ import annotations
 
-import difflib
 import enum
-from collections.abc import Iterator
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame
 
 from alluvium.errors import InvalidRequest
 from alluvium.schema import types as t
+from alluvium.schema.diff import schema_diff
 from alluvium.schema.types import DataType, Field, Struct
 from alluvium.spark.jvm.failures import analysis_problem
 from alluvium.spark.naming.names import quote
@@ -102,19 +101,3 @@ def _refused(problem: str, column: str, data: Struct, schema: Struct) -> Invalid
         column=column or None,
         hint="cast or drop columns with select()",
     )
-
-
-def schema_diff(table: Struct, data: Struct) -> str:
-    """Where two schemas differ, as lines with `-` (table) and `+` (data); order and case of names do not count."""
-    left, right = list(_lines(table)), list(_lines(data))
-    changed = [
-        line
-        for line in difflib.unified_diff(left, right, n=0, lineterm="")
-        if line[:1] in "+-" and line[:3] not in ("---", "+++")
-    ]
-    return "\n".join(["--- table", "+++ data", *changed])
-
-
-def _lines(schema: Struct) -> Iterator[str]:
-    for path, f in sorted(schema.leaves(), key=lambda leaf: [name.casefold() for name in leaf[0]]):
-        yield f"{'.'.join(path).casefold()}: {f.type}"

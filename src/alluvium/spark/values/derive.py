@@ -14,13 +14,13 @@ from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 
 from alluvium.errors import InvalidRequest
+from alluvium.plan.completion import lacking
 from alluvium.plan.write import Derived, Numbered, WritePlan
 from alluvium.schema.types import Struct
 from alluvium.schema.walk import as_nullable
 from alluvium.spark.jvm.failures import analysis_problem
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.naming.names import quote
-from alluvium.spark.naming.text_lengths import length_checks
 from alluvium.spark.naming.types import to_spark
 from alluvium.spark.scan.numbering import record_number
 from alluvium.spark.sessions.session import analysed, is_connect
@@ -62,38 +62,20 @@ def complete(df: DataFrame, schema: Struct, plan: WritePlan, assignment: Assignm
         InvalidRequest: `"schema-mismatch"`, as of `align`; `"numbers-given"`: the data brings a column whose numbers
             only the table may make; `"invalid-expression"`: Spark cannot compute a column by the table's expression.
     """
-    brought = {name.casefold() for name in df.columns}
-    derived = [d for d in plan.derived if d.column.casefold() not in brought]
-    numbered = [n for n in plan.numbered if n.column.casefold() not in brought]
-    _ensure_not_given(plan.numbered, brought)
-    _ensure_partitioned(plan, brought, {d.column for d in derived}, assignment)
+    needed = lacking(plan, schema, df.columns, may_lack_partitions=assignment is not Assignment.EXACT)
     rows = align(df, schema, assignment)
     # Constants first, then numbers: computed columns see both.
-    rows = _with_values(rows, schema, [d for d in derived if d.is_constant])
-    rows = with_numbers(rows, numbered)
-    rows = _with_values(rows, schema, [d for d in derived if not d.is_constant])
-    missing = {d.column for d in derived}
-    checks = tuple(d.check for d in plan.derived if d.check is not None and d.column not in missing)
+    rows = _with_values(rows, schema, needed.constants)
+    rows = with_numbers(rows, needed.numbered)
+    rows = _with_values(rows, schema, needed.computed)
     completed = replace(
         plan,
-        checks=plan.checks + checks + length_checks(schema),
+        checks=needed.checks,
         derived=(),
-        computed=tuple(d.column for d in derived if d.table_sql is not None),
+        computed=tuple(d.column for d in needed.derived if d.table_sql is not None),
         numbered=(),
     )
-    return CompleteRows(rows, completed, tuple(n.column for n in numbered))
-
-
-def _ensure_partitioned(plan: WritePlan, brought: set[str], computed: set[str], assignment: Assignment) -> None:
-    """Rows that do not say in which partition they are would all go to that of null, which nobody meant."""
-    missing = [name for name in plan.partition_by if name.casefold() not in brought and name not in computed]
-    if missing and assignment is Assignment.EXACT:
-        raise InvalidRequest(
-            f"the data lacks the partition column {missing[0]!r}",
-            code="schema-mismatch",
-            column=missing[0],
-            hint="add it, with null for rows of no partition",
-        )
+    return CompleteRows(rows, completed, tuple(n.column for n in needed.numbered))
 
 
 def _with_values(rows: DataFrame, schema: Struct, derived: Sequence[Derived]) -> DataFrame:
@@ -139,17 +121,6 @@ def _not_computable(error: AnalysisException, derived: Sequence[Derived]) -> Inv
         column=derived[0].column if len(derived) == 1 else None,
         hint="give the column's values in the data, or correct the expression in the table's schema",
     )
-
-
-def _ensure_not_given(numbered: Sequence[Numbered], brought: set[str]) -> None:
-    for column in numbered:
-        if column.column.casefold() in brought and not column.accepts_data:
-            raise InvalidRequest(
-                f"values of column {column.column!r} are made by the table alone (GENERATED ALWAYS AS IDENTITY)",
-                code="numbers-given",
-                column=column.column,
-                hint=f"leave it out: df.drop({column.column!r})",
-            )
 
 
 def with_numbers(rows: DataFrame, numbered: Sequence[Numbered], among: Mapping[str, Column] | None = None) -> DataFrame:

@@ -19,6 +19,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from alluvium.codecs.file_forms import FileForm, FileWriter, stored_as
 from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn
 from alluvium.codecs.partition_path import format_partition_path
@@ -27,7 +28,6 @@ from alluvium.plan.write import KeyedRows, WritePlan
 from alluvium.spark.naming.names import quote
 from alluvium.spark.workers.run_bounds import RunBounds
 from alluvium.spark.workers.worker_errors import carrying_errors
-from alluvium.spark.workers.worker_formats import FileForm, FileWriter
 from alluvium.storage.store import Store
 
 #: Gives the table's objects, or those of a store that a URL names; it is pickled, and called in the workers.
@@ -194,24 +194,3 @@ def _changes(columns: Sequence[pa.Array]) -> list[int]:
     for one in differs[1:]:
         either = pc.or_(either, one)
     return [int(place) + 1 for place in pc.indices_nonzero(either).to_pylist()]
-
-
-def stored_as(values: pa.Array, target: pa.DataType) -> pa.Array:
-    """Values as Spark has them under the type of the file; fractions of seconds are cut off downwards."""
-    kind = values.type
-    if kind == target:
-        return values
-    if pa.types.is_timestamp(target):
-        if target.unit == "ms" and kind.unit == "us":
-            values = pc.floor_temporal(values.cast(pa.timestamp("us")), unit="millisecond")
-        return values.cast(pa.timestamp(target.unit)).cast(target)
-    if pa.types.is_list(target):
-        inner = stored_as(values.values, target.value_type)
-        return pa.ListArray.from_arrays(values.offsets, inner, type=target, mask=values.is_null())
-    if pa.types.is_map(target):
-        keys, items = stored_as(values.keys, target.key_type), stored_as(values.items, target.item_type)
-        return pa.MapArray.from_arrays(values.offsets, keys, items, type=target, mask=values.is_null())
-    if pa.types.is_struct(target):
-        members = [stored_as(values.field(i), target.field(i).type) for i in range(target.num_fields)]
-        return pa.StructArray.from_arrays(members, fields=list(target), mask=values.is_null())
-    return values.cast(target)

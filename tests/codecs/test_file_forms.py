@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import orc
 
+from alluvium.codecs.file_forms import FileForm, plain_nulls
 from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FooterColumn
 from alluvium.errors import UnsupportedFeature
@@ -22,7 +23,6 @@ from alluvium.portable.files.avro_file import open_avro
 from alluvium.portable.files.data_file import Files, open_data_file
 from alluvium.schema import types as t
 from alluvium.schema.arrow import from_arrow
-from alluvium.spark.workers.worker_formats import FileForm, plain_nulls
 from alluvium.storage.open import open_store
 
 UTC = dt.timezone.utc

@@ -1,4 +1,4 @@
-"""Data files in the making, in a Python worker's memory: Parquet, ORC, Avro."""
+"""Data files in the making, in memory: Parquet, ORC, Avro; and values in the types that such files have."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import orc
 
@@ -169,3 +170,24 @@ _WRITERS: Mapping[str, Callable[[pa.Schema, str, int], FileWriter]] = {
     "orc": OrcWriter,
     "avro": AvroWriter,
 }
+
+
+def stored_as(values: pa.Array, target: pa.DataType) -> pa.Array:
+    """Values as Spark has them under the type of the file; fractions of seconds are cut off downwards."""
+    kind = values.type
+    if kind == target:
+        return values
+    if pa.types.is_timestamp(target):
+        if target.unit == "ms" and kind.unit == "us":
+            values = pc.floor_temporal(values.cast(pa.timestamp("us")), unit="millisecond")
+        return values.cast(pa.timestamp(target.unit)).cast(target)
+    if pa.types.is_list(target):
+        inner = stored_as(values.values, target.value_type)
+        return pa.ListArray.from_arrays(values.offsets, inner, type=target, mask=values.is_null())
+    if pa.types.is_map(target):
+        keys, items = stored_as(values.keys, target.key_type), stored_as(values.items, target.item_type)
+        return pa.MapArray.from_arrays(values.offsets, keys, items, type=target, mask=values.is_null())
+    if pa.types.is_struct(target):
+        members = [stored_as(values.field(i), target.field(i).type) for i in range(target.num_fields)]
+        return pa.StructArray.from_arrays(members, fields=list(target), mask=values.is_null())
+    return values.cast(target)

@@ -1,0 +1,51 @@
+"""Data that a caller has in memory, or streams, as batches of Arrow."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from alluvium.errors import InvalidRequest
+
+
+def arrow_rows(data: object) -> pa.RecordBatchReader:
+    """The rows of whatever speaks Arrow.
+
+    Args:
+        data: A `pyarrow.Table`, `RecordBatch` or `RecordBatchReader`, a `pandas.DataFrame` (without its index), or any
+            object with `__arrow_c_stream__`: frames of Polars, relations of DuckDB.
+
+    Raises:
+        InvalidRequest: It is none of these (`"not-rows"`), or pandas cannot say of which type a column is
+            (`"invalid-data"`).
+    """
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if _is_pandas(data):
+        return _from_pandas(data).to_reader()
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.RecordBatchReader.from_stream(data)
+    raise InvalidRequest(
+        f"{type(data).__name__} is no data that can be written",
+        code="not-rows",
+        hint="give a DataFrame of Spark, pandas or Polars, or a pyarrow.Table: pa.Table.from_pylist(rows)",
+    )
+
+
+def _is_pandas(data: object) -> bool:
+    # Not imported: it may not be installed.
+    return type(data).__module__.partition(".")[0] == "pandas" and hasattr(data, "columns")
+
+
+def _from_pandas(data: object) -> pa.Table:
+    try:
+        return pa.Table.from_pandas(data, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidRequest(
+            f"a column of the pandas frame has values of several types: {error}",
+            code="invalid-data",
+            hint="convert the column with astype()",
+        ) from error

@@ -1,0 +1,83 @@
+"""Rows of Arrow into Delta tables, without Spark."""
+
+from __future__ import annotations
+
+import alluvium
+from alluvium.api.delta.write_options import (
+    engine_options,
+    is_dynamic,
+    parse_data_change,
+    parse_sort_by,
+    parse_txn,
+    write_operation,
+)
+from alluvium.api.delta.write_target import NewRows, ensure_welcome, write_target
+from alluvium.api.doors import ArrowWriting
+from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
+from alluvium.commands.write_here import write_batches
+from alluvium.commands.written import Request
+from alluvium.delta.terms.partition_values import format_partition_values
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.sql.parse import parse_predicate
+from alluvium.plan.changes import Committed, ReadScope, Replace
+from alluvium.schema.arrow import schema_from_arrow
+
+
+def write_arrow(writing: ArrowWriting) -> Committed:
+    """`alluvium.write` into a Delta table, of rows that no session has.
+
+    Raises:
+        InvalidRequest: The rows or options do not fit.
+        UnsupportedFeature: The table, or an option, needs Spark.
+    """
+    rows, store, save_mode, names = writing.rows, writing.store, writing.save_mode, writing.partition_by
+    parsed = parse_options(writing.options, WRITE, WRITE_LATER)
+    target = write_target(store, NewRows(schema_from_arrow(rows.schema), names, parsed, save_mode), writing.retry)
+    txn = parse_txn(parsed)
+    if target.snapshot is not None:
+        ensure_welcome(save_mode, target.snapshot)
+        if save_mode == "Ignore" or target.snapshot.has_come_to(txn):
+            return Committed.nothing(target.snapshot.version)
+    replaces = _replace(parsed, save_mode, target)
+    request = Request(
+        replaces,
+        write_operation(f"Alluvium/{alluvium.__version__}", save_mode, names, parsed),
+        # Nobody says where the rows come from.
+        ReadScope.nothing(),
+        txn,
+        engine_options(parsed),
+        parse_data_change(parsed, save_mode, target),
+        parse_sort_by(parsed, target.config.schema),
+    )
+    return write_batches(rows, target, request, format_partition_values)
+
+
+def _replace(parsed: Options, save_mode: str, target: DeltaTarget) -> Replace | None:
+    """What an overwrite replaces; None: it is none."""
+    if save_mode != "Overwrite":
+        return None
+    asked = next((name for name in ("replaceUsing", "replaceOn") if parsed.get(name) is not None), None)
+    if asked is not None:
+        raise UnsupportedFeature(
+            f"{asked} needs Spark", code="needs-spark", features=(asked,), hint="say replaceWhere, or use a session"
+        )
+    where, dynamic = parsed.get("replaceWhere"), is_dynamic(parsed) and bool(target.config.partition_columns)
+    if where is None:
+        return Replace(dynamic=dynamic)
+    if dynamic:
+        raise InvalidRequest(
+            "replaceWhere and dynamic partition overwrite exclude each other",
+            code="contradicting-options",
+            hint="replaceWhere names what is replaced; leave partitionOverwriteMode out",
+        )
+    schema = target.schema if target.snapshot is None else target.snapshot.config.schema
+    replaces = Replace(parse_predicate(where, schema), where)
+    if target.replaces_rows(replaces):
+        raise UnsupportedFeature(
+            f"replaceWhere by a condition that partition values do not decide: {where}",
+            code="needs-spark",
+            features=("replaceWhere",),
+            hint=f"partition columns: {', '.join(target.config.partition_columns) or 'none'}; or write by a session",
+        )
+    return replaces

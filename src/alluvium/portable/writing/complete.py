@@ -1,0 +1,186 @@
+"""Complete rows: the data's columns under a plan's types, and those that the plan derives or numbers; then its checks.
+
+Expressions of the table are evaluated here where they are understood. Others need Spark, and are refused before a row
+is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.expr.evaluate import conform, evaluate
+from alluvium.expr.sql.parse import parse_predicate, parse_value
+from alluvium.expr.tree import Expression, Unknown, walk
+from alluvium.plan.checks import SHOWN_ROWS, Row, violation
+from alluvium.plan.completion import lacking
+from alluvium.plan.write import Check, Derived, Numbered, WritePlan
+from alluvium.portable.writing.fit import Fitted, fit_columns
+from alluvium.schema.arrow import schema_to_arrow
+from alluvium.schema.types import Struct
+
+_MAX, _MIN = (1 << 63) - 1, -(1 << 63)
+
+
+@dataclass
+class Completion:
+    """From batches of data to rows of a plan, in order.
+
+    Attributes:
+        plan: How rows are written.
+        columns: Where the table's columns come from.
+        derived: Columns with values of their own, constants first.
+        numbered: Columns of numbers.
+        checks: What must hold, and as what it was understood.
+        time_zone: In which expressions are evaluated.
+        rows: How many rows there were.
+    """
+
+    plan: WritePlan
+    columns: Mapping[str, Fitted]
+    derived: Sequence[tuple[str, Expression]]
+    numbered: Sequence[Numbered]
+    checks: Sequence[tuple[Check, Expression]]
+    time_zone: str
+    rows: int = field(default=0, init=False)
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """The last number of each column; none where there was no row."""
+        return {n.column: n.first + (self.rows - 1) * n.step for n in self.numbered} if self.rows else {}
+
+    def complete(self, data: pa.RecordBatch) -> pa.Table:
+        """The rows of a batch.
+
+        Raises:
+            InvalidRequest: A value does not fit, or a row fails a check (the check's code).
+        """
+        names = self.plan.schema.names
+        arrays = {name: self.columns[name].of(data) for name in names}
+        for name, expression in self.derived[: self._constants]:
+            arrays[name] = self._value(name, expression, arrays, data.num_rows)
+        for n in self.numbered:
+            arrays[n.column] = _numbers(n, self.rows, data.num_rows)
+        for name, expression in self.derived[self._constants :]:
+            arrays[name] = self._value(name, expression, arrays, data.num_rows)
+        self.rows += data.num_rows
+        # Whether a column may be null is a check's, which has more to say than Arrow.
+        schema = pa.schema([f.with_nullable(True) for f in schema_to_arrow(self.plan.schema)])
+        table = pa.table([arrays[name] for name in names], schema=schema)
+        for check, expression in self.checks:
+            self._ensure_holds(check, expression, table)
+        return table
+
+    @property
+    def _constants(self) -> int:
+        constant = {d.column for d in self.plan.derived if d.is_constant}
+        return sum(name in constant for name, _ in self.derived)
+
+    def _value(self, name: str, expression: Expression, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
+        found = self.plan.schema.find(name)
+        assert found is not None, "a plan derives columns of its table"
+        rows = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
+        assert rows.num_rows == count
+        with _without_spark(f"column {name!r} is computed", name):
+            return conform(evaluate(expression, rows, self.time_zone), found.type)
+
+    def _ensure_holds(self, check: Check, expression: Expression, rows: pa.Table) -> None:
+        with _without_spark(f"{check.name!r} ({check.sql}) must hold of every row", None):
+            holds = pc.fill_null(evaluate(expression, rows, self.time_zone), False)
+        if pc.all(holds).as_py() is not False:
+            return
+        broken = rows.filter(pc.invert(holds))
+        raise violation(check, [_shown(check, broken, place) for place in range(min(SHOWN_ROWS, len(broken)))],
+                        self.plan.root)  # fmt: skip
+
+
+def completion(data: pa.Schema, table: Struct, plan: WritePlan, time_zone: str) -> Completion:
+    """How data becomes rows of a plan.
+
+    Args:
+        data: Its columns.
+        table: Columns of the table.
+        plan: How rows are written.
+        time_zone: In which expressions are evaluated.
+
+    Raises:
+        InvalidRequest: As of `fit_columns` and `lacking`.
+        UnsupportedFeature: An expression of the table that only Spark evaluates (`"needs-spark"`).
+    """
+    needed = lacking(plan, table, data.names)
+    columns = fit_columns(data, plan.schema)
+    derived = [(d.column, _derivation(d, plan.schema, time_zone)) for d in needed.derived]
+    checks = [(c, _condition(c, plan.schema, time_zone)) for c in needed.checks]
+    return Completion(plan, columns, derived, needed.numbered, checks, time_zone)
+
+
+def _derivation(derived: Derived, schema: Struct, time_zone: str) -> Expression:
+    found = schema.find(derived.column)
+    assert found is not None, "a plan derives columns of its table"
+    value = parse_value(derived.sql, schema, found.type, time_zone)
+    if _is_unknown(value):
+        raise _needs_spark(f"column {derived.column!r} is {derived.sql}", derived.column)
+    return value
+
+
+def _condition(check: Check, schema: Struct, time_zone: str) -> Expression:
+    understood = parse_predicate(check.sql, schema, time_zone)
+    if _is_unknown(understood):
+        column = check.columns[0] if len(check.columns) == 1 else None
+        raise _needs_spark(f"{check.name!r} ({check.sql}) must hold of every row", column)
+    return understood
+
+
+def _is_unknown(expression: Expression) -> bool:
+    return any(isinstance(node, Unknown) for node in walk(expression))
+
+
+@contextmanager
+def _without_spark(what: str, column: str | None) -> Iterator[None]:
+    """Some casts and functions depend on the values: of these it shows late that only Spark knows them."""
+    try:
+        yield
+    except InvalidRequest as error:
+        if error.code != "unsupported-expression":
+            raise
+        raise _needs_spark(what, column) from error
+
+
+def _needs_spark(what: str, column: str | None) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"{what}, which only Spark can evaluate",
+        code="needs-spark",
+        column=column,
+        hint="write by a session: alluvium.write(spark.createDataFrame(...), url, ...)",
+    )
+
+
+def _numbers(column: Numbered, start: int, count: int) -> pa.Array:
+    last = column.first + (start + count - 1) * column.step
+    if count and not _MIN <= last <= _MAX:
+        raise InvalidRequest(
+            f"the numbers of column {column.column!r} do not fit into 64 bits any more",
+            code="numbers-exhausted",
+            column=column.column,
+            hint="nothing was written; the column's values, or its step, are too far out for so many rows",
+        )
+    first = column.first + start * column.step
+    return pa.array(first + np.arange(count, dtype=np.int64) * column.step)
+
+
+def _shown(check: Check, rows: pa.Table, place: int) -> Row:
+    return {name: _text(rows, name, place) for name in check.columns}
+
+
+def _text(rows: pa.Table, name: str, place: int) -> str | None:
+    names = (name,) if name in rows.column_names else tuple(name.split("."))
+    value = rows[names[0]][place].as_py()
+    for member in names[1:]:
+        value = None if value is None else value[member]
+    return None if value is None else str(value)

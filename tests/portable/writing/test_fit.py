@@ -1,0 +1,108 @@
+"""Data of any origin under the columns of a table: values stay what they are, or are refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+
+import pyarrow as pa
+import pytest
+
+from alluvium.errors import AlluviumError
+from alluvium.portable.writing.fit import fit_columns
+from alluvium.schema import types as t
+from alluvium.schema.types import Array, DataType, Decimal, Field, Map, Struct
+
+UTC = dt.timezone.utc
+ROW = Struct((Field("a", t.INTEGER), Field("b", Array(t.STRING))))
+AT = dt.datetime(2024, 2, 29, 12, 30, 15, 123456)
+
+
+def fitted(values: pa.Array, target: DataType) -> list[object]:
+    rows = pa.RecordBatch.from_arrays([values], names=["C"])
+    found = fit_columns(rows.schema, Struct((Field("c", target), Field("d", t.LONG))))
+    assert found["d"].of(rows).to_pylist() == [None] * len(values)
+    return found["c"].of(rows).to_pylist()
+
+
+def of(values: list[object], data_type: pa.DataType) -> pa.Array:
+    """A slice, so that offsets count."""
+    return pa.array([None, *values, None], data_type).slice(1, len(values))
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "expected"),
+    [
+        (of([1, None, -128], pa.int64()), t.BYTE, [1, None, -128]),
+        (of([2**63 - 1], pa.uint64()), t.LONG, [2**63 - 1]),
+        (of([7], pa.uint8()), t.SHORT, [7]),
+        (of([1.5, None], pa.float32()), t.DOUBLE, [1.5, None]),
+        (of([12, None], pa.int32()), Decimal(5, 2), [decimal.Decimal("12.00"), None]),
+        (of([decimal.Decimal("1.2")], pa.decimal128(3, 1)), Decimal(10, 4), [decimal.Decimal("1.2000")]),
+        (of([decimal.Decimal("1.20")], pa.decimal128(9, 2)), Decimal(3, 1), [decimal.Decimal("1.2")]),
+        (of(["x", None], pa.large_string()), t.STRING, ["x", None]),
+        (of(["x", None], pa.string_view()), t.STRING, ["x", None]),
+        (of(["x", None, "x"], pa.dictionary(pa.int8(), pa.string())), t.STRING, ["x", None, "x"]),
+        (of([b"\xff"], pa.large_binary()), t.BINARY, [b"\xff"]),
+        (of([dt.date(2024, 2, 29)], pa.date64()), t.DATE, [dt.date(2024, 2, 29)]),
+        (of([AT], pa.timestamp("ns")), t.TIMESTAMP_NTZ, [AT]),
+        (of([AT.replace(microsecond=0)], pa.timestamp("s")), t.TIMESTAMP_NTZ, [AT.replace(microsecond=0)]),
+        (of([AT], pa.timestamp("us", "Asia/Tokyo")), t.TIMESTAMP, [AT.replace(tzinfo=UTC)]),
+        (of([], pa.null()), t.TIMESTAMP, []),
+        (of([None, None], pa.null()), ROW, [None, None]),
+        (of([[1, None], None, []], pa.large_list(pa.int64())), Array(t.INTEGER), [[1, None], None, []]),
+        (of([[1, 2], None], pa.list_(pa.int64(), 2)), Array(t.LONG), [[1, 2], None]),
+        (
+            of([[("k", 1)], None, []], pa.map_(pa.string(), pa.int64())),
+            Map(t.STRING, t.INTEGER),
+            [[("k", 1)], None, []],
+        ),
+        (
+            of([{"B": ["x", None]}, None, {"B": None}], pa.struct([("B", pa.large_list(pa.large_string()))])),
+            ROW,
+            [{"a": None, "b": ["x", None]}, None, {"a": None, "b": None}],
+        ),
+        (
+            of([[{"b": ["x"], "a": 1}, None], None], pa.list_(pa.struct([("b", pa.list_(pa.string())), ("a", pa.int64())]))),
+            Array(ROW),
+            [[{"a": 1, "b": ["x"]}, None], None],
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_stay_what_they_are(values: pa.Array, target: DataType, expected: list[object]) -> None:
+    assert fitted(values, target) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "target", "code"),
+    [
+        (of([128], pa.int64()), t.BYTE, "invalid-data"),
+        (of([2**63], pa.uint64()), t.LONG, "invalid-data"),
+        (of([decimal.Decimal("1.25")], pa.decimal128(9, 2)), Decimal(3, 1), "invalid-data"),
+        (of([1000], pa.int64()), Decimal(3, 1), "invalid-data"),
+        (of([1], pa.timestamp("ns")), t.TIMESTAMP_NTZ, "invalid-data"),
+        (of([1], pa.date64()), t.DATE, "invalid-data"),
+        (of([[1, 300]], pa.list_(pa.int64())), Array(t.BYTE), "invalid-data"),
+        (of([1.0], pa.float64()), t.LONG, "schema-mismatch"),
+        (of([1.0], pa.float64()), t.FLOAT, "schema-mismatch"),
+        (of([1], pa.int64()), t.DOUBLE, "schema-mismatch"),
+        (of(["1"], pa.string()), t.LONG, "schema-mismatch"),
+        (of([1], pa.int64()), t.STRING, "schema-mismatch"),
+        (of([AT], pa.timestamp("us")), t.TIMESTAMP, "schema-mismatch"),
+        (of([AT], pa.timestamp("us", "UTC")), t.TIMESTAMP_NTZ, "schema-mismatch"),
+        (of([AT], pa.timestamp("us")), t.DATE, "schema-mismatch"),
+        (of([b"x"], pa.binary()), t.STRING, "schema-mismatch"),
+        (of([{"z": 1}], pa.struct([("z", pa.int64())])), ROW, "schema-mismatch"),
+        (of([{"a": 1, "A": 2}], pa.struct([("a", pa.int64()), ("A", pa.int64())])), ROW, "schema-mismatch"),
+        (of([[1]], pa.list_(pa.int64())), t.LONG, "schema-mismatch"),
+        (of([1], pa.int64()), ROW, "schema-mismatch"),
+        (of([1], pa.duration("s")), t.LONG, "unsupported-type"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_values_that_would_change_are_refused(values: pa.Array, target: DataType, code: str) -> None:
+    with pytest.raises(AlluviumError) as caught:
+        fitted(values, target)
+    assert caught.value.code == code
+    assert caught.value.column is not None and caught.value.column.casefold().startswith("c")
