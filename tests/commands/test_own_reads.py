@@ -9,7 +9,8 @@ import msgspec
 import pytest
 from plain_writer import commit_rows, open_target
 
-from alluvium.commands.own_reads import OvertakenRead, ensure_current, unpinned
+from alluvium.commands.own_reads import ensure_current, unpinned
+from alluvium.commands.repeating import OvertakenRead
 from alluvium.delta.log.checkpoint import CheckpointOptions, write_checkpoint
 from alluvium.delta.view.snapshot import load_snapshot
 from alluvium.delta.view.source import DeltaSource

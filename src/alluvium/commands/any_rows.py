@@ -14,7 +14,7 @@ from alluvium.spark.scan.native_lane.native import read_native, unreadable
 from alluvium.spark.scan.source import OpenedScan
 from alluvium.spark.scan.worker_rows import read_by_tasks
 from alluvium.spark.sessions.session import ensure_native, time_zone
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 def read_any(

@@ -15,14 +15,17 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
-from alluvium.commands.repeat import Txn, until_committed
+from alluvium.commands.repeat import until_committed
+from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
-from alluvium.commands.rows.row_changes import Counts, FirstPass, Purpose, RowChanges, Verb, mode_of
+from alluvium.commands.rows.row_changes import FirstPass, Purpose, RowChanges
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import may_mask
+from alluvium.commands.rows.verb import Counts, Verb, delete_metrics
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
+from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot
@@ -95,7 +98,7 @@ def _attempt(
         with row_condition(rows, condition, "the condition of DELETE", name) as judged:
             shown = [judged.shown or "true"]
             operation = Operation("DELETE", {"predicate": msgspec.json.encode(shown).decode()}, {}, engine)
-            return _delete(spark, target, judged, snapshot, Verb(operation, _metrics, started, txn=txn), dry_run)
+            return _delete(spark, target, judged, snapshot, Verb(operation, delete_metrics, started, txn=txn), dry_run)
 
 
 def _delete(
@@ -112,7 +115,7 @@ def _delete(
     candidates = choose_candidates(snapshot, where)
     if not candidates.files.num_rows:
         return _remove_whole(target, candidates, scope, verb, dry_run)
-    mode = mode_of(target, candidates, masks=may_mask(spark, "DELETE"))
+    mode = row_change_mode(target.config, candidates, masks=may_mask(spark, "DELETE"))
     skips = skips_within_files(where, snapshot.config.partition_columns)
     changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope, only=ChangeKind.DELETE)
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
@@ -132,7 +135,7 @@ def _remove_whole(
 
     def describe(figures: EditFigures) -> Mapping[str, str]:
         took = int((time.monotonic() - verb.started) * 1000)
-        return {k: str(v) for k, v in {**_metrics(counts, figures), "executionTimeMs": took}.items()}
+        return {k: str(v) for k, v in {**delete_metrics(counts, figures), "executionTimeMs": took}.items()}
 
     nothing = WRITTEN_FILES.empty_table()
     version = candidates.snapshot.version
@@ -161,20 +164,3 @@ def _rows(spark: SparkSession, judged: RowCondition, candidates: Candidates) -> 
     rows, goes = judged.over(read_native(spark, candidates, is_even=True))
     kind = sf.when(goes, int(ChangeKind.DELETE)).otherwise(int(ChangeKind.COPY))
     return rows.select("*", kind.alias(KIND), sf.lit(False).alias(MATCHED))
-
-
-def _metrics(counts: Counts, figures: EditFigures) -> Mapping[str, int]:
-    return {
-        "numRemovedFiles": figures.files_removed,
-        "numRemovedBytes": figures.bytes_removed,
-        "numCopiedRows": counts.copied,
-        "numDeletionVectorsAdded": figures.masks_added,
-        "numDeletionVectorsUpdated": figures.masks_updated,
-        "numDeletionVectorsRemoved": figures.masks_removed,
-        "numAddedFiles": figures.files_added,
-        "numAddedBytes": figures.bytes_added,
-        "numAddedChangeFiles": figures.change_files,
-        "numDeletedRows": counts.deleted,
-        "scanTimeMs": counts.scan_ms,
-        "rewriteTimeMs": counts.rewrite_ms,
-    }

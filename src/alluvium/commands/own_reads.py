@@ -9,6 +9,7 @@ from functools import reduce
 from pyspark.sql import DataFrame
 
 from alluvium.commands.large_log import LargeSource
+from alluvium.commands.repeating import OvertakenRead
 from alluvium.commit.loop import refused
 from alluvium.delta.commit.conflicts import Contest, conflicts_of_rows
 from alluvium.delta.commit.draft import Draft
@@ -31,10 +32,6 @@ _READ_AGAIN = (
     "read the table again (inside foreachBatch, not before it; a temporary view over the table keeps the version that "
     "its frame was made with), or by a frame that follows it: alluvium.read(spark, url, follow=True)"
 )
-
-
-class OvertakenRead(CommitConflict):
-    """What was read of a table has changed before anything was done with it: trying again would change nothing."""
 
 
 def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | None) -> ReadScope:

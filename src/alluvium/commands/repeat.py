@@ -1,30 +1,18 @@
-"""A verb whose commit lost to one that touched its rows is carried out anew, on the version that the winner made."""
+"""A verb of a session whose commit lost to one that touched its rows is carried out anew, on the winner's version."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from typing import TypeAlias
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.own_reads import OvertakenRead, own_table, unpinned
-from alluvium.delta.terms.config import TableConfig
-from alluvium.delta.view.snapshot import Snapshot, refresh
-from alluvium.errors import CommitConflict
+from alluvium.commands.own_reads import own_table, unpinned
+from alluvium.commands.repeating import Txn, repeat_until_committed
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.statements.statement import one_statement
-
-#: An application's id, and how far it has come.
-Txn: TypeAlias = tuple[str, int]
-
-log = logging.getLogger("alluvium")
-
-#: Where another attempt would say nothing new: it was our own commit, or there were attempts enough.
-_FINAL = frozenset({"concurrent-transaction", "attempts-exhausted"})
 
 
 def until_committed(
@@ -55,46 +43,17 @@ def until_committed(
     Raises:
         CommitConflict: The verb may not be repeated, or lost every time; the hint says which.
     """
-    spent = repeated = 0
-    delays = retry.delays_s()
     with one_statement(spark, own_table(snapshot)) as statement:
-        while True:
-            if snapshot.has_come_to(txn):
-                return Committed.nothing(snapshot.version)
-            statement.stand_on(snapshot.version)
-            try:
-                done = attempt(snapshot, replace(retry, max_attempts=retry.max_attempts - spent))
-            except OvertakenRead:
-                raise
-            except CommitConflict as error:
-                spent += error.attempts
-                if error.code in _FINAL:
-                    raise
-                reason = obstacle
-                if not statement.is_repeatable:
-                    reason = "its values are not deterministic"
-                elif unpinned(statement.reads.values()):
-                    # Perhaps by a view or a frame that shows an older version for ever.
-                    reason = "one of its subqueries has read the table itself"
-                elif repeated >= retry.max_repeats or spent >= retry.max_attempts:
-                    reason = f"it was carried out {repeated + 1} times, as often as retry allows"
-                if reason is None:
-                    # Before the look: what is read before a pause is old after it.
-                    sleep(next(delays, 0.0))
-                    newest = refresh(snapshot)
-                    if not _is_same_table(snapshot.config, newest.config):
-                        reason = "the table's columns are no longer what they were"
-                if reason is not None:
-                    error.hint = f"not repeated by itself, because {reason}: look at the table, then repeat it"
-                    raise
-                log.warning("carried out anew on version %d: %s", newest.version, error.message)
-                snapshot = newest
-            else:
-                return done if isinstance(done, Preview) else replace(done, attempts=done.attempts + spent)
-            repeated += 1
 
+        def standing(base: Snapshot, policy: RetryPolicy) -> Committed | Preview:
+            statement.stand_on(base.version)
+            return attempt(base, policy)
 
-def _is_same_table(before: TableConfig, after: TableConfig) -> bool:
-    """Whether expressions over the table mean the same: it has every column that it had, as it was."""
-    fields = {f.name: f.type for f in after.schema.fields}
-    return before.metadata.id == after.metadata.id and all(fields.get(f.name) == f.type for f in before.schema.fields)
+        def why_not() -> str | None:
+            if not statement.is_repeatable:
+                return "its values are not deterministic"
+            # Perhaps by a view or a frame that shows an older version for ever.
+            has_read = bool(unpinned(statement.reads.values()))
+            return "one of its subqueries has read the table itself" if has_read else obstacle
+
+        return repeat_until_committed(snapshot, retry, standing, why_not, txn, sleep)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
-from alluvium.commands.rows.row_identity import copied_ids, with_ids
+from alluvium.commands.rows.row_identity import copied_ids
 from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
@@ -117,7 +117,7 @@ def _rewrite(
     target = DeltaTarget(snapshot.store, config, snapshot, retry)
     candidates = candidates_of(snapshot, files)
     # Their rows obey the table's conditions already.
-    plan = replace(with_ids(target.plan_write(None, ()), candidates), checks=(), derived=(), rebalance=True)
+    plan = replace(target.plan_write(None, ()).with_ids(candidates.stored_ids), checks=(), derived=(), rebalance=True)
     rows = read_native(spark, candidates)
     columns = [*map(quote, config.schema.names), *copied_ids(candidates)]
     with locating(snapshot.store, snapshot.version):

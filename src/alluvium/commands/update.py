@@ -14,7 +14,8 @@ from pyspark.sql import functions as sf
 from alluvium.commands.delete import TABLE
 from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
-from alluvium.commands.repeat import Txn, until_committed
+from alluvium.commands.repeat import until_committed
+from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import (
     default_values,
@@ -23,27 +24,19 @@ from alluvium.commands.rows.new_values import (
     with_generated,
     without_made,
 )
-from alluvium.commands.rows.row_changes import (
-    BEFORE,
-    Counts,
-    FirstPass,
-    Purpose,
-    RowChanges,
-    Verb,
-    is_recorded,
-    kept_pass,
-    mode_of,
-)
+from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, RowChanges, is_recorded, kept_pass
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import change_policy, may_mask
+from alluvium.commands.rows.verb import Verb, update_metrics
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import choose_candidates
+from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, names_only
-from alluvium.plan.changes import ChangeKind, Committed, EditFigures, Operation, Preview, ReadScope
+from alluvium.plan.changes import ChangeKind, Committed, Operation, Preview, ReadScope
 from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.jvm.frames import column_of, filter_rows, select_texts, with_columns
@@ -129,7 +122,7 @@ def _attempt(
             operation = Operation("UPDATE", {"predicate": shown}, {}, engine)
             partitions = {(name,) for name in snapshot.config.partition_columns}
             is_whole = where is None or names_only(where, partitions)
-            verb = Verb(operation, partial(_metrics, is_whole), started, txn=txn)
+            verb = Verb(operation, partial(update_metrics, is_whole), started, txn=txn)
             return _update(spark, target, request, judged, snapshot, where, verb, dry_run)
 
 
@@ -146,7 +139,7 @@ def _update(
     candidates = choose_candidates(snapshot, where)
     # Where every row changes there is nothing to keep behind masks.
     masks = where is not None and may_mask(spark, "UPDATE")
-    mode = mode_of(target, candidates, masks=masks)
+    mode = row_change_mode(target.config, candidates, masks=masks)
     skips = skips_within_files(where, snapshot.config.partition_columns)
     update = _Update(spark, target, request, judged, skips)
     # Resolved before anything is run, for what they read.
@@ -211,22 +204,3 @@ class _Update:
         changed = f"{KIND} = {int(ChangeKind.UPDATE)}"
         anew = {d.column: (d, changed) for d in generated(self.target) if d.column not in values.columns}
         return with_generated(rows, schema, anew)
-
-
-def _metrics(is_whole: bool, counts: Counts, figures: EditFigures) -> Mapping[str, int]:
-    return {
-        # To the reference's UPDATE a file that gets a mask is one removed and not added again.
-        "numRemovedFiles": figures.files_removed + figures.masks_added,
-        "numRemovedBytes": figures.bytes_removed + figures.bytes_masked,
-        "numCopiedRows": counts.copied,
-        "numUpdatedRows": counts.updated,
-        "numDeletionVectorsAdded": figures.masks_added,
-        "numDeletionVectorsUpdated": figures.masks_updated,
-        # Nor does it count masks of files that go as a whole, where it knows that without looking at rows.
-        "numDeletionVectorsRemoved": figures.masks_updated if is_whole else figures.masks_removed,
-        "numAddedFiles": figures.files_added,
-        "numAddedBytes": figures.bytes_added,
-        "numAddedChangeFiles": figures.change_files,
-        "scanTimeMs": counts.scan_ms,
-        "rewriteTimeMs": counts.rewrite_ms,
-    }

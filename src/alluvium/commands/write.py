@@ -22,9 +22,8 @@ from alluvium.spark.sessions.session import is_connect
 from alluvium.spark.unseen import ensure_none_hidden
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import CompleteRows, complete
-from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.spark.write import write_files
-from alluvium.storage.store import Store
+from alluvium.storage.store import OpenStore, Store
 
 
 @dataclass(frozen=True, slots=True)

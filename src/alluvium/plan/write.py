@@ -327,6 +327,22 @@ class WritePlan:
         keyed = replace(self.keyed, bucket=bucket, kind_column=None, is_numbered=True)
         return replace(self, schema=schema, bucket=None, assigned=None, crossing=None, keyed=keyed)
 
+    def with_ids(self, ids: StoredIds | None) -> WritePlan:
+        """The plan for rows that bring all columns, with those that keep rows' identities.
+
+        Specification: "Row IDs [...] of a row must not change [...] when the row is copied or updated".
+        """
+        if ids is None:
+            return replace(self, numbered=())
+        return replace(
+            self,
+            schema=Struct((*self.schema.fields, *(Field(f.name, f.type) for f in ids.fields))),
+            stored=None if self.stored is None else Struct((*self.stored.fields, *ids.fields)),
+            files=None if self.files is None else pa.schema([*self.files, *ids.files]),
+            stats_columns=(*self.stats_columns, *ids.stats),
+            numbered=(),
+        )
+
     def only(self, columns: Collection[str]) -> WritePlan:
         """The plan for some of the columns, of rows that are there already: each task's in one file, as they stand,
         however many they are.

@@ -43,7 +43,8 @@ from alluvium.spark.sessions.session import ensure_native, is_connect
 from alluvium.spark.values.checks import examples, find_violation, with_checks
 from alluvium.spark.values.derive import find_exhausted, numbers_exhausted
 from alluvium.spark.workers.worker_errors import carried_error
-from alluvium.spark.workers.worker_files import OpenStore, write_in_workers
+from alluvium.spark.workers.worker_files import write_in_workers
+from alluvium.storage.store import OpenStore
 
 _SETTINGS: Mapping[str, str] = {
     # INT96, the default, has no statistics.

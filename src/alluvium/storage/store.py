@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pyarrow as pa
 
@@ -137,3 +137,7 @@ class Store(Protocol):
 
     def delete_tree(self, directory: str) -> None:
         """Removes a directory and all in it; a missing one is no error."""
+
+
+#: Gives the table's objects, or those of a store that a URL names; it is pickled, and called in workers.
+OpenStore: TypeAlias = Callable[..., Store]

@@ -29,7 +29,7 @@ from alluvium.spark.values.assign import Assignments, null_of
 from alluvium.spark.values.derive import with_numbers
 from alluvium.spark.values.fit import NewValue, fit
 from alluvium.spark.values.storing import StorePolicy
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
 _CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"

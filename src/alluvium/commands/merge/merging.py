@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -14,12 +14,13 @@ from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Action, Clause, When
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge.merge_source import BROADCAST_BYTES, SourceFigures
-from alluvium.commands.repeat import Txn
+from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
-from alluvium.commands.rows.row_changes import Counts, Join, RowChanges, Verb
+from alluvium.commands.rows.row_changes import Join, RowChanges
+from alluvium.commands.rows.verb import Verb, merge_metrics
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
-from alluvium.plan.changes import Committed, EditFigures, Operation, Preview, ReadScope, RowChangeMode
+from alluvium.plan.changes import Committed, Operation, Preview, ReadScope, RowChangeMode
 from alluvium.plan.ports import RowPlaces, RowTable, RowTarget
 from alluvium.schema.types import JsonValue
 from alluvium.spark.positions import Located
@@ -32,7 +33,7 @@ from alluvium.spark.statements.resolve import (
     resolve_condition,
     shown_text,
 )
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +124,7 @@ class Merge:
         # A source that is the table's own depends on rows that the condition does not speak of.
         where = ReadScope.rows(p.where).beside(p.rows.source.scope).where
         changes = RowChanges(p.rows.first_pass, p.candidates, where, join, assigned=p.rows.assigned)
-        verb = Verb(operation, self._metrics, self.started, txn=txn, open_store=self.open_store)
+        verb = Verb(operation, partial(merge_metrics, self.figures), self.started, txn=txn, open_store=self.open_store)
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 
     def _measured(self, table: DataFrame, condition: Resolved, version: RowTable) -> SourceFigures:
@@ -163,30 +164,6 @@ class Merge:
             "matchedPredicates": listed(When.MATCHED),
             "notMatchedPredicates": listed(When.NOT_MATCHED),
             "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
-        }
-
-    def _metrics(self, counts: Counts, figures: EditFigures) -> Mapping[str, int]:
-        return {
-            **self.figures,
-            "numTargetRowsInserted": counts.inserted,
-            "numTargetRowsUpdated": counts.updated,
-            "numTargetRowsMatchedUpdated": counts.updated - counts.unmatched_updated,
-            "numTargetRowsNotMatchedBySourceUpdated": counts.unmatched_updated,
-            "numTargetRowsDeleted": counts.deleted,
-            "numTargetRowsMatchedDeleted": counts.deleted - counts.unmatched_deleted,
-            "numTargetRowsNotMatchedBySourceDeleted": counts.unmatched_deleted,
-            "numTargetRowsCopied": counts.copied,
-            "numOutputRows": counts.copied + counts.updated + counts.inserted,
-            "numTargetFilesAdded": figures.files_added,
-            "numTargetBytesAdded": figures.bytes_added,
-            "numTargetFilesRemoved": figures.files_removed,
-            "numTargetBytesRemoved": figures.bytes_removed,
-            "numTargetDeletionVectorsAdded": figures.masks_added,
-            "numTargetDeletionVectorsUpdated": figures.masks_updated,
-            "numTargetDeletionVectorsRemoved": figures.masks_removed,
-            "numTargetChangeFilesAdded": figures.change_files,
-            "scanTimeMs": counts.scan_ms,
-            "rewriteTimeMs": counts.rewrite_ms,
         }
 
 

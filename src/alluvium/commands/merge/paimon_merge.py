@@ -29,8 +29,8 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.statements.statement import one_statement
-from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.storage.locating import locating
+from alluvium.storage.store import OpenStore
 
 
 def merge_into_paimon(

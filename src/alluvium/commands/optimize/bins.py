@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
-from alluvium.commands.rows.row_identity import copied_ids, with_ids
+from alluvium.commands.rows.row_identity import copied_ids
 from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates, candidates_of
@@ -97,7 +97,7 @@ def write_bins(spark: SparkSession, target: DeltaTarget, bins: Bins, order: Orde
     assert snapshot is not None, "bins are files of a version"
     candidates = candidates_of(snapshot, bins.files)
     # Their rows obey the table's conditions already.
-    plan = with_ids(target.plan_write(None, ()), candidates)
+    plan = target.plan_write(None, ()).with_ids(candidates.stored_ids)
     plan = replace(plan, checks=(), derived=(), rebalance=False, is_arranged=True, sort=())
     tasks = [number for number, count in enumerate(bins.counts) for _ in range(count)]
     if order is None and bins.count <= MOST_APART:

@@ -26,7 +26,7 @@ from alluvium.plan.retry import RetryPolicy
 from alluvium.schema import types as t
 from alluvium.schema.types import DataType, Decimal
 from alluvium.spark.naming.names import quote
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 #: Bytes of a value where all take as many.
 _WIDTHS: dict[DataType, int] = {

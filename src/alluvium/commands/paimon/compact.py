@@ -22,7 +22,7 @@ from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.sessions.session import time_zone
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 log = logging.getLogger("alluvium")
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.commands.any_rows import read_any
-from alluvium.commands.rows.row_identity import copied_ids, with_ids
+from alluvium.commands.rows.row_identity import copied_ids
 from alluvium.commands.write import new_files
 from alluvium.commit.clear import clear
 from alluvium.expr.tree import Expression
@@ -27,7 +27,7 @@ from alluvium.plan.write import WritePlan
 from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.values.derive import CompleteRows
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 def append_compacted(
@@ -80,7 +80,7 @@ def written_compacted(
     """
     entries, schema = candidates.entries, snapshot.schema
     own = [*map(quote, plan.schema.names), *copied_ids(candidates)]
-    rows, plan = select_texts(rows, own), with_ids(plan, candidates)
+    rows, plan = select_texts(rows, own), plan.with_ids(candidates.stored_ids)
     try:
         new = new_files(CompleteRows(rows, plan, ()), snapshot.store, plan, open_store=open_store)
         target = PaimonTarget(snapshot.store, snapshot.schema, snapshot, retry)

@@ -31,7 +31,7 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.naming.sql_text import sql_column
 from alluvium.spark.positions import KIND, MATCHED, locate
 from alluvium.spark.run_ends import with_ends
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 def keyed_compacted(

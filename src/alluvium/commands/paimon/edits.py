@@ -19,16 +19,9 @@ from alluvium.commands.paimon.repeated import repeated
 from alluvium.commands.paimon.upserts import Change
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import default_values
-from alluvium.commands.rows.row_changes import (
-    Counts,
-    FirstPass,
-    Purpose,
-    RowChanges,
-    Verb,
-    kept_pass,
-    read_places,
-)
+from alluvium.commands.rows.row_changes import FirstPass, Purpose, RowChanges, kept_pass, read_places
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
+from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.expr.skipping.whole import decide_whole
 from alluvium.expr.tree import Expression
 from alluvium.paimon.files.partitions import partitions_of

@@ -22,7 +22,7 @@ from alluvium.plan.write import BUCKET_COLUMN, WritePlan
 from alluvium.spark.buckets import bucket_of
 from alluvium.spark.naming.names import quote
 from alluvium.spark.run_ends import with_ends
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 #: More rows than a file has.
 _FILE_STEP = 1 << 40

@@ -29,7 +29,7 @@ from alluvium.plan.changes import Committed
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.values.ranks import RankKey, rank_key
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 ORDER, Z_ORDER, HILBERT = "order", "zorder", "hilbert"
 STRATEGIES = (ORDER, Z_ORDER, HILBERT)

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from pyspark.sql import DataFrame
 
-from alluvium.commands.own_reads import OvertakenRead, own_reads
+from alluvium.commands.own_reads import own_reads
+from alluvium.commands.repeating import OvertakenRead
 from alluvium.commit.loop import refused
 from alluvium.errors import Conflict, NotFound
 from alluvium.paimon.commit.draft import Draft, Replaced

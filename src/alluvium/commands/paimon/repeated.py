@@ -9,8 +9,9 @@ from typing import TypeVar
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.own_reads import OvertakenRead, unpinned
+from alluvium.commands.own_reads import unpinned
 from alluvium.commands.paimon.expired_state import expiry_as_conflict
+from alluvium.commands.repeating import OvertakenRead
 from alluvium.errors import CommitConflict
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At

@@ -23,7 +23,7 @@ from alluvium.paimon.write.target import PaimonTarget
 from alluvium.plan.changes import Committed, Operation, ReadScope, Replace
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.values.columns import Assignment
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 def rescale_rows(

@@ -34,8 +34,8 @@ from alluvium.spark.values.assign import assigned_columns, assignments
 from alluvium.spark.values.columns import Assignment
 from alluvium.spark.values.derive import derived_values
 from alluvium.spark.values.storing import StorePolicy
-from alluvium.spark.workers.worker_files import OpenStore
 from alluvium.spark.write import data_error
+from alluvium.storage.store import OpenStore
 
 #: How a table is called in expressions.
 TABLE = ("__alluvium_table",)

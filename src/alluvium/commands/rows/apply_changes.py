@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 from alluvium.commands.rows.mask_rows import MaskRows
 from alluvium.commands.rows.patch_rows import PatchRows
 from alluvium.commands.rows.rewrite_rows import RewriteRows
-from alluvium.commands.rows.row_changes import Purpose, RowChanges, Verb
+from alluvium.commands.rows.row_changes import Purpose, RowChanges
 from alluvium.commands.rows.row_work import RowWork, milliseconds_since
 from alluvium.commands.rows.upsert_rows import UpsertRows
+from alluvium.commands.rows.verb import Verb
 from alluvium.plan.changes import Committed, Preview, RowChangeMode
 from alluvium.plan.ports import RowTarget
 from alluvium.spark.positions import locate

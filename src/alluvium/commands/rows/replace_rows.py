@@ -14,13 +14,15 @@ from pyspark.sql import functions as sf
 
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.commands.rows.apply_changes import apply_changes
-from alluvium.commands.rows.row_changes import Counts, FirstPass, RowChanges, Verb, is_recorded, mode_of
+from alluvium.commands.rows.row_changes import FirstPass, RowChanges, is_recorded
 from alluvium.commands.rows.session_rules import may_mask
+from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.commands.write import WriteRequest, arranged_as, write_here
 from alluvium.commands.written import numbered_files, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
+from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.terms.actions import total
 from alluvium.delta.view.scan import data_paths
@@ -86,7 +88,7 @@ def replace_found(
         InvalidRequest: The rows do not fit the table; it is as it was.
         CommitConflict: Another writer touched what was read.
     """
-    mode = mode_of(target, candidates, masks=may_mask(df.sparkSession, "DELETE"))
+    mode = row_change_mode(target.config, candidates, masks=may_mask(df.sparkSession, "DELETE"))
     fresh = _FreshRows(df, target, request, mode)
     # There are no new rows among those that are found, whatever the purpose.
     changes = RowChanges(lambda some, purpose: FirstPass(found(some), found), candidates, where)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import enum
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.any_rows import read_any
-from alluvium.delta.features.rows import deletion_vectors
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
-from alluvium.delta.rows.row_edits import live_counts
+from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression
-from alluvium.plan.changes import ChangeKind, EditFigures, EditRows, Operation, RowChangeMode
+from alluvium.plan.changes import ChangeKind, RowChangeMode
 from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Numbered
 from alluvium.schema.types import Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import Located, changed_rows
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 #: How many tasks keep rows, where there are no more than so many files.
 _TASKS_A_CORE, _FILES_A_CORE = 2, 8
@@ -32,25 +30,6 @@ _TASKS_A_CORE, _FILES_A_CORE = 2, 8
 _ROW_BITS = 33
 #: A row before an update: a struct of the table's columns, where rows are to be recorded.
 BEFORE = "__alluvium_before"
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Rows by what became of them, and how long that took; `unmatched` ones had no match in a source."""
-
-    copied: int = 0
-    updated: int = 0
-    deleted: int = 0
-    inserted: int = 0
-    unmatched_updated: int = 0
-    unmatched_deleted: int = 0
-    scan_ms: int = 0
-    rewrite_ms: int = 0
-
-    @property
-    def is_nothing(self) -> bool:
-        """Whether no row changes."""
-        return not (self.updated or self.deleted or self.inserted)
 
 
 class Purpose(enum.Enum):
@@ -166,47 +145,6 @@ def _in_few_tasks(rows: DataFrame, candidates: RowPlaces) -> DataFrame:
 
 
 @dataclass(frozen=True, slots=True)
-class Verb:
-    """How a verb names itself in the history.
-
-    Attributes:
-        operation: Name, parameters, engine.
-        metrics: Under the history's names, from the counts of rows and files.
-        started: When the verb began (`time.monotonic`).
-        txn: An application's id and version, which the commit records, be it of no row.
-        open_store: The table's objects for Python workers, where Spark's own writer cannot write its files.
-        complete: What the same commit does beside, given the changes and the counts of rows; None: nothing. With it,
-            there is a commit even where no row changes.
-    """
-
-    operation: Operation
-    metrics: Callable[[Counts, EditFigures], Mapping[str, int]]
-    started: float = field(default_factory=time.monotonic)
-    complete: Callable[[EditRows, Counts], EditRows] | None = None
-    txn: tuple[str, int] | None = None
-    open_store: OpenStore | None = None
-
-
-def mode_of(target: DeltaTarget, candidates: Candidates, *, masks: bool) -> RowChangeMode:
-    """How the table takes changed rows.
-
-    "`delta.enableDeletionVectors`: [...] writers may write deletion vectors", and only for files that say how many rows
-    they have.
-
-    Args:
-        target: The table.
-        candidates: Files that may hold rows that change.
-        masks: Whether the session lets the verb mask rows (`session_rules.may_mask`).
-    """
-    config = target.config
-    is_supported = "deletionVectors" in (config.protocol.writer_features or ())
-    if not (masks and deletion_vectors.is_used(config) and is_supported):
-        return RowChangeMode.REWRITE_FILES
-    unknown = live_counts(candidates.snapshot, candidates.files).null_count if candidates.files.num_rows else 0
-    return RowChangeMode.REWRITE_FILES if unknown else RowChangeMode.MASK_ROWS
-
-
-@dataclass(frozen=True, slots=True)
 class DeltaVersion:
     """Implements `plan.ports.RowTable` for a version of a Delta table."""
 
@@ -231,7 +169,7 @@ class DeltaVersion:
 
     def mode(self, candidates: RowPlaces) -> RowChangeMode:
         assert isinstance(self.target, DeltaTarget) and isinstance(candidates, Candidates)
-        return mode_of(self.target, candidates, masks=self.masks)
+        return row_change_mode(self.target.config, candidates, masks=self.masks)
 
 
 def is_recorded(target: RowTarget) -> bool:

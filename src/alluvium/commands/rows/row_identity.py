@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import pyarrow as pa
-
 from alluvium.plan.changes import ChangeKind
 from alluvium.plan.ports import RowPlaces
-from alluvium.plan.write import WritePlan
-from alluvium.schema.types import Field, Struct
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND
-
-
-def with_ids(plan: WritePlan, candidates: RowPlaces) -> WritePlan:
-    """The plan for rows that bring all columns, with those that keep rows' identities.
-
-    Specification: "Row IDs [...] of a row must not change [...] when the row is copied or updated".
-    """
-    ids = candidates.stored_ids
-    if ids is None:
-        return replace(plan, numbered=())
-    return replace(
-        plan,
-        schema=Struct((*plan.schema.fields, *(Field(f.name, f.type) for f in ids.fields))),
-        stored=None if plan.stored is None else Struct((*plan.stored.fields, *ids.fields)),
-        files=None if plan.files is None else pa.schema([*plan.files, *ids.files]),
-        stats_columns=(*plan.stats_columns, *ids.stats),
-        numbered=(),
-    )
 
 
 def copied_ids(candidates: RowPlaces) -> list[str]:

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
-from alluvium.commands.rows.row_changes import BEFORE, Counts, RowChanges, Verb
-from alluvium.commands.rows.row_identity import id_columns, with_ids
+from alluvium.commands.rows.row_changes import BEFORE, RowChanges
+from alluvium.commands.rows.row_identity import id_columns
+from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.commands.write import new_files, write_here
 from alluvium.commands.written import written_files
 from alluvium.commit.clear import clear
@@ -126,7 +127,7 @@ class RowWork:
     def commit(self, edit: Edit) -> Committed:
         """Writes and commits; a verb that turns out to change no row leaves nothing behind."""
         begun = time.monotonic()
-        plan = with_ids(self.target.plan_write(None, ()), self.changes.candidates)
+        plan = self.target.plan_write(None, ()).with_ids(self.changes.candidates.stored_ids)
         apart = self.target.plan_write(None, ()) if self.writes_apart else None
         records = None if edit.recorded is None else self.target.plan_change_files()
         try:

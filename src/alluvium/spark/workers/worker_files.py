@@ -9,9 +9,8 @@ import contextlib
 import itertools
 import pickle
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,10 +27,8 @@ from alluvium.plan.write import KeyedRows, WritePlan
 from alluvium.spark.naming.names import quote
 from alluvium.spark.workers.run_bounds import RunBounds
 from alluvium.spark.workers.worker_errors import carrying_errors
-from alluvium.storage.store import Store
+from alluvium.storage.store import OpenStore, Store
 
-#: Gives the table's objects, or those of a store that a URL names; it is pickled, and called in the workers.
-OpenStore: TypeAlias = Callable[..., Store]
 #: Of files that a worker has begun, one task after the other.
 _files = itertools.count()
 
