@@ -13,6 +13,7 @@ Names are loaded when they are first used: importing the package is quick and im
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -87,6 +88,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name in ("errors", "paimon"):
         return importlib.import_module(f"alluvium.{name}")
+    if name == "DeltaTable" and importlib.util.find_spec("pyspark") is None:
+        # Without PySpark there are no sessions.
+        return importlib.import_module("alluvium.api.delta.portable.delta_table").PortableDeltaTable
     if name not in _WHERE:
         raise AttributeError(f"module 'alluvium' has no attribute {name!r}")
     value = getattr(importlib.import_module(_WHERE[name]), name)

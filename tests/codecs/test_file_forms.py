@@ -215,3 +215,14 @@ def test_nothing_stands_below_nulls() -> None:
     writer.add(rows)
     found = orc.ORCFile(pa.BufferReader(writer.finish())).read()
     assert found.to_pylist() == rows.to_pylist()
+
+
+def test_files_have_no_bounds_of_floating_columns() -> None:
+    """Arrow's pass NaN over, and readers who take it for the greatest number would skip the rows."""
+    rows = pa.table({"x": [1.0, float("nan")], "n": [1, 2], "r": [{"y": 0.5}, {"y": float("nan")}]})
+    writer = FileForm("parquet", rows.schema, "snappy", 1).open()
+    writer.add(rows)
+    group = pq.read_metadata(pa.BufferReader(writer.finish())).row_group(0)
+    assert [group.column(n).is_stats_set for n in range(3)] == [False, True, False]
+    assert not FileForm("parquet", rows.schema, "snappy", 1).tells_statistics
+    assert FileForm("parquet", rows.select(["n", "r"]).schema, "snappy", 1).tells_statistics

@@ -23,8 +23,7 @@ import alluvium
 from alluvium import DeltaTable
 from alluvium.commands.delete import delete_rows
 from alluvium.commands.merge.merge import merge_rows
-from alluvium.commands.merge.merge_clauses import Action, Clause
-from alluvium.commands.merge.merge_clauses import When as Matched
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.optimize.optimize import OptimizeRequest, optimize_table
 from alluvium.commands.update import UpdateRequest, update_rows
@@ -34,6 +33,8 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitUnknown
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import TOUCHED_FILES, EditRows, NewFiles, Operation, ReadScope
+from alluvium.plan.merging import Action
+from alluvium.plan.merging import When as Matched
 from alluvium.storage.open import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

@@ -14,6 +14,7 @@ import pytest
 from reference_engine import NEEDS_REFERENCE, judge
 
 import alluvium
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.features.columns.generated_columns import KEY as GENERATED
 from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
@@ -73,6 +74,16 @@ def _make(url: str, name: str) -> None:
     alluvium.write(DATA, url, mode="append")
 
 
+def _change(url: str) -> None:
+    """Rows of each kind: deleted, updated, merged."""
+    table = PortableDeltaTable.forPath(url)
+    table.delete("id = 1")
+    table.update("id = 2", {"x": "2.5", "p": "'new'", "at": "timestamp'2024-05-06 07:08:09Z'"})
+    source = DATA.slice(0, 3).set_column(0, "id", pa.array([4, 8, 9]))
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate(None, {"r": "s.r", "m": "s.m", "day": "s.day"})
+    merge.whenNotMatchedInsert("s.id = 8", {name: f"s.{name}" for name in DATA.column_names}).execute()
+
+
 @pytest.fixture(scope="module")
 def continued(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("arrow")
@@ -85,6 +96,12 @@ def continued(tmp_path_factory: pytest.TempPathFactory) -> Path:
             jobs.append(
                 {"do": "read", "table": url, "where": where, "columns": ["*"], "out": str(root / name / f"{number}")}
             )
+        changed = str(root / name / "changed")
+        _make(changed, name)
+        _change(changed)
+        jobs.append({"do": "read", "table": changed, "out": str(root / name / "seen")})
+        jobs.append({"do": "statement", "table": changed, "sql": "delete from {table} where id = 3"})
+        jobs.append({"do": "statement", "table": changed, "sql": "OPTIMIZE {table}"})
         columns = ", ".join(DATA.column_names)
         jobs += [
             {"do": "statement", "table": url,
@@ -130,6 +147,16 @@ def test_delta_spark_reads_and_goes_on(continued: Path, name: str) -> None:
     if name == "made":
         numbers = alluvium.open(url).to_arrow()["number"].to_pylist()
         assert len(set(numbers)) == len(numbers)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_delta_spark_reads_rows_that_we_changed(continued: Path, name: str) -> None:
+    url = str(continued / name / "changed")
+    assert _rows(continued / name / "seen") == _shown(alluvium.open(url, version=4).to_arrow())
+    after = _shown(alluvium.open(url).to_arrow())
+    assert [(row["id"], row["x"]) for row in after] == [(2, 2.5), (4, 1e300), (8, None)]
+    PortableDeltaTable.forPath(url).update("id = 8", {"x": "8.5"})
+    assert [row["x"] for row in _shown(alluvium.open(url).to_arrow())] == [2.5, 1e300, 8.5]
 
 
 def test_the_change_feed_goes_on(continued: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,6 +40,7 @@ class ParquetWriter:
 
     def __init__(self, schema: pa.Schema, compression: str, level: int) -> None:
         self._sink = pa.BufferOutputStream()
+        leaves = _leaves(schema)
         nanos = any(pa.types.is_timestamp(f.type) and f.type.unit == "ns" for f in schema)
         self._writer = pq.ParquetWriter(
             self._sink,
@@ -48,7 +49,8 @@ class ParquetWriter:
             compression_level=level if compression == "zstd" else None,
             # As Spark's own writer has decimals of few digits; nanoseconds are known in this form alone.
             store_decimal_as_integer=True,
-            use_dictionary=_dictionary_columns(schema),
+            use_dictionary=_dictionary_columns(leaves),
+            write_statistics=_bounded_columns(leaves),
             use_deprecated_int96_timestamps=nanos,
             store_schema=False,
         )
@@ -65,17 +67,30 @@ class ParquetWriter:
         return bytes(self._sink.getvalue())
 
 
-def _dictionary_columns(schema: pa.Schema) -> list[str]:
+def _leaves(schema: pa.Schema) -> list[pq.ColumnSchema]:
+    """The columns of a file, those within others, too."""
+    sink = pa.BufferOutputStream()
+    pq.write_table(schema.empty_table(), sink, store_decimal_as_integer=True)
+    described = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
+    return [described.column(index) for index in range(len(described))]
+
+
+def _dictionary_columns(leaves: Sequence[pq.ColumnSchema]) -> list[str]:
     """Leaves whose values may be in dictionaries: all but decimals of many digits.
 
     Java's writers make no dictionaries of values of fixed length, and some of their readers look in one for a decimal's
     fewest bytes, which they never find: they would skip the rows.
     """
-    sink = pa.BufferOutputStream()
-    pq.write_table(schema.empty_table(), sink, store_decimal_as_integer=True)
-    described = pq.read_metadata(pa.BufferReader(sink.getvalue())).schema
-    leaves = [described.column(index) for index in range(len(described))]
     return [leaf.path for leaf in leaves if leaf.physical_type != "FIXED_LEN_BYTE_ARRAY"]
+
+
+def _bounded_columns(leaves: Sequence[pq.ColumnSchema]) -> list[str]:
+    """Leaves that have bounds in the file: all but floating ones.
+
+    Arrow's bounds pass NaN over, which is the greatest number to Spark and Java; their readers trust the bounds of a
+    file, and would skip the rows. Their own writers give none where there is NaN.
+    """
+    return [leaf.path for leaf in leaves if leaf.physical_type not in ("FLOAT", "DOUBLE")]
 
 
 def plain_nulls(array: pa.Array) -> pa.Array:
@@ -161,8 +176,8 @@ class FileForm:
 
     @property
     def tells_statistics(self) -> bool:
-        """Whether a file's footer can be asked for the bounds of its columns."""
-        return self.format == "parquet"
+        """Whether a file's footer can be asked for the bounds of its columns at the top level."""
+        return self.format == "parquet" and not any(pa.types.is_floating(f.type) for f in self.schema)
 
 
 _WRITERS: Mapping[str, Callable[[pa.Schema, str, int], FileWriter]] = {

@@ -183,6 +183,14 @@ def with_children(node: Expression, change: Callable[[Expression], Expression]) 
     return replace(node, args=tuple(map(change, node.args))) if isinstance(node, Call) else node
 
 
+def within(node: Expression, name: str) -> Expression:
+    """The expression over the members of a column, for rows that have nothing but these; others it must not name."""
+    if isinstance(node, Column):
+        assert node.path[0] == name, "the expression is one over the column's members"
+        return replace(node, path=node.path[1:])
+    return with_children(node, lambda child: within(child, name))
+
+
 def in_zone(node: Expression, zone: str) -> Expression:
     """The expression, its local times being those of a zone from now on, in whatever zone it is evaluated.
 

@@ -155,6 +155,16 @@ def _declared_text(known: DataType, data_type: DataType, lengths: CharLengths, p
     return f"char({lengths[path]})" if path in lengths else str(data_type)
 
 
+def declared_struct(schema: Struct) -> str | None:
+    """What to declare (`schema.ddl.CHAR_VARCHAR`) of a column whose members are these columns; None: nothing.
+
+    Raises:
+        AlluviumError: As of `char_lengths`.
+    """
+    lengths = char_paths(schema)
+    return _declared_text(schema, schema, lengths, ()) if lengths else None
+
+
 def pad_texts(values: pa.Array, length: int) -> pa.Array:
     """Texts with blanks up to a length in characters (code points); longer ones stay.
 

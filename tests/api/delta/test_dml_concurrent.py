@@ -18,7 +18,7 @@ from plain_writer import commit_rows
 import alluvium
 from alluvium import DeltaTable, RetryPolicy
 from alluvium.commands.merge.merge import merge_rows
-from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.delta.upkeep.checks.checkup import check_log, check_snapshot
 from alluvium.delta.view.snapshot import load_snapshot
@@ -26,6 +26,7 @@ from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import CommitConflict
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Replace
+from alluvium.plan.merging import Action, When
 from alluvium.storage.open import open_store
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]

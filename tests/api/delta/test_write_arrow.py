@@ -171,7 +171,10 @@ class TestData:
         data = pa.table({"x": [1.0, math.nan], "y": [1.0, 2.0], "r": [{"z": math.nan}, {"z": 0.0}]})
         alluvium.write(data, url)
         stats = adds(url)[0]["stats"]
-        assert (stats["minValues"], stats["maxValues"]) == ({"x": 1.0, "y": 1.0, "r": {"z": 0.0}}, {"y": 2.0})
+        assert (stats["minValues"], stats["maxValues"]) == ({"y": 1.0}, {"y": 2.0})
+        assert stats["nullCount"] == {"x": 0, "y": 0, "r": {"z": 0}}
+        footer = pq.read_metadata(pa.BufferReader(open_store(url).get(adds(url)[0]["path"]))).row_group(0)
+        assert [footer.column(n).statistics for n in range(3)] == [None] * 3
         alluvium.write(pa.table({"x": [None, -0.0], "y": [5.0, 3.0]}), url, mode="append", maxRecordsPerFile=0)
         assert sorted(repr(add["stats"]["maxValues"]) for add in adds(url)) == ["{'x': 0.0, 'y': 5.0}", "{'y': 2.0}"]
         assert alluvium.open(url).to_arrow(where="x > 5").num_rows == 1

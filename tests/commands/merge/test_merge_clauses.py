@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from alluvium.commands.merge.merge_clauses import Action, Clause, When, ensure_clauses, taken_columns, taken_names
+from alluvium.commands.merge.merge_clauses import Clause, ensure_clauses, taken_columns, taken_names
 from alluvium.errors import InvalidRequest
+from alluvium.plan.merging import Action, When
 from alluvium.schema import types as t
 from alluvium.schema.types import Field, Struct
 

@@ -13,10 +13,11 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.commands.merge.merge import explain_rows, merge_rows
-from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_explain import MergeExplanation
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.plan.changes import Preview
+from alluvium.plan.merging import Action, When
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.sessions.settings import read_flag
 from alluvium.spark.statements.own_columns import OwnColumns

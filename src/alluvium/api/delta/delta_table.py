@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from types import MappingProxyType
+from typing import cast, overload
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
@@ -20,6 +22,7 @@ from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
@@ -78,11 +81,26 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         self._own = OwnColumns() if own is None else own
 
     @classmethod
-    def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] = _NO_SETTINGS) -> DeltaTable:
+    @overload
+    def forPath(cls, sparkSession: str | PathLike[str]) -> PortableDeltaTable: ...
+
+    @classmethod
+    @overload
+    def forPath(
+        cls, sparkSession: SparkSession, path: str, hadoopConf: Mapping[str, str] = _NO_SETTINGS
+    ) -> DeltaTable: ...
+
+    @classmethod
+    def forPath(
+        cls,
+        sparkSession: SparkSession | str | PathLike[str],
+        path: str | None = None,
+        hadoopConf: Mapping[str, str] = _NO_SETTINGS,
+    ) -> DeltaTable | PortableDeltaTable:
         """The table at a path.
 
         Args:
-            sparkSession: A classic session.
+            sparkSession: A classic session. A path alone: the table without a session (`PortableDeltaTable`).
             path: Of the table's root.
             hadoopConf: Settings of file systems (`fs.`, `dfs.`), e.g. credentials.
 
@@ -90,7 +108,9 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
             NotFound: There is no Delta table.
             InvalidRequest: Settings of other things.
         """
-        access = path_access(sparkSession, path, hadoopConf)
+        if isinstance(sparkSession, str | PathLike):
+            return PortableDeltaTable.forPath(sparkSession)
+        access = path_access(sparkSession, cast(str, path), hadoopConf)
         _ensure_table(access, str(path))
         return cls(sparkSession, access)
 

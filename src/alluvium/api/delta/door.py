@@ -68,4 +68,4 @@ def explain(store: Store, where: str | None) -> Explanation:
 def write(writing: ArrowWriting) -> Committed:
     """Rows into a table, which may have to be made."""
     # Loaded when the first rows are written: whoever reads needs none of it.
-    return cast(Committed, importlib.import_module("alluvium.api.delta.portable_writer").write_arrow(writing))
+    return cast(Committed, importlib.import_module("alluvium.api.delta.portable.writer").write_arrow(writing))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.paimon.paimon_rows import session_of
-from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_explain import MergeExplanation
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.merge.paimon_merge import explain_paimon_merge, merge_into_paimon
@@ -17,6 +17,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.paimon.log.snapshot import Snapshot, load_snapshot
 from alluvium.paimon.log.travel import At
 from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.merging import Action, When
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.sessions.session import time_zone
 from alluvium.spark.statements.resolve import Qualifier

@@ -18,7 +18,7 @@ class ColumnBounds:
     """What batches of rows make known of a file.
 
     Attributes:
-        columns: Of which top-level columns; others are left aside.
+        columns: Of which columns, by their paths through structs; those that rows lack are left aside.
         num_rows: So far.
     """
 
@@ -31,8 +31,11 @@ class ColumnBounds:
         """Counts further rows."""
         self.num_rows += rows.num_rows
         for column in self.columns:
-            if len(column.path) == 1 and column.path[0] in rows.column_names:
-                self._add(column, rows[column.path[0]].combine_chunks())
+            if column.path[0] in rows.column_names:
+                values = rows[column.path[0]].combine_chunks()
+                for name in column.path[1:]:
+                    values = pc.struct_field(values, name)  # null where the parent is
+                self._add(column, values)
 
     def _add(self, column: FooterColumn, values: pa.Array) -> None:
         nulls = values.null_count

@@ -5,33 +5,17 @@ Specification: none; the rules are those of the reference's `delta.tables.DeltaM
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from pyspark.sql import Column
 
+from alluvium.plan.merging import Action, When, clause_problem
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.types import Struct
 from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.values.assign import without_table
-
-
-class When(enum.Enum):
-    """Which rows a clause is about."""
-
-    MATCHED = "matched"
-    NOT_MATCHED = "not matched"
-    NOT_MATCHED_BY_SOURCE = "not matched by source"
-
-
-class Action(enum.Enum):
-    """What it does with them."""
-
-    UPDATE = "update"
-    DELETE = "delete"
-    INSERT = "insert"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +79,7 @@ def _taken(source: Struct, path: tuple[str, ...], assigned: Sequence[tuple[str, 
 
 
 def ensure_clauses(clauses: Sequence[Clause]) -> None:
-    """Refuses a merge that does nothing, or has clauses that no row can come to.
-
-    Raises:
-        InvalidRequest: `"merge-without-clauses"`, `"unreachable-clause"`.
-    """
-    if not clauses:
-        raise Unresolvable(
-            "a merge needs at least one WHEN clause", code="merge-without-clauses", hint="whenMatchedUpdateAll(), ..."
-        )
-    for when in When:
-        of_kind = [c for c in clauses if c.when is when]
-        if any(c.condition is None for c in of_kind[:-1]):
-            raise Unresolvable(
-                f"only the last clause WHEN {when.value.upper()} may go without a condition: those behind it are never "
-                "reached",
-                code="unreachable-clause",
-                hint="give the clause a condition, or put it last",
-            )
+    """Refuses a merge that does nothing, or has clauses that no row can come to (`clause_problem`)."""
+    problem = clause_problem([(clause.when, clause.condition is not None) for clause in clauses])
+    if problem is not None:
+        raise Unresolvable(problem.message, code=problem.code, hint=problem.hint)

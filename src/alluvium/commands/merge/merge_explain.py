@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from alluvium.commands.merge.merge_clauses import Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_source import SourceFigures
 from alluvium.plan.changes import RowChangeMode
+from alluvium.plan.merging import When
 from alluvium.plan.ports import RowPlaces
 
 _MODES = {

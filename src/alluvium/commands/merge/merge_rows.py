@@ -10,13 +10,14 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_source import NUMBER, MergeSource
 from alluvium.commands.merge.merge_values import MergeValues
 from alluvium.commands.rows.new_values import ensure_no_identities, generated, with_generated
 from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass, read_places
 from alluvium.delta.features.columns.identity_columns import identities
 from alluvium.plan.changes import ChangeKind, RowColumns
+from alluvium.plan.merging import Action, When
 from alluvium.plan.ports import RowPlaces, RowTarget
 from alluvium.plan.write import Derived, Numbered
 from alluvium.schema import types as t

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 
-from alluvium.commands.merge.merge_clauses import Action, Clause
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.rows.new_values import default_values, generated, without_made
 from alluvium.commands.rows.session_rules import change_policy
 from alluvium.errors import suggest
+from alluvium.plan.merging import Action
 from alluvium.plan.ports import RowTarget
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.jvm.failures import Unresolvable

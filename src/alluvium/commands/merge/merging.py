@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.commands.any_rows import read_any
 from alluvium.commands.delete import TABLE
-from alluvium.commands.merge.merge_clauses import Action, Clause, When
+from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_rows import MergeRows, hidden_name
 from alluvium.commands.merge.merge_source import BROADCAST_BYTES, SourceFigures
 from alluvium.commands.repeating import Txn
@@ -21,6 +21,7 @@ from alluvium.commands.rows.verb import Verb, merge_metrics
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope, RowChangeMode
+from alluvium.plan.merging import Action, When
 from alluvium.plan.ports import RowPlaces, RowTable, RowTarget
 from alluvium.schema.types import JsonValue
 from alluvium.spark.positions import Located

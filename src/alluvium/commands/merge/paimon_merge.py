@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
-from alluvium.commands.merge.merge_clauses import Action, When, ensure_clauses
+from alluvium.commands.merge.merge_clauses import ensure_clauses
 from alluvium.commands.merge.merge_explain import MergeExplanation, explain_merge
 from alluvium.commands.merge.merge_rows import MergeRows
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
@@ -26,6 +26,7 @@ from alluvium.paimon.write.keyed import RowKinds, ensure_rows_change
 from alluvium.paimon.write.target import PaimonTarget
 from alluvium.paimon.write.write import ensure_writable
 from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.merging import Action, When
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.scan.own_table import OwnTable
 from alluvium.spark.statements.statement import one_statement

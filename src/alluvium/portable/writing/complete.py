@@ -100,7 +100,9 @@ class Completion:
                         self.plan.root)  # fmt: skip
 
 
-def completion(data: pa.Schema, table: Struct, plan: WritePlan, time_zone: str) -> Completion:
+def completion(
+    data: pa.Schema, table: Struct, plan: WritePlan, time_zone: str, *, may_lack_partitions: bool = False
+) -> Completion:
     """How data becomes rows of a plan.
 
     Args:
@@ -108,12 +110,13 @@ def completion(data: pa.Schema, table: Struct, plan: WritePlan, time_zone: str) 
         table: Columns of the table.
         plan: How rows are written.
         time_zone: In which expressions are evaluated.
+        may_lack_partitions: As of `lacking`.
 
     Raises:
         InvalidRequest: As of `fit_columns` and `lacking`.
         UnsupportedFeature: An expression of the table that only Spark evaluates (`"needs-spark"`).
     """
-    needed = lacking(plan, table, data.names)
+    needed = lacking(plan, table, data.names, may_lack_partitions=may_lack_partitions)
     columns = fit_columns(data, plan.schema)
     derived = [(d.column, _derivation(d, plan.schema, time_zone)) for d in needed.derived]
     checks = [(c, _condition(c, plan.schema, time_zone)) for c in needed.checks]

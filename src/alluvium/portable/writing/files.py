@@ -5,7 +5,6 @@ A file is held in memory until it is whole. Of many partitions the largest files
 
 from __future__ import annotations
 
-import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from alluvium.codecs.file_forms import FileForm, FileWriter, stored_as
+from alluvium.codecs.footers.column_bounds import ColumnBounds
 from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn, read_footer
 from alluvium.codecs.partition_path import format_partition_path
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
@@ -83,7 +82,8 @@ class FilesInTheMaking:
             for part in self._fitting(place, piece):
                 file = self._open.get(place)
                 if file is None:
-                    file = self._open[place] = _File(self._form.open(), _floating(self.plan.stats_columns))
+                    floating = [c for c in self.plan.stats_columns if c.type in t.FLOATING]
+                    file = self._open[place] = _File(self._form.open(), ColumnBounds(floating))
                 file.add(part)
                 if file.writer.size >= self.plan.target_file_bytes or file.rows == self._most_rows:
                     self._close(place)
@@ -146,16 +146,10 @@ class FilesInTheMaking:
 
 @dataclass
 class _File:
-    """A file in the making.
-
-    Attributes:
-        writer: Of its bytes.
-        greatest: The greatest number in each column of floating ones; NaN where there is one.
-        rows: How many rows it has.
-    """
+    """A file in the making; `floating`: bounds that it will not tell itself."""
 
     writer: FileWriter
-    greatest: dict[tuple[str, ...], float | None]
+    floating: ColumnBounds
     rows: int = 0
 
     def add(self, rows: pa.Table) -> None:
@@ -166,39 +160,12 @@ class _File:
                 f"the rows cannot be stored in a Parquet file: {error}", code="invalid-data", hint="nothing was written"
             ) from error
         self.rows += rows.num_rows
-        for path, before in self.greatest.items():
-            self.greatest[path] = _greater(before, _greatest(rows, path))
+        self.floating.add(rows)
 
     def footer(self, content: bytes, columns: Sequence[FooterColumn]) -> FileFooter:
-        """What the file tells, and what it does not: Arrow's own bounds pass NaN over, the greatest number of all."""
+        """What is known of it."""
         found = read_footer(pa.BufferReader(content), columns)
-        known = {path: most for path, most in self.greatest.items() if most is not None and not math.isnan(most)}
-        told = {
-            path: replace(stats, max=known[path]) if path in known else stats for path, stats in found.columns.items()
-        }
-        return replace(found, columns=told)
-
-
-def _floating(columns: Sequence[FooterColumn]) -> dict[tuple[str, ...], float | None]:
-    return {column.path: None for column in columns if column.type in t.FLOATING}
-
-
-def _greatest(rows: pa.Table, path: tuple[str, ...]) -> float | None:
-    if path[0] not in rows.column_names:
-        return None
-    values = rows[path[0]]
-    for name in path[1:]:
-        values = pc.struct_field(values, name)
-    if pc.any(pc.is_nan(values)).as_py():
-        return math.nan
-    found = pc.max(values).as_py()
-    # Of the two zeros the one that is greater.
-    return None if found is None else found + 0.0
-
-
-def _greater(left: float | None, right: float | None) -> float | None:
-    known = [value for value in (left, right) if value is not None]
-    return next((value for value in known if math.isnan(value)), max(known, default=None))
+        return replace(found, columns={**found.columns, **self.floating.footer().columns})
 
 
 def _codec(text: str) -> str:

@@ -1,0 +1,271 @@
+"""DeltaTable without a session: the names and arguments of `delta.tables`, conditions and values as SQL text."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from os import PathLike, fspath
+
+import alluvium
+from alluvium.api.delta.alter import Alteration
+from alluvium.api.delta.maintenance import clone_table, generate_manifests, repair_table, vacuum_table
+from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
+from alluvium.api.delta.snapshots import open_snapshot
+from alluvium.api.delta.table import Table
+from alluvium.api.history_view import History
+from alluvium.commands.rows_here.verbs import Asked, delete_here, update_here
+from alluvium.delta.upkeep.repair.repair import Repaired
+from alluvium.delta.upkeep.vacuum.vacuum import Vacuumed, VacuumPreview
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.delta.write.symlink_manifest import ensure_mode
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+from alluvium.plan.changes import Committed, Preview
+from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.storage.open import open_store
+
+#: How the table is called in expressions where nobody gave it a name.
+_TABLE = "__alluvium_table"
+
+
+@dataclass(frozen=True, slots=True)
+class PortableDeltaTable:
+    """A Delta table without a session, made by `DeltaTable.forPath(path)`: no JVM is started, nor is PySpark needed.
+
+    Methods act on the newest version, and have the names and arguments of `delta.tables`; conditions and values are SQL
+    text, and what a verb came to is returned (`Committed`, or with `dry_run=True` a `Preview`). What only Spark can
+    evaluate is refused before anything is written (`"needs-spark"`).
+
+    Example:
+        >>> t = DeltaTable.forPath("/data/flights")
+        >>> t.update("month = 1 and delay < 0", {"delay": "0"}).metrics["numUpdatedRows"]
+    """
+
+    path: str
+    storage_options: Mapping[str, str] = field(default_factory=dict)
+    name: str = _TABLE
+
+    @classmethod
+    def forPath(cls, path: str | PathLike[str], storage_options: Mapping[str, str] | None = None) -> PortableDeltaTable:
+        """The table at a path.
+
+        Args:
+            path: A local path or URL, as `alluvium.open` takes it.
+            storage_options: Credentials and settings of the object store.
+
+        Raises:
+            NotFound: There is no Delta table (`"not-a-table"`).
+        """
+        table = cls(fspath(path), dict(storage_options or {}))
+        table._snapshot()
+        return table
+
+    @classmethod
+    def isDeltaTable(cls, identifier: str | PathLike[str], storage_options: Mapping[str, str] | None = None) -> bool:
+        """Whether there is a Delta table at a path."""
+        store = open_store(fspath(identifier), dict(storage_options or {}))
+        return bool(store.list_from("_delta_log", "0"))
+
+    def alias(self, aliasName: str) -> PortableDeltaTable:
+        """The same table under a name for expressions."""
+        return replace(self, name=aliasName)
+
+    # -- rows ---------------------------------------------------------------------------------------------------------
+
+    def toTable(self) -> Table:
+        """The newest version, to be read (`alluvium.open`)."""
+        return Table(self._snapshot(), self.storage_options)
+
+    def delete(
+        self, condition: str | None = None, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Deletes the rows for which a condition is true, all without one.
+
+        Args:
+            condition: SQL text over the table's columns.
+            dry_run: Only tell how many rows, and which files, would be touched.
+            retry: How often a commit that lost a race is tried again, and the verb carried out anew.
+
+        Raises:
+            InvalidRequest: The condition does not parse, names no column, or the table is append-only.
+            UnsupportedFeature: Only Spark evaluates it, or the table needs a writer that we are not.
+            CommitConflict: Another writer touched what was read, and repeating was of no avail.
+        """
+        return delete_here(self._snapshot(), _text(condition, "condition"), self._asked(dry_run, retry))
+
+    def update(
+        self,
+        condition: str | Mapping[str, str] | None = None,
+        set: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Sets columns of the rows for which a condition is true, of all without one.
+
+        Args:
+            condition: SQL text over the table's columns; may be left out, as in `update({"n": "n + 1"})`.
+            set: Column to value, as SQL text.
+            dry_run: As of `delete`.
+            retry: As of `delete`.
+
+        Raises:
+            InvalidRequest: As of `delete`; columns are unknown or set twice, or new rows do not fit the table.
+            UnsupportedFeature: As of `delete`.
+            CommitConflict: As of `delete`.
+        """
+        if isinstance(condition, Mapping) and set is None:
+            condition, set = None, condition
+        values = _texts(set, "set")
+        return update_here(self._snapshot(), _text(condition, "condition"), values, self._asked(dry_run, retry))
+
+    def merge(self, source: object, condition: str, source_alias: str = "s") -> MergeBuilder:
+        """Merges rows into the table: the beginning of a builder, which `execute()` carries out.
+
+        Args:
+            source: Whatever speaks Arrow, as `alluvium.write` takes it; it is held in memory.
+            condition: Which of its rows meet which of the table, as SQL: it must compare columns of both by `=`. The
+                table is called as `alias` says, `t` by default.
+            source_alias: How the source is called.
+
+        Raises:
+            InvalidRequest: The source is no data (`"not-rows"`).
+        """
+        rows, schema = source_of(source)
+        alias = "t" if self.name == _TABLE else self.name
+        return MergeBuilder(
+            self._snapshot, self._asked(False, DEFAULT_RETRY, alias), rows, schema, source_alias, _needed(condition)
+        )
+
+    # -- what the table says of itself --------------------------------------------------------------------------------
+
+    def history(self, limit: int | None = None) -> History:
+        """The commits, newest first; at most `limit` of them."""
+        return self.toTable().history(limit)
+
+    def alter(self) -> Alteration:
+        """Changes of columns, properties, constraints and protocol."""
+        return Alteration(self._opened, _engine())
+
+    def upgradeTableProtocol(
+        self, readerVersion: int, writerVersion: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports what protocol versions imply. Versions never fall: lower ones change nothing."""
+        return self.alter().upgrade_protocol(readerVersion, writerVersion, dry_run, retry)
+
+    def addFeatureSupport(
+        self, featureName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Supports a table feature; the protocol is upgraded as far as that needs."""
+        return self.alter().add_feature(featureName, dry_run, retry)
+
+    def dropFeatureSupport(
+        self,
+        featureName: str,
+        truncateHistory: bool | None = None,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Supports a table feature no longer, where nothing of it is left in the table's files."""
+        return self.alter().drop_feature(featureName, dry_run, retry, truncate=truncateHistory is True)
+
+    def restoreToVersion(
+        self, version: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
+    ) -> Committed | Preview:
+        """Makes an older version the newest one.
+
+        Raises:
+            NotFound: There is no such version, or data files of it are gone.
+        """
+        return self.alter().restore(version=version, dry_run=dry_run, retry=retry)
+
+    def restoreToTimestamp(
+        self,
+        timestamp: str | dt.datetime | dt.date,
+        dry_run: bool = False,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Committed | Preview:
+        """Makes the version of a time (naive: UTC) the newest one; errors as of `restoreToVersion`."""
+        return self.alter().restore(timestamp=timestamp, dry_run=dry_run, retry=retry)
+
+    # -- upkeep -------------------------------------------------------------------------------------------------------
+
+    def vacuum(
+        self, retentionHours: float | None = None, dry_run: bool = False, lite: bool = False, clones: Sequence[str] = ()
+    ) -> Vacuumed | VacuumPreview:
+        """Deletes files that no version within the retention needs; see `DeltaTable.vacuum`."""
+        return vacuum_table(self.path, retentionHours, self.storage_options, dry_run, lite, clones=clones)
+
+    def repair(self, dry_run: bool = False) -> Repaired:
+        """Mends what can be mended of the log; see `DeltaTable.repair`."""
+        return repair_table(self.path, self.storage_options, dry_run)
+
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: Mapping[str, str] | None = None,
+        dry_run: bool = False,
+    ) -> Committed | Preview:
+        """Makes a table that begins as this one is now; see `DeltaTable.clone`."""
+        given = self.storage_options
+        return clone_table(self.path, target, isShallow, replace, properties, storage_options=given, dry_run=dry_run)
+
+    def generate(self, mode: str) -> int:
+        """Writes files by which engines read the newest version that know nothing of its log: how many."""
+        ensure_mode(mode)
+        return generate_manifests(self.path, self.storage_options)
+
+    def optimize(self) -> None:
+        """Refused: files are put together by Spark.
+
+        Raises:
+            UnsupportedFeature: Always.
+        """
+        raise UnsupportedFeature(
+            "OPTIMIZE needs Spark", code="needs-spark", url=self.path, hint="DeltaTable.forPath(spark, path).optimize()"
+        )
+
+    # -- within -------------------------------------------------------------------------------------------------------
+
+    def _snapshot(self) -> Snapshot:
+        return self._opened()
+
+    def _opened(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+        opened = partial(open_store, storage_options=dict(self.storage_options))
+        return open_snapshot(opened(self.path), version, timestamp_ms, open_elsewhere=opened)
+
+    def _asked(self, dry_run: bool, retry: RetryPolicy, alias: str | None = None) -> Asked:
+        return Asked(_engine(), alias or self.name, dry_run, retry)
+
+
+def _engine() -> str:
+    return f"Alluvium/{alluvium.__version__}"
+
+
+def _text(given: object, what: str) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise InvalidRequest(
+        f"{what} must be SQL text, not {type(given).__name__}",
+        code="wrong-type",
+        hint="columns of PySpark need a session: DeltaTable.forPath(spark, path)",
+    )
+
+
+def _needed(given: object) -> str:
+    text = _text(given, "condition")
+    if text is None:
+        raise InvalidRequest("a merge needs a condition", code="wrong-type", hint='"t.id = s.id"')
+    return text
+
+
+def _texts(given: object, what: str) -> dict[str, str]:
+    if not isinstance(given, Mapping) or not all(isinstance(each, str) for pair in given.items() for each in pair):
+        raise InvalidRequest(
+            f"{what} must map columns to SQL text, not be {given!r}",
+            code="wrong-type",
+            hint='{"n": "n + 1", "name": "\'x\'"}',
+        )
+    return dict(given)

@@ -1,0 +1,470 @@
+"""DELETE, UPDATE and MERGE without Spark, against rows in a list; and what they refuse."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import subprocess
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from faulty_store import Fault, FaultyStore, When
+
+import alluvium
+from alluvium import DeltaTable
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.delta.description.create import NewTable, table_config
+from alluvium.delta.features.columns.column_defaults import KEY as DEFAULT
+from alluvium.delta.features.columns.generated_columns import KEY as GENERATED
+from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
+from alluvium.delta.view.snapshot import load_snapshot
+from alluvium.delta.write.target import DeltaTarget
+from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown
+from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
+from alluvium.plan.retry import RetryPolicy
+from alluvium.schema.ddl import CHAR_VARCHAR, parse_fields
+from alluvium.schema.types import Struct
+from alluvium.storage.open import open_store
+
+Rows = list[dict[str, Any]]
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+FEED = {"delta.enableChangeDataFeed": "true"}
+TRACKED = {"delta.enableRowTracking": "true"}
+KINDS = {
+    "plain": {}, "vectors": VECTORS, "feed": FEED, "feed and vectors": {**FEED, **VECTORS},
+    "tracked": TRACKED, "all": {**FEED, **VECTORS, **TRACKED, "delta.columnMapping.mode": "name"},
+}  # fmt: skip
+
+
+@pytest.fixture
+def url() -> str:
+    return f"memory://{uuid.uuid4().hex}/table"
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS)
+def properties(request: pytest.FixtureRequest) -> dict[str, str]:
+    return dict(request.param)
+
+
+def table_of(url: str, storage_options: Any = None) -> PortableDeltaTable:
+    return PortableDeltaTable.forPath(url, storage_options)
+
+
+def made(url: str, ddl: str, says: Mapping[str, Mapping[str, Any]] | None = None, **properties: str) -> str:
+    fields = (replace(f, metadata={**f.metadata, **(says or {}).get(f.name, {})}) for f in parse_fields(ddl))
+    config = table_config(NewTable(Struct(tuple(fields)), (), properties))
+    DeltaTarget(open_store(url), config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
+    return url
+
+
+def rows(url: str, **asked: Any) -> Rows:
+    found = alluvium.open(url, **asked).to_arrow().to_pylist()
+    return sorted(found, key=lambda row: repr(list(row.values())))
+
+
+def by_text(found: Rows) -> Counter[str]:
+    return Counter(repr(sorted(row.items(), key=lambda item: item[0])) for row in found)
+
+
+def refused(act: Callable[[], object]) -> AlluviumError:
+    with pytest.raises(AlluviumError) as caught:
+        act()
+    return caught.value
+
+
+def committed(done: Committed | Preview) -> Mapping[str, str]:
+    assert isinstance(done, Committed)
+    return done.metrics
+
+
+# -- random statements over a list of rows ----------------------------------------------------------------------------
+
+Condition = tuple[str, Callable[[dict[str, Any]], bool | None]]
+
+
+def _less(value: Any, than: int) -> bool | None:
+    return None if value is None else value < than
+
+
+def condition(chance: random.Random) -> Condition:
+    k, n = chance.randrange(12), chance.randrange(40)
+    some: list[Condition] = [
+        (f"id < {n}", lambda r: _less(r["id"], n)),
+        (f"id = {n} or v is null", lambda r: r["id"] == n or r["v"] is None),
+        (f"p = 'p{k % 3}'", lambda r: None if r["p"] is None else r["p"] == f"p{k % 3}"),
+        (f"p = 'p{k % 3}' and v > {k}", lambda r: r["p"] == f"p{k % 3}" and r["v"] is not None and r["v"] > k),
+        (f"v % 5 = {k % 5}", lambda r: None if r["v"] is None else r["v"] % 5 == k % 5),
+        ("false", lambda r: False),
+        (f"not (v < {k})", lambda r: None if r["v"] is None else r["v"] >= k),
+    ]
+    return chance.choice(some)
+
+
+def deleted(found: Rows, table: PortableDeltaTable, chance: random.Random) -> Rows:
+    sql, holds = condition(chance)
+    gone = [r for r in found if holds(r)]
+    told = table.delete(sql, dry_run=True)
+    assert isinstance(told, Preview) and told.operation.metrics["numDeletedRows"] == str(len(gone))
+    assert committed(table.delete(sql)).get("numDeletedRows", "0") == str(len(gone))
+    return [r for r in found if not holds(r)]
+
+
+def updated(found: Rows, table: PortableDeltaTable, chance: random.Random) -> Rows:
+    sql, holds = condition(chance)
+    after = [{**r, "v": r["id"] * 2, "p": f"p{r['id'] % 4}"} if holds(r) else r for r in found]
+    values = {"v": "id * 2", "p": "concat('p', cast(id % 4 as string))"}
+    told = table.update(sql, values, dry_run=True)
+    count = str(sum(bool(holds(r)) for r in found))
+    assert isinstance(told, Preview) and told.operation.metrics["numUpdatedRows"] == count
+    assert committed(table.update(sql, values)).get("numUpdatedRows", "0") == count
+    return after
+
+
+def merged(found: Rows, table: PortableDeltaTable, chance: random.Random) -> Rows:
+    ids = chance.sample(range(-3, 45), chance.randrange(10))
+    source = [
+        {"id": i, "p": chance.choice(["p0", "p1", "new", None]), "v": chance.choice([None, 7, 1000 + i])} for i in ids
+    ]
+    data = pa.Table.from_pylist(source, pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64())]))
+    by_id = {row["id"]: row for row in source}
+    kind = chance.randrange(4)
+    builder = table.merge(data, "t.id = s.id")
+    if kind == 0:
+        done = builder.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+        found = [by_id.get(r["id"], r) for r in found]
+    elif kind == 1:
+        done = builder.whenMatchedDelete("s.v is null").whenMatchedUpdate("t.v < s.v", {"v": "s.v + 1"}).execute()
+        kept = []
+        for r in found:
+            s = by_id.get(r["id"])
+            if s is not None and s["v"] is None:
+                continue
+            grows = s is not None and r["v"] is not None and r["v"] < s["v"]
+            kept.append({**r, "v": s["v"] + 1} if s is not None and grows else r)
+        return kept
+    elif kind == 2:
+        done = (
+            builder.whenMatchedUpdate(None, {"p": "s.p"})
+            .whenNotMatchedBySourceDelete("t.v > 30")
+            .whenNotMatchedBySourceUpdate("t.id % 2 = 0", {"v": "-1"})
+            .execute()
+        )
+        kept = []
+        for r in found:
+            if r["id"] in by_id:
+                kept.append({**r, "p": by_id[r["id"]]["p"]})
+            elif not (r["v"] is not None and r["v"] > 30):
+                kept.append({**r, "v": -1} if r["id"] % 2 == 0 else r)
+        return kept
+    else:
+        done = (
+            builder.whenNotMatchedInsert("s.id > 40", {"id": "s.id", "v": "s.id"})
+            .whenNotMatchedInsertAll("s.id < 0")
+            .execute()
+        )
+    assert isinstance(done, Committed)
+    there = {r["id"] for r in found}
+    new = [s for s in source if s["id"] not in there]
+    if kind == 0:
+        return found + new
+    return found + [
+        {"id": s["id"], "p": None, "v": s["id"]} if s["id"] > 40 else s for s in new if s["id"] > 40 or s["id"] < 0
+    ]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(8))
+def test_random_statements(url: str, properties: dict[str, str], seed: int) -> None:
+    chance = random.Random(seed)
+    schema = pa.schema([("id", pa.int64()), ("p", pa.string()), ("v", pa.int64())])
+    names = ("p",) if seed % 2 else ()
+    found: Rows = []
+    for start in range(0, 40, 10):
+        new = [{"id": i, "p": f"p{i % 3}", "v": None if i % 7 == 0 else i * 3 % 11} for i in range(start, start + 10)]
+        alluvium.write(pa.Table.from_pylist(new, schema), url, mode="append", partition_by=names, **properties)
+        found += new
+    table = table_of(url)
+    for _ in range(6):
+        before, version = found, alluvium.open(url).version
+        found = chance.choice([deleted, updated, merged])(found, table, chance)
+        assert by_text(rows(url)) == by_text(found)
+        if alluvium.open(url).version > version and "delta.enableChangeDataFeed" in properties:
+            _ensure_told(url, version + 1, before, found)
+    if "delta.enableRowTracking" in properties:
+        ids = alluvium.open(url).to_arrow(columns=["_row_id"])["_row_id"].to_pylist()
+        assert len(set(ids)) == len(ids) == len(found)
+    # What lies there is what the log knows, but for what vectors and changes have left.
+    live = {add["path"] for add in load_snapshot(open_store(url)).files.to_pylist()}
+    there = {
+        o.path for o in open_store(url).list_tree("") if o.path.endswith(".parquet") and "_delta_log" not in o.path
+    }
+    assert live <= there
+
+
+def _ensure_told(url: str, version: int, before: Rows, after: Rows) -> None:
+    feed = alluvium.open(url).changes(version, version).to_pylist()
+    counts = by_text(before)
+    for change in feed:
+        row = {name: change[name] for name in ("id", "p", "v")}
+        sign = 1 if change["_change_type"] in ("insert", "update_postimage") else -1
+        for text, count in by_text([row]).items():
+            counts[text] += sign * count
+    assert +counts == by_text(after) and not -counts
+
+
+@pytest.mark.parametrize("kind", ["plain", "vectors"])
+def test_rows_keep_their_ids(url: str, kind: str) -> None:
+    data = pa.table({"id": range(6), "v": [0] * 6})
+    alluvium.write(data, url, **TRACKED, **KINDS[kind])
+    table = table_of(url)
+    table.update("id = 1", {"v": "5"})
+    table.delete("id = 0")
+    table.merge(
+        pa.table({"id": [2, 9], "v": [7, 7]}), "t.id = s.id"
+    ).whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    found = alluvium.open(url).to_arrow(columns=["id", "_row_id", "_row_commit_version"]).to_pylist()
+    known = {r["id"]: (r["_row_id"], r["_row_commit_version"]) for r in found}
+    assert {i: known[i] for i in range(1, 6)} == {1: (1, 1), 2: (2, 3), 3: (3, 0), 4: (4, 0), 5: (5, 0)}
+    assert known[9][0] not in range(6) and known[9][1] == 3
+
+
+# -- what the table asks for ------------------------------------------------------------------------------------------
+
+
+def test_generated_columns_are_computed_anew(url: str) -> None:
+    made(url, "n int, g int, h int", {"g": {GENERATED: "n * 2"}, "h": {GENERATED: "n + 1"}})
+    alluvium.write(pa.table({"n": pa.array([1, 2], pa.int32())}), url, mode="append")
+    table = table_of(url)
+    table.update("n = 1", {"n": "10"})
+    assert rows(url) == [{"n": 10, "g": 20, "h": 11}, {"n": 2, "g": 4, "h": 3}]
+    assert refused(lambda: table.update("n = 2", {"g": "5"})).code == "generated-column-violated"
+    table.update("n = 2", {"g": "4"})
+    source = pa.table({"n": pa.array([2, 7], pa.int32())})
+    table.merge(source, "t.n = s.n").whenMatchedUpdate(None, {"n": "s.n + 1"}).whenNotMatchedInsertAll().execute()
+    assert rows(url) == [{"n": 10, "g": 20, "h": 11}, {"n": 3, "g": 6, "h": 4}, {"n": 7, "g": 14, "h": 8}]
+
+
+def test_constraints_hold(url: str, properties: dict[str, str]) -> None:
+    made(url, "n int not null, m int", **{"delta.constraints.small": "m < 10", **properties})
+    alluvium.write(pa.table({"n": pa.array([1, 2], pa.int32()), "m": pa.array([1, 2], pa.int32())}), url, mode="append")
+    table, before = table_of(url), {o.path for o in open_store(url).list_tree("")}
+    for values, code in (({"m": "n + 9"}, "constraint-violated"), ({"n": "null"}, "not-null-violated"),
+                         ({"m": "null"}, "constraint-violated")):  # fmt: skip
+        assert refused(lambda v=values: table.update("n = 2", v)).code == code
+    new = table.merge(pa.table({"n": pa.array([None], pa.int32())}), "t.n = s.n").whenNotMatchedInsert(None, {"m": "1"})
+    assert refused(new.execute).code == "not-null-violated"
+    assert {o.path for o in open_store(url).list_tree("")} == before
+    table.delete("m = 2")
+    assert rows(url) == [{"n": 1, "m": 1}]
+
+
+def test_identity_default_and_texts_of_limited_length(url: str) -> None:
+    says = {
+        "id": {START: 10, STEP: 5, ALLOW_EXPLICIT_INSERT: False}, "d": {DEFAULT: "'none'"},
+        "c": {CHAR_VARCHAR: "char(3)"}, "w": {CHAR_VARCHAR: "varchar(2)"},
+    }  # fmt: skip
+    made(url, "id bigint, d string, c string, w string", says, **{"delta.feature.allowColumnDefaults": "supported"})
+    source = pa.table({"c": ["x", "y"], "w": ["a", "b"]})
+    for _ in range(2):
+        insert = (
+            table_of(url).merge(source, "trim(t.c) = s.c").whenNotMatchedInsert("s.c = 'x'", {"c": "s.c", "w": "s.w"})
+        )
+        insert.whenNotMatchedInsert(None, {"c": "s.c", "d": "'said'"}).execute()
+    assert [(r["id"], r["c"], r["d"], r["w"]) for r in rows(url)] == [
+        (10, "x  ", "none", "a"),
+        (15, "y  ", "said", None),
+    ]
+    table = table_of(url)
+    table.update("c = 'x'", {"c": "'z'", "w": "'a    '"})
+    assert [(r["c"], r["w"]) for r in rows(url)] == [("z  ", "a "), ("y  ", None)]
+    assert refused(lambda: table.update("c = 'z'", {"w": "'abc'"})).code == "text-too-long"
+    assert refused(lambda: table.update("c = 'z'", {"id": "1"})).code == "numbers-given"
+    assert (
+        refused(table.merge(source, "t.c = s.c").whenNotMatchedInsert(None, {"id": "1"}).execute).code
+        == "numbers-given"
+    )
+    alluvium.write(source, url, mode="append")
+    assert sorted(r["id"] for r in rows(url)) == [10, 15, 20, 25]
+
+
+def test_nested_values_are_copied(url: str) -> None:
+    data = pa.table({
+        "id": [1, 2, 3],
+        "r": [{"a": [1, None], "m": "x"}, None, {"a": None, "m": None}],
+        "m": pa.array([[("k", {"z": dt.date(2024, 1, 1)})], None, []], pa.map_(pa.string(), pa.struct([("z", pa.date32())]))),
+    })  # fmt: skip
+    alluvium.write(data, url, **{"delta.columnMapping.mode": "name"})
+    table = table_of(url)
+    table.update("id = 3", {"id": "4"})
+    expected = [{**r, "id": 4 if r["id"] == 3 else r["id"]} for r in data.to_pylist()]
+    assert sorted(rows(url), key=lambda r: r["id"]) == expected
+    assert refused(lambda: table.update("id = 1", {"r.m": "'y'"})).code == "needs-spark"
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_understood_changes_nothing(url: str) -> None:
+    alluvium.write(pa.table({"id": [1, 2], "t": ["a", "b"]}), url)
+    table, source = table_of(url), pa.table({"id": [1, 1, 5], "t": ["x", "y", "z"]})
+    needs_spark: list[Callable[[], object]] = [
+        lambda: table.delete("soundex(t) = 'A000'"),
+        lambda: table.update(None, {"t": "soundex(t)"}),
+        lambda: table.update("id = 1", {"t": "default"}),
+        lambda: table.merge(source, "t.id < s.id").whenMatchedDelete().execute(),
+        lambda: table.merge(source, "true").whenMatchedDelete().execute(),
+        lambda: table.optimize(),
+    ]
+    for act in needs_spark:
+        assert refused(act).code == "needs-spark"
+    invalid: dict[str, list[Callable[[], object]]] = {
+        "unknown-column": [
+            lambda: table.delete("idd = 1"),
+            lambda: table.update(None, {"idd": "1"}),
+            lambda: table.update(None, {"id": "x.id"}),
+            lambda: table.merge(source, "t.id = s.idd").whenMatchedDelete().execute(),
+            lambda: table.merge(source.select(["id"]), "t.id = s.id").whenMatchedUpdateAll().execute(),
+            lambda: table.merge(source, "t.id = s.id").whenNotMatchedInsert(None, {"id": "t.id"}).execute(),
+        ],
+        "invalid-predicate": [lambda: table.delete("id ="), lambda: table.delete("id"), lambda: table.delete("")],
+        "duplicate-column": [lambda: table.update(None, {"id": "1", "ID": "2"})],
+        "multiple-matches": [lambda: table.merge(source, "t.id = s.id").whenMatchedUpdateAll().execute()],
+        "merge-without-clauses": [lambda: table.merge(source, "t.id = s.id").execute()],
+        "unreachable-clause": [
+            lambda: table.merge(source, "t.id = s.id").whenMatchedDelete().whenMatchedUpdateAll().execute()
+        ],
+        "ambiguous-name": [lambda: table.merge(source, "t.id = s.id", source_alias="T").whenMatchedDelete().execute()],
+        "not-rows": [lambda: table.merge([1], "t.id = s.id")],
+        "wrong-type": [
+            lambda: table.delete(5),  # type: ignore[arg-type]
+            lambda: table.update("id = 1", {"id": 5}),  # type: ignore[dict-item]
+            lambda: table.update("id = 1"),
+            lambda: table.merge(source, None),  # type: ignore[arg-type]
+        ],
+        "invalid-predicate ": [lambda: table.update("id = 2", {"id": "t"})],
+    }
+    for code, acts in invalid.items():
+        for act in acts:
+            assert refused(act).code == code.strip()
+    assert (alluvium.open(url).version, len(rows(url))) == (0, 2)
+    assert len([o for o in open_store(url).list_tree("") if o.path.endswith(".parquet")]) == 1
+    done = table.merge(source, "t.id = s.id").whenMatchedDelete().execute()
+    assert isinstance(done, Committed) and done.metrics["numTargetRowsDeleted"] == "1"
+
+
+def test_a_column_called_as_the_table(url: str) -> None:
+    alluvium.write(pa.table({"s": [1, 2], "t": [3, 4]}), url)
+    source = pa.table({"s": [2], "u": [9]})
+    table_of(url).merge(source, "t.s = s.s").whenMatchedUpdate(None, {"t.t": "s.u + t.t"}).execute()
+    assert rows(url) == [{"s": 1, "t": 3}, {"s": 2, "t": 13}]
+    table_of(url).alias("x").update("x.s = 1 and t = 3", {"t": "x.t + s"})
+    assert rows(url) == [{"s": 1, "t": 4}, {"s": 2, "t": 13}]
+
+
+def test_append_only(url: str) -> None:
+    alluvium.write(pa.table({"id": [1]}), url, **{"delta.appendOnly": "true"})
+    table, source = table_of(url), pa.table({"id": [1, 2]})
+    assert refused(lambda: table.delete("id = 1")).code == "append-only"
+    assert refused(table.merge(source, "t.id = s.id").whenMatchedDelete().execute).code == "append-only"
+    table.merge(source, "t.id = s.id").whenNotMatchedInsertAll().execute()
+    assert rows(url) == [{"id": 1}, {"id": 2}]
+
+
+# -- others, and failures ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["plain", "vectors"])
+def test_a_verb_that_lost_is_carried_out_anew(url: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    alluvium.write(pa.table({"id": [1, 2], "v": [0, 0]}), url, **KINDS[kind])
+    commit = DeltaTarget.commit
+    pending: list[int] = []
+
+    def late(self: DeltaTarget, changes: Any) -> Any:
+        if pending:
+            alluvium.write(pa.table({"id": [pending.pop()], "v": [0]}), url, mode="append")
+        return commit(self, changes)
+
+    monkeypatch.setattr(DeltaTarget, "commit", late)
+    table = table_of(url)
+    # The append that is interrupted by itself commits first.
+    pending.append(7)
+    done = table.update("v = 0", {"v": "1"})
+    assert isinstance(done, Committed) and done.attempts == 2
+    assert rows(url) == [{"id": 1, "v": 1}, {"id": 2, "v": 1}, {"id": 7, "v": 1}]
+    pending.append(8)
+    with pytest.raises(CommitConflict, match="as often as retry allows"):
+        table.update("v < 2", {"v": "2"}, retry=RetryPolicy(max_repeats=0))
+    assert [r["v"] for r in rows(url)] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("when", When)
+@pytest.mark.parametrize("kind", ["plain", "all"])
+def test_whatever_request_fails(url: str, kind: str, when: When, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = pa.table({"id": [1, 9], "v": [5, 5]})
+    at, outcomes = 0, set()
+    while True:
+        at += 1
+        path = f"{url}{at}"
+        alluvium.write(pa.table({"id": [1, 2, 3], "v": [0, 0, 0]}), path, **KINDS[kind])
+        before = rows(path)
+        after = [{"id": 1, "v": 5}, {"id": 2, "v": 0}, {"id": 3, "v": 0}, {"id": 9, "v": 5}]
+        faulty = FaultyStore(open_store(path), Fault(at, when))
+        table = table_of(path)
+        monkeypatch.setattr(
+            "alluvium.api.delta.portable.delta_table.open_store", lambda *_, faulty=faulty, **__: faulty
+        )
+        try:
+            table.merge(source, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+            expected = [after]
+        except CommitUnknown:
+            expected = [before, after]
+        except AlluviumError:
+            expected = [before]
+        monkeypatch.undo()
+        assert rows(path) in expected
+        outcomes.add(len(expected))
+        if not faulty.failed:
+            break
+    assert at > 6
+
+
+def test_upkeep_by_the_same_object(url: str, tmp_path: Any) -> None:
+    place = str(tmp_path / "t")
+    alluvium.write(pa.table({"id": [1, 2]}), place)
+    table = DeltaTable.forPath(place)
+    assert isinstance(table, PortableDeltaTable) and PortableDeltaTable.isDeltaTable(place)
+    assert not PortableDeltaTable.isDeltaTable(str(tmp_path))
+    table.delete("id = 1")
+    table.restoreToVersion(0)
+    table.addFeatureSupport("deletionVectors")
+    table.alter().set_properties({"delta.enableDeletionVectors": "true"})
+    table.delete("id = 2")
+    assert rows(place) == [{"id": 1}]
+    assert [c["operation"] for c in table.history()][:2] == ["DELETE", "SET TBLPROPERTIES"]
+    assert table.vacuum(168, dry_run=True).files.num_rows == 0
+    table.clone(str(tmp_path / "copy"))
+    assert rows(str(tmp_path / "copy")) == [{"id": 1}]
+    assert refused(lambda: PortableDeltaTable.forPath(str(tmp_path / "none"))).code == "not-a-table"
+    assert table.toTable().to_arrow().num_rows == 1
+
+
+def test_no_pyspark() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "import importlib.util as u; found = u.find_spec; u.find_spec = lambda n, *a: None if n == 'pyspark' else found(n, *a)\n"
+        "import pyarrow as pa, alluvium\n"
+        "alluvium.write(pa.table({'n': [1, 2]}), 'memory://y/t')\n"
+        "from alluvium import DeltaTable\n"
+        "t = DeltaTable.forPath('memory://y/t')\n"
+        "t.update('n = 1', {'n': 'n + 5'}); t.delete('n = 2')\n"
+        "assert alluvium.open('memory://y/t').to_arrow().to_pylist() == [{'n': 6}]\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
