@@ -296,6 +296,22 @@ def test_what_spark_cannot_write_workers_do(spark, url: str) -> None:
     assert caught.value.code == "schema-mismatch"
 
 
+def test_rows_beside_nan_are_found_in_files_of_workers(spark, url: str) -> None:
+    """Spark trusts the bounds of a file, and to it NaN is greater than any number."""
+    fields = [
+        DataField(0, name, parse_type(kind)) for name, kind in {"k": "INT", "x": "DOUBLE", "t": "TIMESTAMP(9)"}.items()
+    ]
+    PaimonTable.create(url, fields)
+    moment = dt.datetime(2024, 5, 6)
+    df = spark.createDataFrame(
+        [(1, 1.0, moment), (2, float("nan"), moment), (3, None, moment)], "k int, x double, t timestamp_ntz"
+    ).coalesce(1)
+    alluvium.write(df, url, mode="append", format="paimon")
+    for where in ("x > 5", "x = double('NaN')", "not (x <= 5)"):
+        assert spark_rows(spark, url, where) == [2], where
+        assert alluvium.open(url).to_arrow(columns=["k"], where=where)["k"].to_pylist() == [2], where
+
+
 @pytest.mark.parametrize("form", ["orc", "avro"])
 def test_files_of_other_formats(spark, url: str, form: str) -> None:
     kinds = {"k": "INT", "d": "DECIMAL(38, 10)", "t": "TIMESTAMP(3)", "z": "TIMESTAMP(6) WITH LOCAL TIME ZONE",
