@@ -9,36 +9,33 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-from pyroaring import BitMap64
 
 import alluvium
 from alluvium.api.delta import maintenance
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.commands.write_here import write_batches
+from alluvium.commands.written import Request
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
 from alluvium.delta.features.rows.row_ids import MATERIALIZED_ROW_COMMIT_VERSION, MATERIALIZED_ROW_ID, is_enabled
-from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
+from alluvium.delta.rows.candidates import Candidates, candidates_of
+from alluvium.delta.terms.partition_values import format_partition_values
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
 from alluvium.errors import CommitConflict, InvalidRequest
-from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import (
     TOUCHED_FILES,
-    Append,
     Describe,
-    EditRows,
     NewFiles,
     Operation,
-    Overwrite,
     ReadScope,
-    Replace,
     RewriteFiles,
 )
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import Struct
 from alluvium.storage.open import open_store
-from model.engines.python_rows import Rows, arrow_value, number, places, rows_of, stored_rows, with_ids, write_rows
+from model.engines.python_rows import Rows, arrow_value, stored_rows, table_of, with_ids, write_rows
 from model.engines.refused import Refused
 
 #: How long ago the log's files are said to be of which a clean-up is to take some.
@@ -65,11 +62,10 @@ class PythonEngine:
     name = "python"
 
     def can(self, call: dict[str, Any], constrained: bool) -> bool:
-        # Constraints are SQL: engines check them, and pyarrow has no SQL.
-        writes = "rows" in call or call["verb"] in ("update", "add_constraint")
         if call["verb"] == "replace_where":
-            return not constrained and call.get("by_partition", False)
-        return call["verb"] not in ("z_order", "purge", "add_constraint") and not (constrained and writes)
+            return bool(call.get("by_partition", False))
+        # Constraints are Spark's to add: it looks at the rows that are there.
+        return call["verb"] not in ("z_order", "purge", "add_constraint", "replace_using")
 
     def do(self, url: str, call: dict[str, Any]) -> None:
         try:
@@ -114,72 +110,50 @@ class PythonEngine:
         return DeltaTarget(snapshot.store, snapshot.config, snapshot), snapshot
 
     def _append(self, url: str, call: dict[str, Any]) -> None:
-        target, _ = self._target(url, call["late"])
-        rows = rows_of(call)
-        reached = number(target, rows)
-        new = write_rows(target, target.plan_write(None, ()), rows, call.get("files", 1))
-        new = replace(new, reached=reached, numbers=bool(reached))
-        target.commit(Append(new, Operation("WRITE", {"mode": "Append"}), ReadScope.nothing()))
-
-    def _put(self, url: str, call: dict[str, Any], how: Replace) -> None:
-        target, _ = self._target(url)
-        rows = rows_of(call)
-        reached = number(target, rows)
-        new = write_rows(target, target.plan_write(how, ()), rows)
-        new = replace(new, reached=reached, numbers=bool(reached))
-        target.commit(Overwrite(new, how, Operation("WRITE", {"mode": "Overwrite"}), ReadScope.nothing()))
+        rows = table_of(call)
+        if call["late"]:
+            target, _ = self._target(url, call["late"])
+            request = Request(None, Operation("WRITE", {"mode": "Append"}), ReadScope.nothing())
+            write_batches(rows.to_reader(), target, request, format_partition_values)
+            return
+        files = call.get("files", 1)
+        alluvium.write(rows, url, mode="append", maxRecordsPerFile=max(1, -(-rows.num_rows // files)))
 
     def _overwrite(self, url: str, call: dict[str, Any]) -> None:
-        self._put(url, call, Replace())
+        alluvium.write(table_of(call), url, mode="overwrite")
 
     def _dynamic_overwrite(self, url: str, call: dict[str, Any]) -> None:
-        self._put(url, call, Replace(dynamic=True))
+        alluvium.write(table_of(call), url, mode="overwrite", partitionOverwriteMode="dynamic")
 
     def _replace_where(self, url: str, call: dict[str, Any]) -> None:
-        _, snapshot = self._target(url)
-        self._put(url, call, Replace(parse_predicate(call["where"], snapshot.config.schema), call["where"]))
+        alluvium.write(table_of(call), url, mode="overwrite", replaceWhere=call["where"])
 
     def _delete(self, url: str, call: dict[str, Any]) -> None:
-        self._edit(url, call, "DELETE", call["where"])
+        PortableDeltaTable.forPath(url).delete(call["where"])
 
     def _update(self, url: str, call: dict[str, Any]) -> None:
-        self._edit(url, call, "UPDATE", call["where"])
+        PortableDeltaTable.forPath(url).update(call["where"], call["set"])
 
     def _merge(self, url: str, call: dict[str, Any]) -> None:
-        self._edit(url, call, "MERGE", None)
-
-    def _replace_using(self, url: str, call: dict[str, Any]) -> None:
-        self._edit(url, call, "MERGE", None)
-
-    def _edit(self, url: str, call: dict[str, Any], operation: str, text: str | None) -> None:
-        """`edits`: keys that go; new rows by key; rows that come. Rows are found by the condition, else by their key."""
-        target, snapshot = self._target(url)
-        edits = call["edits"]
-        changed = {**dict.fromkeys(edits["gone"]), **{row[edits["key"]]: row for row in edits["updated"]}}
-        if text is None and changed and operation == "MERGE":
-            text = f"`{edits['key']}` in ({', '.join(map(str, changed))})"
-        where = None if text is None else parse_predicate(text, snapshot.config.schema)
-        candidates = choose_candidates(snapshot, where)
-        found = stored_rows(candidates, where) if changed or operation != "MERGE" else []
-        keys = sorted(row[edits["key"]] for row in found)
-        assert keys == sorted(changed), f"{operation} where {text} meets the rows {keys}, not {sorted(changed)}"
-        if not changed and not edits["born"]:
-            return
-        updated = [{**row, **new} for row in found if (new := changed[row[edits["key"]]]) is not None]
-        masks = snapshot.config.metadata.configuration.get("delta.enableDeletionVectors") == "true"
-        numbers = {row[candidates.columns.file] for row in found}
-        copied = [] if masks else _others(candidates, found, numbers)
-        plan = target.plan_write(None, ())
-        if is_enabled(snapshot.config):
-            plan = with_ids(plan, snapshot)
-            _keep_identity(snapshot, candidates, copied, updated)
-        reached = number(target, edits["born"])
-        rows = [*copied, *updated, *edits["born"]]
-        new = write_rows(target, plan, rows) if rows else NewFiles.none()
-        new = replace(new, reached=reached, numbers=bool(reached))
-        touched = _touched(candidates, places(found, (candidates.columns.file, candidates.columns.row)), masks=masks)
-        records = _records(target, snapshot, found, changed, edits["born"], edits["key"])
-        target.commit(EditRows(new, touched, Operation(operation), ReadScope.rows(where), records))
+        merge = PortableDeltaTable.forPath(url).merge(table_of(call), call["on"])
+        for clause in call["clauses"]:
+            kind, condition, sets = clause["clause"], clause.get("if"), clause.get("set")
+            every = None if call["stars"] else {name: f"s.{name}" for name, _ in call["columns"]}
+            if kind == "matched delete":
+                merge = merge.whenMatchedDelete(condition)
+            elif kind == "matched update all":
+                merge = merge.whenMatchedUpdateAll() if every is None else merge.whenMatchedUpdate(set=every)
+            elif kind == "matched update":
+                merge = merge.whenMatchedUpdate(condition, sets)
+            elif kind == "insert all" and every is None:
+                merge = merge.whenNotMatchedInsertAll(condition)
+            elif kind == "insert all":
+                merge = merge.whenNotMatchedInsert(condition, every)
+            elif kind == "by source delete":
+                merge = merge.whenNotMatchedBySourceDelete(condition)
+            else:
+                merge = merge.whenNotMatchedBySourceUpdate(condition, sets)
+        merge.execute()
 
     # --- upkeep ---
 
@@ -256,16 +230,6 @@ class PythonEngine:
         alluvium.alter(url).cluster_by(*call["names"])
 
 
-def _others(candidates: Candidates, found: Rows, numbers: set[int]) -> Rows:
-    """The rows of touched files that stay as they are."""
-    names = candidates.columns
-    gone = {(row[names.file], row[names.row]) for row in found}
-    if not numbers:
-        return []
-    whole = stored_rows(candidates.only(pa.array(sorted(numbers), pa.int64())))
-    return [row for row in whole if (row[names.file], row[names.row]) not in gone]
-
-
 def _keep_identity(snapshot: Snapshot, candidates: Candidates, copied: Rows, updated: Rows) -> None:
     configuration, names = snapshot.config.metadata.configuration, candidates.columns
     row_id, version = configuration[MATERIALIZED_ROW_ID], configuration[MATERIALIZED_ROW_COMMIT_VERSION]
@@ -273,25 +237,3 @@ def _keep_identity(snapshot: Snapshot, candidates: Candidates, copied: Rows, upd
         row[row_id] = row[str(names.row_id)]
     for row in copied:
         row[version] = row[str(names.row_version)]
-
-
-def _touched(candidates: Candidates, found: dict[int, list[int]], *, masks: bool) -> pa.Table:
-    numbers = pa.array(sorted(found), pa.int64())
-    paths = candidates.paths.combine_chunks().take(candidates.places(numbers)) if found else pa.array([], pa.string())
-    bitmaps = [BitMap64(found[n]).serialize() if masks else None for n in sorted(found)]
-    return pa.table([paths, pa.array(bitmaps, pa.binary())], schema=TOUCHED_FILES)
-
-
-def _records(
-    target: DeltaTarget, snapshot: Snapshot, found: Rows, changed: dict[int, Any], born: Rows, key: str
-) -> pa.Table | None:
-    if snapshot.config.metadata.configuration.get("delta.enableChangeDataFeed") != "true":
-        return None
-    rows: Rows = [{**row, CHANGE_TYPE: "insert"} for row in born]
-    for row in found:
-        new = changed[row[key]]
-        if new is None:
-            rows.append({**row, CHANGE_TYPE: "delete"})
-        else:
-            rows += [{**row, CHANGE_TYPE: "update_preimage"}, {**row, **new, CHANGE_TYPE: "update_postimage"}]
-    return write_rows(target, plan_change_files(target.plan_write(None, ())), rows).table

@@ -23,6 +23,7 @@ from alluvium.plan.scan import FIELD_ID
 from alluvium.plan.write import WRITTEN_FILES, WritePlan
 from alluvium.portable.reader import read_batches
 from alluvium.schema.arrow import to_arrow
+from alluvium.schema.ddl import parse_fields
 from alluvium.schema.types import LONG, Field, Struct
 from alluvium.storage.open import open_store
 
@@ -97,15 +98,6 @@ def _renamed(values: pa.Array, stored: pa.DataType) -> pa.Array:
     return pa.StructArray.from_arrays(values.flatten(), fields=list(stored), mask=values.is_null())
 
 
-def number(target: DeltaTarget, rows: Rows) -> dict[str, int]:
-    """Gives rows their numbers, in place; tells the last of each column."""
-    reached = {}
-    for made in target.plan_write(None, ()).numbered:
-        for n, row in enumerate(rows):
-            row[made.column] = reached[made.column] = made.first + n * made.step
-    return reached
-
-
 def arrow_value(value: Any, data_type: pa.DataType) -> Any:
     if pa.types.is_map(data_type) and isinstance(value, dict):
         return list(value.items())
@@ -116,6 +108,16 @@ def arrow_value(value: Any, data_type: pa.DataType) -> Any:
     if pa.types.is_timestamp(data_type):
         return dt.datetime.fromisoformat(value)
     return Decimal(value) if pa.types.is_decimal(data_type) else value
+
+
+def table_of(call: dict[str, Any]) -> pa.Table:
+    """The rows of a call, under the types of its columns."""
+    types = [to_arrow(f.type) for f in parse_fields(", ".join(f"{name} {kind}" for name, kind in call["columns"]))]
+    columns = {
+        name: pa.array([arrow_value(row[n], data_type) for row in call["rows"]], data_type)
+        for n, ((name, _), data_type) in enumerate(zip(call["columns"], types, strict=True))
+    }
+    return pa.table(columns)
 
 
 def rows_of(call: dict[str, Any]) -> Rows:
