@@ -143,6 +143,14 @@ class TestData:
         mixed = pd.DataFrame({"delay": [1, "x"]})
         assert refused(lambda: alluvium.write(mixed, url, mode="append")).code == "invalid-data"
 
+    def test_of_another_table(self, url: str) -> None:
+        alluvium.write(FLIGHTS, url, partition_by="month")
+        alluvium.write(alluvium.open(url), f"{url}2")
+        assert rows(f"{url}2") == rows(url)
+        scanner = alluvium.open(url).scanner(["delay"], "month = 2")
+        assert scanner.to_table().to_pylist() == [{"delay": -5}]
+        assert alluvium.open(url).scanner(where="delay is null").count_rows() == 1
+
     def test_every_type(self, url: str) -> None:
         ddl = (
             "b tinyint, s smallint, i int, l bigint, f float, d double, n decimal(38,10), t string, x binary, o boolean, "

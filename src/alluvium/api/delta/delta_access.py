@@ -9,6 +9,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
+from alluvium.api.delta.delta_errors import not_a_table
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.engine import engine_of
 from alluvium.api.stores import storage_for
@@ -129,3 +130,13 @@ def path_in_name(spark: SparkSession, name: str) -> str | None:
 def is_path(name: str) -> bool:
     """Whether a name is an absolute path, or a URL."""
     return name.startswith("/") or _SCHEME.match(name) is not None
+
+
+def ensure_table(access: TableAccess, shown: str) -> None:
+    """Refuses a place where there is no Delta table (`not-a-table`); `shown`: how it was named."""
+    try:
+        access.snapshot()
+    except NotFound as error:
+        if error.code != "not-a-table":
+            raise
+        raise not_a_table(shown, access.url) from None

@@ -25,3 +25,16 @@ class TableExists(InvalidRequest, AnalysisException):
 
 class UnknownType(InvalidRequest, ParseException):
     """The text of a column's type does not parse; a ParseException, too, as in delta-spark."""
+
+
+def ensure_value(condition: bool, message: str) -> None:
+    """Refuses an argument (`wrong-type`) of which a condition does not hold."""
+    if not condition:
+        raise WrongValue(message, code="wrong-type")
+
+
+def not_a_table(shown: str, url: str | None = None) -> NotATable:
+    """What is told of a path or name where there is no Delta table."""
+    return NotATable(
+        f"{shown!r} is not a Delta table", code="not-a-table", url=url, hint="a table is what holds a folder _delta_log"
+    )

@@ -13,9 +13,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.alter import Alteration, PositionLike
 from alluvium.api.delta.creation.request import Mode
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, path_access
+from alluvium.api.delta.delta_access import PROVIDER, TableAccess, ensure_table, named_access, path_access
 from alluvium.api.delta.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
-from alluvium.api.delta.delta_errors import NotATable, WrongType, WrongValue
+from alluvium.api.delta.delta_errors import WrongType, WrongValue, ensure_value, not_a_table
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
@@ -37,7 +37,7 @@ from alluvium.commands.update import UpdateRequest, update_rows
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
-from alluvium.errors import InvalidRequest, NotFound
+from alluvium.errors import InvalidRequest
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.types import show_not_null
@@ -111,7 +111,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         if isinstance(sparkSession, str | PathLike):
             return PortableDeltaTable.forPath(sparkSession)
         access = path_access(sparkSession, cast(str, path), hadoopConf)
-        _ensure_table(access, str(path))
+        ensure_table(access, str(path))
         return cls(sparkSession, access)
 
     @classmethod
@@ -123,8 +123,8 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         """
         access = named_access(sparkSession, tableOrViewName)
         if access is None:
-            raise _not_a_table(tableOrViewName)
-        _ensure_table(access, tableOrViewName)
+            raise not_a_table(tableOrViewName)
+        ensure_table(access, tableOrViewName)
         return cls(sparkSession, access)
 
     @classmethod
@@ -187,10 +187,10 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         self, readerVersion: int, writerVersion: int, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Supports what protocol versions imply. Versions never fall: lower ones change nothing."""
-        _ensure(
+        ensure_value(
             isinstance(readerVersion, int), f"The readerVersion needs to be an integer but got '{type(readerVersion)}'."
         )
-        _ensure(
+        ensure_value(
             isinstance(writerVersion, int), f"The writerVersion needs to be an integer but got '{type(writerVersion)}'."
         )
         return self._alteration().upgrade_protocol(readerVersion, writerVersion, dry_run, retry)
@@ -199,7 +199,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         self, featureName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
     ) -> Committed | Preview:
         """Supports a table feature; the protocol is upgraded as far as that needs."""
-        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
+        ensure_value(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
         return self._alteration().add_feature(featureName, dry_run, retry)
 
     def dropFeatureSupport(
@@ -218,8 +218,8 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
             InvalidRequest: The feature is in use, cannot be dropped, or is in versions that have not expired
                 (`feature-in-history`).
         """
-        _ensure(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
-        _ensure(
+        ensure_value(isinstance(featureName, str), f"featureName needs to be a string but got '{type(featureName)}'.")
+        ensure_value(
             truncateHistory is None or isinstance(truncateHistory, bool),
             f"truncateHistory needs to be a boolean but got '{type(truncateHistory)}'.",
         )
@@ -234,7 +234,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         Raises:
             NotFound: There is no such version, or data files of it are gone.
         """
-        _ensure(type(version) is int, f"version needs to be an int but got '{type(version)}'.")
+        ensure_value(type(version) is int, f"version needs to be an int but got '{type(version)}'.")
         done = self._alteration().restore(version=version, dry_run=dry_run, retry=retry)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
 
@@ -246,7 +246,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         Raises:
             NotFound: There is no version of that time, or data files of it are gone.
         """
-        _ensure(isinstance(timestamp, str), f"timestamp needs to be a string but got '{type(timestamp)}'.")
+        ensure_value(isinstance(timestamp, str), f"timestamp needs to be a string but got '{type(timestamp)}'.")
         moment = parse_session_timestamp(timestamp, time_zone(self._spark))
         done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
@@ -261,7 +261,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
             InvalidRequest: Another mode (`unknown-mode`).
             UnsupportedFeature: The table has deletion vectors or mapped columns, which such engines do not know.
         """
-        _ensure(isinstance(mode, str), f"mode needs to be a string but got '{type(mode)}'.")
+        ensure_value(isinstance(mode, str), f"mode needs to be a string but got '{type(mode)}'.")
         ensure_mode(mode)
         write_manifests(self._access.snapshot())
 
@@ -487,23 +487,3 @@ def _session(given: SparkSession | None) -> SparkSession:
     if session is None:
         raise InvalidRequest("there is no active Spark session", code="no-jvm", hint="name the session")
     return session
-
-
-def _ensure(condition: bool, message: str) -> None:
-    if not condition:
-        raise WrongValue(message, code="wrong-type")
-
-
-def _ensure_table(access: TableAccess, shown: str) -> None:
-    try:
-        access.snapshot()
-    except NotFound as error:
-        if error.code != "not-a-table":
-            raise
-        raise _not_a_table(shown, access.url) from None
-
-
-def _not_a_table(shown: str, url: str | None = None) -> NotATable:
-    return NotATable(
-        f"{shown!r} is not a Delta table", code="not-a-table", url=url, hint="a table is what holds a folder _delta_log"
-    )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime as dt
+import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
@@ -41,6 +42,7 @@ from alluvium.storage.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow.dataset as ds
 
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)
 _ROWKIND = "rowkind"
@@ -145,6 +147,19 @@ class PaimonView:
     def to_arrow(self, columns: Sequence[str] | None = None, where: str | None = None) -> pa.Table:
         """The rows as one `pyarrow.Table`; arguments and errors as for `to_batches`."""
         return self.to_batches(columns, where).read_all()
+
+    def scanner(self, columns: Sequence[str] | None = None, where: str | None = None) -> ds.Scanner:
+        """The rows as Arrow's own scanner, which can be read once: `head`, `count_rows`, `to_batches`.
+
+        Arguments and errors as for `to_batches`.
+        """
+        # Loading it loads pandas, where that is installed.
+        dataset = importlib.import_module("pyarrow.dataset")
+        return cast("ds.Scanner", dataset.Scanner.from_batches(self.to_batches(columns, where)))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows for whoever speaks Arrow (Polars, DuckDB, `alluvium.write`), as a stream."""
+        return self.to_batches().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self, columns: Sequence[str] | None = None, where: str | None = None) -> pd.DataFrame:
         """The rows as a pandas DataFrame; arguments and errors as for `to_batches`. Variants become JSON text."""
