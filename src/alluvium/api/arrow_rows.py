@@ -6,6 +6,9 @@ import pyarrow as pa
 
 from alluvium.errors import InvalidRequest
 
+#: Of a batch: what is made of it is in memory, too.
+_ROWS = 1 << 17
+
 
 def arrow_rows(data: object) -> pa.RecordBatchReader:
     """The rows of whatever speaks Arrow.
@@ -23,9 +26,9 @@ def arrow_rows(data: object) -> pa.RecordBatchReader:
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if isinstance(data, pa.Table):
-        return data.to_reader()
+        return data.to_reader(_ROWS)
     if _is_pandas(data):
-        return _from_pandas(data).to_reader()
+        return _from_pandas(data).to_reader(_ROWS)
     if hasattr(data, "__arrow_c_stream__"):
         return pa.RecordBatchReader.from_stream(data)
     raise InvalidRequest(

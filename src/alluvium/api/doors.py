@@ -72,6 +72,7 @@ class ArrowWriting:
 
     Attributes:
         rows: What to write; it can be read once.
+        source: What the caller gave for it.
         store: The table's objects.
         save_mode: As the history names it.
         partition_by: Partition columns of a table to create.
@@ -80,6 +81,7 @@ class ArrowWriting:
     """
 
     rows: pa.RecordBatchReader
+    source: object
     store: Store
     save_mode: str
     partition_by: Sequence[str]

@@ -78,7 +78,7 @@ def write(
         return cast(Committed, frames.write_frame(data, url, save_mode, format, names, retry, storage_options, options))
     door, rows = format_named(format).door, arrow_rows(data)
     store = open_store(str(url), dict(storage_options or {}))
-    return door.write(ArrowWriting(rows, store, save_mode, names, options, retry))
+    return door.write(ArrowWriting(rows, data, store, save_mode, names, options, retry))
 
 
 def parse_mode(mode: str) -> str:

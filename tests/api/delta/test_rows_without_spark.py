@@ -468,3 +468,25 @@ def test_no_pyspark() -> None:
         "assert alluvium.open('memory://y/t').to_arrow().to_pylist() == [{'n': 6}]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_rows_of_the_table_itself_are_those_of_their_version(url: str, mode: str) -> None:
+    alluvium.write(pa.table({"id": [1, 2]}), url)
+    view = alluvium.open(url)
+    alluvium.write(pa.table({"id": [3]}), url, mode="append")
+    with pytest.raises(CommitConflict):
+        alluvium.write(view, url, mode=mode)
+    with pytest.raises(CommitConflict, match="read from the table itself"):
+        table_of(url).merge(view, "t.id = s.id").whenMatchedUpdate(None, {"id": "s.id + 10"}).execute()
+    assert rows(url) == [{"id": 1}, {"id": 2}, {"id": 3}]
+    alluvium.write(alluvium.open(url), url, mode=mode)
+    assert len(rows(url)) == (6 if mode == "append" else 3)
+    if mode == "overwrite":
+        table_of(url).merge(alluvium.open(url), "t.id = s.id - 1").whenMatchedUpdate(
+            None, {"id": "s.id + 10"}
+        ).execute()
+        assert rows(url) == [{"id": 12}, {"id": 13}, {"id": 3}]
+    # What is held in memory counts as anybody's.
+    alluvium.write(view.to_arrow(), url, mode="overwrite")
+    assert rows(url) == [{"id": 1}, {"id": 2}]

@@ -49,6 +49,11 @@ class Table:
     _storage_options: Mapping[str, str]
 
     @property
+    def snapshot(self) -> Snapshot:
+        """The version as the library has it."""
+        return self._snapshot
+
+    @property
     def format(self) -> str:
         """`"delta"`."""
         return "delta"

@@ -60,6 +60,7 @@ def write_target(
     defaults: Callable[[], Mapping[str, str]] = dict,
     time_zone: str = "UTC",
     open_elsewhere: Callable[[str], Store] = open_store,
+    base: Snapshot | None = None,
 ) -> DeltaTarget:
     """The table as it is to be once the rows are in it.
 
@@ -70,6 +71,7 @@ def write_target(
         defaults: Properties of every table to create.
         time_zone: In which partition values without a zone are read.
         open_elsewhere: From a URL to its store, for files that lie outside the table.
+        base: The version that the rows were read from, where that is one of the table itself.
 
     Raises:
         InvalidRequest: The options, names or columns do not fit the table; or no table can be made of them.
@@ -78,7 +80,7 @@ def write_target(
     overwrites = parsed.flag("overwriteSchema") and rows.save_mode == "Overwrite"
     merges = parsed.flag("mergeSchema") and rows.save_mode in ("Append", "Overwrite")
     try:
-        snapshot = open_snapshot(store, time_zone=time_zone, open_elsewhere=open_elsewhere)
+        snapshot = base or open_snapshot(store, time_zone=time_zone, open_elsewhere=open_elsewhere)
     except NotFound as error:
         if error.code != "not-a-table":
             raise

@@ -55,6 +55,7 @@ class Asked:
         dry_run: Whether only to tell what would change.
         retry: How often a lost commit is tried again.
         txn: An application's id and version.
+        has_read: Whether rows that come were read from the very version of the table that the verb begins with.
         time_zone: In which expressions are evaluated.
     """
 
@@ -63,6 +64,7 @@ class Asked:
     dry_run: bool = False
     retry: RetryPolicy = DEFAULT_RETRY
     txn: Txn | None = None
+    has_read: bool = False
     time_zone: str = "UTC"
 
 
@@ -163,7 +165,8 @@ def _carried_out(
                 ensure_removable(base.config)
             return verb(DeltaTarget(base.store, base.config, base, policy), base)
 
-    return repeat_until_committed(snapshot, asked.retry, attempt, lambda: None, asked.txn)
+    obstacle = "its source was read from the table itself" if asked.has_read else None
+    return repeat_until_committed(snapshot, asked.retry, attempt, lambda: obstacle, asked.txn)
 
 
 def _delete(
@@ -222,7 +225,9 @@ def _merge(
     verb = Verb(operation, partial(merge_metrics, source), started, txn=asked.txn)
     candidates = choose_candidates(snapshot, judge.where)
     mode = row_change_mode(target.config, candidates, masks=True)
-    return _done(RowsHere(target, candidates, judge, judge.where, verb, mode, asked.time_zone), asked)
+    # A source that is the table's own depends on rows that the condition does not speak of.
+    scope = None if asked.has_read else judge.where
+    return _done(RowsHere(target, candidates, judge, scope, verb, mode, asked.time_zone), asked)
 
 
 def _condition(text: str | None, snapshot: Snapshot, asked: Asked, verb: str) -> Expression | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -82,8 +83,7 @@ class FilesInTheMaking:
             for part in self._fitting(place, piece):
                 file = self._open.get(place)
                 if file is None:
-                    floating = [c for c in self.plan.stats_columns if c.type in t.FLOATING]
-                    file = self._open[place] = _File(self._form.open(), ColumnBounds(floating))
+                    file = self._open[place] = self._begun()
                 file.add(part)
                 if file.writer.size >= self.plan.target_file_bytes or file.rows == self._most_rows:
                     self._close(place)
@@ -99,6 +99,11 @@ class FilesInTheMaking:
         for place in list(self._open):
             self._close(place)
         return self.written
+
+    def _begun(self) -> _File:
+        floating = [c for c in self.plan.stats_columns if c.type in t.FLOATING]
+        with _refusing():
+            return _File(self._form.open(), ColumnBounds(floating))
 
     def _fitting(self, place: tuple[str | None, ...], rows: pa.Table) -> Iterator[pa.Table]:
         """The rows in parts that files have room for."""
@@ -153,12 +158,8 @@ class _File:
     rows: int = 0
 
     def add(self, rows: pa.Table) -> None:
-        try:
+        with _refusing():
             self.writer.add(rows)
-        except (pa.ArrowException, ValueError, OverflowError) as error:
-            raise InvalidRequest(
-                f"the rows cannot be stored in a Parquet file: {error}", code="invalid-data", hint="nothing was written"
-            ) from error
         self.rows += rows.num_rows
         self.floating.add(rows)
 
@@ -166,6 +167,19 @@ class _File:
         """What is known of it."""
         found = read_footer(pa.BufferReader(content), columns)
         return replace(found, columns={**found.columns, **self.floating.footer().columns})
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """What Arrow has against the rows, as an error of ours."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OverflowError) as error:
+        raise InvalidRequest(
+            f"the rows cannot be stored in a Parquet file: {error}",
+            code="invalid-data",
+            hint="nothing was written; drop or convert the column",
+        ) from error
 
 
 def _codec(text: str) -> str:
@@ -187,8 +201,12 @@ def stored_schema(plan: WritePlan) -> pa.Schema:
 def _file_columns(plan: WritePlan) -> list[tuple[str, Field]]:
     """The table's columns that files have, by their names, and as files have them."""
     stored = (plan.stored or plan.schema).fields
-    # Columns of variants have nothing but nulls here, which is what readers take a missing column for.
-    pairs = [(n, f) for n, f in zip(plan.schema.names, stored, strict=True) if not holds(f.type, t.VARIANT)]
+    # Columns without a type, and of variants, have nothing but nulls here: what readers take a missing column for.
+    pairs = [
+        (n, f)
+        for n, f in zip(plan.schema.names, stored, strict=True)
+        if f.type != t.VOID and not holds(f.type, t.VARIANT)
+    ]
     by_name = dict(pairs)
     own = [(name, f) for name, f in pairs if name not in plan.partition_by]
     return [*own, *((name, by_name[name]) for name in plan.partition_by if plan.materialize_partitions)]

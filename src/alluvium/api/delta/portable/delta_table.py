@@ -12,6 +12,7 @@ import alluvium
 from alluvium.api.delta.alter import Alteration
 from alluvium.api.delta.maintenance import clone_table, generate_manifests, repair_table, vacuum_table
 from alluvium.api.delta.portable.merge_builder import MergeBuilder, source_of
+from alluvium.api.delta.portable.writer import own_version
 from alluvium.api.delta.snapshots import open_snapshot
 from alluvium.api.delta.table import Table
 from alluvium.api.history_view import History
@@ -132,10 +133,11 @@ class PortableDeltaTable:
             InvalidRequest: The source is no data (`"not-rows"`).
         """
         rows, schema = source_of(source)
+        own = own_version(source, open_store(self.path, dict(self.storage_options)))
         alias = "t" if self.name == _TABLE else self.name
-        return MergeBuilder(
-            self._snapshot, self._asked(False, DEFAULT_RETRY, alias), rows, schema, source_alias, _needed(condition)
-        )
+        asked = replace(self._asked(False, DEFAULT_RETRY, alias), has_read=own is not None)
+        opened = self._snapshot if own is None else lambda: own
+        return MergeBuilder(opened, asked, rows, schema, source_alias, _needed(condition))
 
     # -- what the table says of itself --------------------------------------------------------------------------------
 

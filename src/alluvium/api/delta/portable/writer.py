@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import alluvium
+from alluvium.api.delta.table import Table
 from alluvium.api.delta.write_options import (
     engine_options,
     is_dynamic,
@@ -17,11 +18,13 @@ from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.commands.write_here import write_batches
 from alluvium.commands.written import Request
 from alluvium.delta.terms.partition_values import format_partition_values
+from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
 from alluvium.plan.changes import Committed, ReadScope, Replace
 from alluvium.schema.arrow import schema_from_arrow
+from alluvium.storage.store import Store
 
 
 def write_arrow(writing: ArrowWriting) -> Committed:
@@ -33,7 +36,8 @@ def write_arrow(writing: ArrowWriting) -> Committed:
     """
     rows, store, save_mode, names = writing.rows, writing.store, writing.save_mode, writing.partition_by
     parsed = parse_options(writing.options, WRITE, WRITE_LATER)
-    target = write_target(store, NewRows(schema_from_arrow(rows.schema), names, parsed, save_mode), writing.retry)
+    new, own = NewRows(schema_from_arrow(rows.schema), names, parsed, save_mode), own_version(writing.source, store)
+    target = write_target(store, new, writing.retry, base=own)
     txn = parse_txn(parsed)
     if target.snapshot is not None:
         ensure_welcome(save_mode, target.snapshot)
@@ -43,14 +47,24 @@ def write_arrow(writing: ArrowWriting) -> Committed:
     request = Request(
         replaces,
         write_operation(f"Alluvium/{alluvium.__version__}", save_mode, names, parsed),
-        # Nobody says where the rows come from.
-        ReadScope.nothing(),
+        # Of rows in memory nobody says where they come from.
+        ReadScope.nothing() if own is None else ReadScope.table(),
         txn,
         engine_options(parsed),
         parse_data_change(parsed, save_mode, target),
         parse_sort_by(parsed, target.config.schema),
     )
     return write_batches(rows, target, request, format_partition_values)
+
+
+def own_version(data: object, store: Store) -> Snapshot | None:
+    """The version whose rows data are, where it is one of this very table: what came since they have not seen.
+
+    Args:
+        data: What the caller gave for rows.
+        store: The table's objects.
+    """
+    return data.snapshot if isinstance(data, Table) and data.url == store.url else None
 
 
 def _replace(parsed: Options, save_mode: str, target: DeltaTarget) -> Replace | None:
