@@ -63,7 +63,7 @@ def write(
     Raises:
         InvalidRequest: The rows or arguments do not fit; the table is as it was.
         UnsupportedFeature: The table needs a writer that we are not, or Spark (`"needs-spark"`): for expressions that
-            only Spark evaluates, for conditions on rows in `replaceWhere`, for Paimon tables.
+            only Spark evaluates, for `replaceUsing`, for Paimon tables.
         CommitConflict: Another writer won.
         CommitUnknown: The store did not say whether the commit stands.
 

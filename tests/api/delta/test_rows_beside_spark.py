@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
@@ -48,6 +49,7 @@ _OTHER = (
     "numAddedBytes",
     "numRemovedBytes",
     "numAddedFiles",
+    "numFiles",
     "numTargetFilesAdded",
     "numAddedChangeFiles",
     "numTargetChangeFilesAdded",
@@ -115,6 +117,24 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
                 url = root / f"{kind}{len(names)}"
                 alluvium.write(ROWS.slice(start, 10), url, mode="append", partition_by=names, **properties)
     return root
+
+
+@pytest.mark.parametrize("parts", [0, 1])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("where", ["v > 7", "id >= 50", "v > 7 or p = 'p1'", "x > 2 and v is not null"])
+def test_both_replace_the_same_rows(
+    spark: SparkSession, begun: Path, tmp_path: Path, where: str, kind: str, parts: int
+) -> None:
+    urls = [str(tmp_path / name) for name in ("here", "spark")]
+    for url in urls:
+        shutil.copytree(begun / f"{kind}{parts}", url)
+    new = SOURCE.filter(pc.and_(pc.greater(SOURCE["v"], 7), pc.greater_equal(SOURCE["id"], 50)))
+    new = pa.concat_tables([new.set_column(3, "x", pa.array([9.0] * new.num_rows))])
+    alluvium.write(new, urls[0], mode="overwrite", replaceWhere=where)
+    alluvium.write(spark.createDataFrame(new).coalesce(1), urls[1], mode="overwrite", replaceWhere=where)
+    assert rows(urls[0]) == rows(urls[1])
+    assert told(urls[0]) == told(urls[1])
+    assert changes(urls[0]) == changes(urls[1])
 
 
 @pytest.mark.parametrize("parts", [0, 1])

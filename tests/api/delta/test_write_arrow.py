@@ -97,13 +97,39 @@ class TestModes:
         assert [(r["month"], r["delay"]) for r in rows(url)] == [(1, 11), (2, -5)]
         outside = refused(lambda: alluvium.write(new, url, mode="overwrite", replaceWhere="month = 2"))
         assert (outside.code, alluvium.open(url).version) == ("constraint-violated", 2)
-        for where in ("delay > 3", "some_function(month) = 1", "month = 1 or delay > 3"):
-            assert (
-                refused(lambda w=where: alluvium.write(new, url, mode="overwrite", replaceWhere=w)).code
-                == "needs-spark"
-            )
+        unknown = refused(lambda: alluvium.write(new, url, mode="overwrite", replaceWhere="some_function(month) = 1"))
+        assert unknown.code == "needs-spark"
         assert refused(lambda: alluvium.write(new, url, mode="overwrite", replaceUsing="month")).code == "needs-spark"
         assert len(rows(url)) == 2
+
+    @pytest.mark.parametrize(
+        "properties", [{}, {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true"}]
+    )
+    def test_rows_are_replaced(self, url: str, properties: dict[str, str]) -> None:
+        alluvium.write(FLIGHTS, url, **properties)
+        new = pa.table({"carrier": ["B6", "B6"], "month": pa.array([7, 7], pa.int32()), "delay": [12, 50]})
+        done = alluvium.write(new.to_reader(1), url, mode="overwrite", replaceWhere="delay > 10")
+        assert (done.metrics["numDeletedRows"], done.metrics["numCopiedRows"], done.metrics["numOutputRows"]) == (
+            "1",
+            "2",
+            "4",
+        )
+        assert [r["delay"] for r in rows(url)] == [12, 50, None, -5]
+        outside = refused(
+            lambda: alluvium.write(FLIGHTS, url, mode="overwrite", replaceWhere="delay > 10 or month = 2")
+        )
+        assert (outside.code, alluvium.open(url).version) == ("constraint-violated", 1)
+        alluvium.write(new.slice(0, 0), url, mode="overwrite", replaceWhere="delay > 1000")
+        assert (alluvium.open(url).version, len(rows(url))) == (1, 4)
+        alluvium.write(new.slice(0, 0), url, mode="overwrite", replaceWhere="delay > 11")
+        assert [r["delay"] for r in rows(url)] == [None, -5]
+        if properties:
+            told = alluvium.open(url).changes(1, 1).to_pylist()
+            assert sorted((c["_change_type"], c["delay"]) for c in told) == [
+                ("delete", 11),
+                ("insert", 12),
+                ("insert", 50),
+            ]
 
     def test_columns_come_and_go(self, url: str) -> None:
         alluvium.write(FLIGHTS, url)

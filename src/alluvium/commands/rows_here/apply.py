@@ -13,6 +13,7 @@ from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.commands.rows_here.edited_files import EditedFiles
 from alluvium.commands.rows_here.judged import Judge, Judged
 from alluvium.commands.rows_here.places import Places
+from alluvium.commands.written import Request
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.rows.candidates import Candidates
 from alluvium.delta.write.target import DeltaTarget
@@ -44,6 +45,8 @@ class RowsHere:
         verb: Who asks.
         mode: How the table takes changed rows.
         time_zone: In which expressions are evaluated.
+        writes: Of an overwrite: what was asked for; there is a commit then, be it of no row.
+        left: Rows that stay, of files that lose some, where these are masked.
     """
 
     target: DeltaTarget
@@ -53,6 +56,8 @@ class RowsHere:
     verb: Verb
     mode: RowChangeMode
     time_zone: str
+    writes: Request | None = None
+    left: int = field(default=0, init=False)
     _counts: Counts = field(default_factory=Counts, init=False)
 
     def apply(self) -> Committed:
@@ -63,7 +68,7 @@ class RowsHere:
             UnsupportedFeature: Rows have values that are not written without Spark.
             CommitConflict: Another writer touched what was read.
         """
-        files = EditedFiles(self.target, self.candidates, self.time_zone)
+        files = EditedFiles(self.target, self.candidates, self.time_zone, self.writes)
         try:
             edit = self._edit(files)
         except BaseException:
@@ -112,8 +117,9 @@ class RowsHere:
         begun = time.monotonic()
         for rows in self.judge.inserted():
             files.insert(rows)
-        if not places.count and not files.inserted:
+        if not places.count and not files.inserted and self.writes is None:
             return None
+        self.left = self._live(places) - places.count
         if not self._masks:
             self._second_pass(files, places)
         # Where rows only go, or only come, readers derive it from masks and files.
@@ -123,7 +129,7 @@ class RowsHere:
             new,
             self._touched(places),
             self.verb.operation,
-            ReadScope.rows(self.scope),
+            ReadScope.rows(self.scope) if self.writes is None else ReadScope.rows(self.scope).beside(self.writes.read),
             records,
             self._metrics,
             self.verb.txn,
@@ -193,8 +199,14 @@ class RowsHere:
         masks = places.masks if self._masks else pa.nulls(len(numbers), pa.binary())
         return pa.table([paths, masks], schema=TOUCHED_FILES)
 
+    def _live(self, places: Places) -> int:
+        """Rows of the files that lose some, as far as the files say it."""
+        chosen = self.candidates.files.take(self.candidates.places(places.numbers))
+        return int(pc.sum(self.candidates.live_counts(chosen)).as_py() or 0)
+
     def _metrics(self, figures: EditFigures) -> Mapping[str, str]:
-        named = {**self.verb.metrics(self._counts, figures), "executionTimeMs": _since(self.verb.started)}
+        took = {} if self.writes is not None else {"executionTimeMs": _since(self.verb.started)}
+        named = {**self.verb.metrics(self._counts, figures), **took}
         return {name: str(value) for name, value in named.items()}
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from alluvium.commands.rows_here.judged import Judged
-from alluvium.commands.written import written_files
+from alluvium.commands.written import Request, written_files
 from alluvium.commit.clear import clear
 from alluvium.delta.rows.candidates import Candidates
 from alluvium.delta.terms.partition_values import format_partition_values
@@ -31,6 +31,7 @@ class EditedFiles:
         target: The table.
         candidates: Files that may hold rows that change.
         time_zone: In which the table's expressions are evaluated.
+        writes: Of an overwrite: what was asked for.
         copied: Rows so far that stay what they are.
         inserted: Rows that come.
     """
@@ -38,14 +39,16 @@ class EditedFiles:
     target: DeltaTarget
     candidates: Candidates
     time_zone: str
+    writes: Request | None = None
     copied: int = field(default=0, init=False)
     inserted: int = field(default=0, init=False)
     _reached: dict[str, int] = field(default_factory=dict, init=False)
-    _completions: dict[tuple[str, ...], Completion] = field(default_factory=dict, init=False)
+    _completions: dict[tuple[bool | str, ...], Completion] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         store, texts = self.target.store, format_partition_values
-        self._own = self.target.plan_write(None, ())
+        asked = (None, ()) if self.writes is None else (self.writes.replace, self.writes.options)
+        self._own = self.target.plan_write(*asked)
         ensure_portable(self._own)
         self._new = FilesInTheMaking(self._own.with_ids(self.candidates.stored_ids), store, texts)
         records = self.target.plan_change_files() if self.target.is_recorded else None
@@ -70,7 +73,7 @@ class EditedFiles:
 
     def insert(self, rows: pa.Table) -> None:
         """Rows that come, of some of the table's columns."""
-        made = completion(rows.schema, self.target.schema, self._own, self.time_zone, may_lack_partitions=True)
+        made = self._completion(rows, self._own, may_lack_partitions=self.writes is None)
         # Numbers go on where those of other rows ended.
         made.rows = self.inserted
         for batch in rows.combine_chunks().to_batches():
@@ -102,13 +105,18 @@ class EditedFiles:
             clear(self.target.store, plan.directory)
 
     def _completed(self, rows: pa.Table) -> pa.Table:
-        names = tuple(rows.column_names)
-        if names not in self._completions:
-            # Rows that are there bring their numbers with them.
-            plan = replace(self._own, numbered=())
-            self._completions[names] = completion(rows.schema, self.target.schema, plan, self.time_zone)
-        made = self._completions[names]
+        # Rows that are there bring their numbers with them.
+        made = self._completion(rows, replace(self._own, numbered=()), may_lack_partitions=True)
         return pa.concat_tables([made.complete(batch) for batch in rows.combine_chunks().to_batches()])
+
+    def _completion(self, rows: pa.Table, plan: WritePlan, *, may_lack_partitions: bool) -> Completion:
+        key = (bool(plan.numbered), *rows.column_names)
+        if key not in self._completions:
+            schema, zone = self.target.schema, self.time_zone
+            self._completions[key] = completion(
+                rows.schema, schema, plan, zone, may_lack_partitions=may_lack_partitions
+            )
+        return self._completions[key]
 
     def _add(self, rows: pa.Table, identity: Callable[[str], pa.ChunkedArray | None]) -> None:
         """Rows with their identities: of each of its columns the values, None for none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,7 +55,7 @@ class Judge(Protocol):
             InvalidRequest: A value cannot be computed, or a row has several matches.
         """
 
-    def inserted(self) -> Sequence[pa.Table]:
+    def inserted(self) -> Iterable[pa.Table]:
         """The rows that come, once all rows of the table have been seen: of some columns each."""
 
 

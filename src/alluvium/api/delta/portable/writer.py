@@ -15,6 +15,7 @@ from alluvium.api.delta.write_options import (
 from alluvium.api.delta.write_target import NewRows, ensure_welcome, write_target
 from alluvium.api.doors import ArrowWriting
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
+from alluvium.commands.rows_here.replace import replace_rows_here
 from alluvium.commands.write_here import write_batches
 from alluvium.commands.written import Request
 from alluvium.delta.terms.partition_values import format_partition_values
@@ -22,6 +23,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
+from alluvium.expr.tree import Unknown, walk
 from alluvium.plan.changes import Committed, ReadScope, Replace
 from alluvium.schema.arrow import schema_from_arrow
 from alluvium.storage.store import Store
@@ -54,6 +56,8 @@ def write_arrow(writing: ArrowWriting) -> Committed:
         parse_data_change(parsed, save_mode, target),
         parse_sort_by(parsed, target.config.schema),
     )
+    if target.replaces_rows(replaces):
+        return replace_rows_here(rows, target, request)
     return write_batches(rows, target, request, format_partition_values)
 
 
@@ -86,12 +90,12 @@ def _replace(parsed: Options, save_mode: str, target: DeltaTarget) -> Replace | 
             hint="replaceWhere names what is replaced; leave partitionOverwriteMode out",
         )
     schema = target.schema if target.snapshot is None else target.snapshot.config.schema
-    replaces = Replace(parse_predicate(where, schema), where)
-    if target.replaces_rows(replaces):
+    condition = parse_predicate(where, schema)
+    if any(isinstance(node, Unknown) for node in walk(condition)):
         raise UnsupportedFeature(
-            f"replaceWhere by a condition that partition values do not decide: {where}",
+            f"the condition of replaceWhere: {where}: only Spark can evaluate this",
             code="needs-spark",
             features=("replaceWhere",),
-            hint=f"partition columns: {', '.join(target.config.partition_columns) or 'none'}; or write by a session",
+            hint="write by a session: alluvium.write(spark.createDataFrame(...), url, ...)",
         )
-    return replaces
+    return Replace(condition, where)
