@@ -8,13 +8,15 @@ from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from alluvium.api.doors import Asked
+from alluvium.api.doors import Asked, format_named
+from alluvium.api.engine import session_opener
 from alluvium.api.options import Options
+from alluvium.plan.changes import Committed
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.retry import RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.sessions.session import LaneChoice, choose_lane
+from alluvium.spark.sessions.session import LaneChoice, choose_lane, ensure_native, is_connect
 from alluvium.storage.paths import is_near
 from alluvium.storage.store import Store
 
@@ -105,6 +107,25 @@ class Writing:
     options: Mapping[str, object]
     retry: RetryPolicy
     storage_options: Mapping[str, str] | None
+
+
+def write_frame(
+    df: DataFrame,
+    url: str,
+    save_mode: str,
+    format: str,
+    partition_by: Sequence[str],
+    retry: RetryPolicy,
+    storage_options: Mapping[str, str] | None,
+    options: Mapping[str, object],
+) -> Committed:
+    """`alluvium.write` of a DataFrame; arguments and errors as there, `save_mode` as the history names it."""
+    spark = df.sparkSession
+    if not is_connect(spark):
+        ensure_native(spark)
+    open_any = session_opener(spark, storage_options)
+    writing = Writing(df, open_any(url), open_any, save_mode, partition_by, options, retry, storage_options)
+    return format_named(format).frame_door.write(writing)
 
 
 def read_source(

@@ -6,11 +6,11 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from alluvium.api.arrow_rows import arrow_rows
 from alluvium.api.doors import ArrowWriting, format_named
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.plan.changes import Committed
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.portable.writing.arrow_rows import arrow_rows
 from alluvium.storage.open import open_store
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def write(
     save_mode = parse_mode(mode)
     names = (partition_by,) if isinstance(partition_by, str) else tuple(partition_by)
     if hasattr(data, "sparkSession"):
-        frames = importlib.import_module("alluvium.api.frame_writer")
+        frames = importlib.import_module("alluvium.api.calls")
         return cast(Committed, frames.write_frame(data, url, save_mode, format, names, retry, storage_options, options))
     door, rows = format_named(format).door, arrow_rows(data)
     store = open_store(str(url), dict(storage_options or {}))

@@ -15,9 +15,9 @@ from pyspark.sql import functions as sf
 
 from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
-from alluvium.commands.repeat import until_committed
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
+from alluvium.commands.rows.repeat import until_committed
 from alluvium.commands.rows.row_changes import FirstPass, Purpose, RowChanges
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import may_mask

@@ -8,7 +8,7 @@ from functools import partial
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from alluvium.commands.repeat import until_committed
+from alluvium.commands.rows.repeat import until_committed
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import candidates_of

@@ -14,7 +14,6 @@ from pyspark.sql import functions as sf
 from alluvium.commands.delete import TABLE
 from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
-from alluvium.commands.repeat import until_committed
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import (
@@ -24,6 +23,7 @@ from alluvium.commands.rows.new_values import (
     with_generated,
     without_made,
 )
+from alluvium.commands.rows.repeat import until_committed
 from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, RowChanges, is_recorded, kept_pass
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import change_policy, may_mask

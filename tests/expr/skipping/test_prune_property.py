@@ -307,6 +307,10 @@ def test_a_file_with_a_matching_row_is_kept(
             try:
                 matches = pc.sum(evaluate(predicate, file, zone)).as_py() or 0
             except InvalidRequest as error:
+                if error.code == "unsupported-expression":
+                    # Of times before 1970 zone tables differ: what Spark makes of a text in a zone is not known here.
+                    assert kept and not certain, text
+                    continue
                 assert error.code in ("division-by-zero", "invalid-predicate", "invalid-cast", "arithmetic-overflow")
                 continue
             assert kept or matches == 0, text

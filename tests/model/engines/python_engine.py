@@ -13,7 +13,7 @@ import pyarrow.dataset as ds
 import alluvium
 from alluvium.api.delta import maintenance
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
-from alluvium.commands.write_here import write_batches
+from alluvium.commands.rows_here.write import write_batches
 from alluvium.commands.written import Request
 from alluvium.delta.description.create import NewTable, table_config
 from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP

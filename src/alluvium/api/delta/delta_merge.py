@@ -10,8 +10,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
+from alluvium.api.delta.frames.session_options import forget_version, session_txn
 from alluvium.api.delta.optimize.auto import compacting
-from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.commands.merge.merge import explain_rows, merge_rows
 from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_explain import MergeExplanation

@@ -20,10 +20,10 @@ from alluvium.api.delta.delta_expressions import expression_argument, set_argume
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
+from alluvium.api.delta.frames.session_options import forget_version, session_txn
 from alluvium.api.delta.optimize.auto import compacting
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
-from alluvium.api.delta.session_options import forget_version, session_txn
 from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
 from alluvium.api.delta.upkeep.repair import RepairVerbs

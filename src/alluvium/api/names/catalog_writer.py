@@ -17,9 +17,9 @@ from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess, named_access, table_access
 from alluvium.api.delta.delta_columns import GENERATION
+from alluvium.api.delta.frames.session_options import forget_version, with_session
 from alluvium.api.delta.frames.writer import write_parsed
-from alluvium.api.delta.session_options import forget_version, with_session
-from alluvium.api.delta.write_options import (
+from alluvium.api.delta.written.options import (
     engine_options,
     parse_clusters,
     parse_description,

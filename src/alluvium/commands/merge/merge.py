@@ -17,8 +17,8 @@ from alluvium.commands.merge.merge_rows import MergeRows
 from alluvium.commands.merge.merge_source import MergeSource, keep_source
 from alluvium.commands.merge.merging import Merge, MergeRequest
 from alluvium.commands.own_reads import ensure_current, own_table
-from alluvium.commands.repeat import until_committed
 from alluvium.commands.repeating import Txn
+from alluvium.commands.rows.repeat import until_committed
 from alluvium.commands.rows.row_changes import DeltaVersion
 from alluvium.commands.rows.session_rules import may_mask
 from alluvium.delta.description.merge_schema import merged_config

@@ -1,4 +1,4 @@
-"""Changed rows without Spark: the verbs over rows, carried out by pyarrow in this process, batch by batch.
+"""Rows written and changed without Spark: the verbs, carried out by pyarrow in this process, batch by batch.
 
 Must not live here: pyspark, and how a commit is made: the target knows.
 """

@@ -14,8 +14,8 @@ from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access, path_in_name, table_access
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.delta.delta_errors import NotATable, TableExists
+from alluvium.api.delta.frames.session_options import default_properties
 from alluvium.api.delta.optimize.auto import after_rows
-from alluvium.api.delta.session_options import default_properties
 from alluvium.commands.create import create_table, create_table_of_rows
 from alluvium.delta.description.create import NewTable, as_nullable, resolve_partition_columns
 from alluvium.delta.terms.config import TableConfig

@@ -8,16 +8,16 @@ from functools import partial
 
 from pyspark.sql import DataFrame, SparkSession
 
-from alluvium.api.delta.optimize.auto import after_rows
-from alluvium.api.delta.session_options import (
+from alluvium.api.delta.frames.session_options import (
     default_properties,
     forget_version,
     parse_matched,
     parse_replace,
     with_session,
 )
+from alluvium.api.delta.optimize.auto import after_rows
 from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.delta.write_options import (
+from alluvium.api.delta.written.options import (
     engine_options,
     parse_data_change,
     parse_rebalance,
@@ -25,7 +25,7 @@ from alluvium.api.delta.write_options import (
     parse_txn,
     write_operation,
 )
-from alluvium.api.delta.write_target import NewRows, ensure_welcome, write_target
+from alluvium.api.delta.written.target import NewRows, ensure_welcome, write_target
 from alluvium.api.engine import engine_of
 from alluvium.api.options import Options
 from alluvium.commands.layout import session_layout

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
-from alluvium.api.arrow_rows import arrow_rows
 from alluvium.commands.rows_here.merge import ClauseText
 from alluvium.commands.rows_here.verbs import Asked, MergeText, merge_here
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.merging import Action, When
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
+from alluvium.portable.writing.arrow_rows import arrow_rows
 from alluvium.portable.writing.fit import fit_columns
 from alluvium.schema.arrow import schema_from_arrow, schema_to_arrow
 from alluvium.schema.types import Struct

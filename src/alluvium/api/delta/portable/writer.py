@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import alluvium
 from alluvium.api.delta.table import Table
-from alluvium.api.delta.write_options import (
+from alluvium.api.delta.written.options import (
     engine_options,
     is_dynamic,
     parse_data_change,
@@ -12,11 +12,11 @@ from alluvium.api.delta.write_options import (
     parse_txn,
     write_operation,
 )
-from alluvium.api.delta.write_target import NewRows, ensure_welcome, write_target
+from alluvium.api.delta.written.target import NewRows, ensure_welcome, write_target
 from alluvium.api.doors import ArrowWriting
 from alluvium.api.options import WRITE, WRITE_LATER, Options, parse_options
 from alluvium.commands.rows_here.replace import replace_rows_here
-from alluvium.commands.write_here import write_batches
+from alluvium.commands.rows_here.write import write_batches
 from alluvium.commands.written import Request
 from alluvium.delta.terms.partition_values import format_partition_values
 from alluvium.delta.view.snapshot import Snapshot

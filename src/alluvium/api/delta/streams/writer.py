@@ -17,8 +17,8 @@ from alluvium.api.delta.delta_access import TableAccess, table_access
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.delta.frames.writer import write_parsed
 from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.delta.write_options import engine_options, parse_clusters, parse_rebalance
-from alluvium.api.delta.write_target import ensure_clustered_alike
+from alluvium.api.delta.written.options import engine_options, parse_clusters, parse_rebalance
+from alluvium.api.delta.written.target import ensure_clustered_alike
 from alluvium.api.engine import engine_of
 from alluvium.api.options import PARQUET_WRITE, Options, parse_options
 from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns

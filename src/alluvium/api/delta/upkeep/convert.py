@@ -12,7 +12,7 @@ from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, is_path, path_access
 from alluvium.api.delta.delta_columns import fields_of
 from alluvium.api.delta.delta_errors import UnknownType, WrongType
-from alluvium.api.delta.session_options import default_properties
+from alluvium.api.delta.frames.session_options import default_properties
 from alluvium.api.delta.upkeep.other_formats import other_source
 from alluvium.api.doors import PAIMON
 from alluvium.delta.log.segment import list_log

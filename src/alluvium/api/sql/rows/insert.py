@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
-from alluvium.api.delta.session_options import ensure_dynamic_allowed
+from alluvium.api.delta.frames.session_options import ensure_dynamic_allowed
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.catalog_writer import insert_named
 from alluvium.api.names.frame_views import framed_access

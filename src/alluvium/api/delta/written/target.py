@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.delta.write_options import ensure_whole, parse_clusters, parse_description, sorted_as
+from alluvium.api.delta.written.options import ensure_whole, parse_clusters, parse_description, sorted_as
 from alluvium.api.options import Options
 from alluvium.delta.description.create import clustered_by, new_config, resolve_partition_columns
 from alluvium.delta.description.merge_schema import merged_config, overwritten_config

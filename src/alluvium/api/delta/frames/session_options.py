@@ -9,7 +9,7 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.write_options import is_dynamic, parse_txn
+from alluvium.api.delta.written.options import is_dynamic, parse_txn
 from alluvium.api.options import Options
 from alluvium.commands.delete import TABLE
 from alluvium.commands.replace_matching import Matching
