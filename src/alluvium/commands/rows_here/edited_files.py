@@ -49,6 +49,8 @@ class EditedFiles:
         store, texts = self.target.store, format_partition_values
         asked = (None, ()) if self.writes is None else (self.writes.replace, self.writes.options)
         self._own = self.target.plan_write(*asked)
+        # Rows that are there bring their numbers with them.
+        self._there = replace(self._own, numbered=())
         ensure_portable(self._own)
         self._new = FilesInTheMaking(self._own.with_ids(self.candidates.stored_ids), store, texts)
         records = self.target.plan_change_files() if self.target.is_recorded else None
@@ -89,7 +91,7 @@ class EditedFiles:
             keeps_records: False: readers derive it from the other files.
         """
         table, footers = written_files(self.target.store, self._new.plan, self._new.finish())
-        new = NewFiles(table, footers, self._reached, bool(self._own.numbered) and self.inserted > 0)
+        new = NewFiles(table, footers, self._reached, bool(self._reached))
         if self._records is None:
             return new, None
         records = self._records.finish()
@@ -105,12 +107,11 @@ class EditedFiles:
             clear(self.target.store, plan.directory)
 
     def _completed(self, rows: pa.Table) -> pa.Table:
-        # Rows that are there bring their numbers with them.
-        made = self._completion(rows, replace(self._own, numbered=()), may_lack_partitions=True)
+        made = self._completion(rows, self._there, may_lack_partitions=True)
         return pa.concat_tables([made.complete(batch) for batch in rows.combine_chunks().to_batches()])
 
     def _completion(self, rows: pa.Table, plan: WritePlan, *, may_lack_partitions: bool) -> Completion:
-        key = (bool(plan.numbered), *rows.column_names)
+        key = (plan is self._own, *rows.column_names)
         if key not in self._completions:
             schema, zone = self.target.schema, self.time_zone
             self._completions[key] = completion(
