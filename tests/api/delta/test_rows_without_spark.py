@@ -306,6 +306,16 @@ def test_nested_values_are_copied(url: str) -> None:
     expected = [{**r, "id": 4 if r["id"] == 3 else r["id"]} for r in data.to_pylist()]
     assert sorted(rows(url), key=lambda r: r["id"]) == expected
     assert refused(lambda: table.update("id = 1", {"r.m": "'y'"})).code == "needs-spark"
+    source = data.select(["id", "r"]).slice(0, 1)
+    wider = source.set_column(1, "r", pa.array([{"M": "new", "A": pa.scalar([7], pa.list_(pa.int8())).as_py()}]))
+    table.merge(wider, "t.id = s.id").whenMatchedUpdate(None, {"r": "s.r"}).execute()
+    assert {r["id"]: r["r"] for r in rows(url)}[1] == {"a": [7], "m": "new"}
+    other = source.set_column(1, "r", pa.array([{"z": 1}]))
+    assert (
+        refused(table.merge(other, "t.id = s.id").whenMatchedUpdate(None, {"r": "s.r"}).execute).code
+        == "schema-mismatch"
+    )
+    assert refused(lambda: table.update(None, {"m": "r"})).code == "needs-spark"
 
 
 # -- what is refused --------------------------------------------------------------------------------------------------

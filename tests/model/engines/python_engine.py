@@ -22,7 +22,7 @@ from alluvium.delta.rows.candidates import Candidates, candidates_of
 from alluvium.delta.terms.partition_values import format_partition_values
 from alluvium.delta.view.snapshot import RECENT, Snapshot, load_snapshot
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import CommitConflict, InvalidRequest
+from alluvium.errors import CommitConflict, InvalidRequest, UnsupportedFeature
 from alluvium.plan.changes import (
     TOUCHED_FILES,
     Describe,
@@ -52,6 +52,7 @@ KNOWN = frozenset(
         "unknown-feature",
         "feature-not-supported",
         "feature-not-droppable",
+        "needs-spark",
     }
 )
 
@@ -74,8 +75,9 @@ class PythonEngine:
             if not call.get("late"):
                 raise
             raise Refused(f"late: {error.code}") from error
-        except InvalidRequest as error:
-            if error.code not in KNOWN:
+        except (InvalidRequest, UnsupportedFeature) as error:
+            # Who is late may not know of a column that the rows have.
+            if error.code not in KNOWN and not (call.get("late") and error.code == "schema-mismatch"):
                 raise
             raise Refused(error.code) from error
 

@@ -112,7 +112,7 @@ def arrow_value(value: Any, data_type: pa.DataType) -> Any:
 
 def table_of(call: dict[str, Any]) -> pa.Table:
     """The rows of a call, under the types of its columns."""
-    types = [to_arrow(f.type) for f in parse_fields(", ".join(f"{name} {kind}" for name, kind in call["columns"]))]
+    types = [to_arrow(parse_fields(f"c {kind}")[0].type) for _, kind in call["columns"]]
     columns = {
         name: pa.array([arrow_value(row[n], data_type) for row in call["rows"]], data_type)
         for n, ((name, _), data_type) in enumerate(zip(call["columns"], types, strict=True))

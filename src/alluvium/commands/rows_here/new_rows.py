@@ -14,7 +14,7 @@ from alluvium.delta.features.columns.identity_columns import identities
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Expression
-from alluvium.schema.arrow import to_arrow
+from alluvium.portable.writing.fit import fit_values
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.text_lengths import char_lengths, declared_type, pad_texts, text_limit
 from alluvium.schema.types import Field, Struct
@@ -67,7 +67,7 @@ def _fitted(values: pa.Array, f: Field) -> pa.Array:
     declared = declared_type(f)
     limit = None if declared is None else text_limit(declared)
     if limit is None:
-        return values.cast(to_arrow(f.type)) if values.type != to_arrow(f.type) else values
+        return fit_values(values, f)
     length = limit[1]
     surplus = pc.utf8_slice_codeunits(values, start=length)
     is_blank = pc.equal(pc.utf8_trim(surplus, characters=" "), "")

@@ -62,7 +62,8 @@ def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "U
         time_zone: In which times without a zone are read.
 
     Returns:
-        The expression; `Unknown` where Spark may understand a part of it and we do not.
+        The expression; `Unknown` where Spark may understand a part of it and we do not. A column of structs, arrays or
+        maps alone is not cast: its values are of its own type.
 
     Raises:
         InvalidRequest: `"invalid-predicate"`: not SQL, or a subquery, aggregate or window; `"unknown-column"`.

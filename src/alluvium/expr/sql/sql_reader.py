@@ -112,10 +112,17 @@ def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "U
     """
     binder = Binder(parse_zone(time_zone))
     found = _Reader(text, schema, binder, is_condition=False).read()
+    if isinstance(found, tree.Column) and _is_nested(found.type) and type(found.type) is type(target):
+        # Members go by their names, which is not a cast's business.
+        return found
     try:
         return binder.cast(found, target)
     except NotUnderstood:
         return tree.Unknown(text)
+
+
+def _is_nested(data_type: DataType) -> bool:
+    return isinstance(data_type, (t.Struct, t.Array, t.Map))
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from alluvium.expr.tree import Expression, Unknown, walk
 from alluvium.plan.checks import SHOWN_ROWS, Row, violation
 from alluvium.plan.completion import lacking
 from alluvium.plan.write import Check, Derived, Numbered, WritePlan
-from alluvium.portable.writing.fit import Fitted, fit_columns
+from alluvium.portable.writing.fit import Fitted, fit_columns, fit_values
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Struct
 
@@ -88,7 +88,8 @@ class Completion:
         rows = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
         assert rows.num_rows == count
         with _without_spark(f"column {name!r} is computed", name):
-            return conform(evaluate(expression, rows, self.time_zone), found.type)
+            values = evaluate(expression, rows, self.time_zone)
+            return fit_values(values, found) if pa.types.is_nested(values.type) else conform(values, found.type)
 
     def _ensure_holds(self, check: Check, expression: Expression, rows: pa.Table) -> None:
         with _without_spark(f"{check.name!r} ({check.sql}) must hold of every row", None):

@@ -73,6 +73,23 @@ def fit_columns(data: pa.Schema, table: Struct) -> Mapping[str, Fitted]:
     return {f.name: Fitted(place, fit) for f, (place, fit) in zip(table.fields, members, strict=True)}
 
 
+def fit_values(values: pa.Array, target: Field) -> pa.Array:
+    """Values as those of a column.
+
+    Raises:
+        InvalidRequest: They cannot go there (`"schema-mismatch"`), or one of them does not fit (`"invalid-data"`).
+    """
+    try:
+        return _fit(values.type, target.type, (target.name,))(values)
+    except _Misfit as misfit:
+        raise InvalidRequest(
+            f"the values do not fit the table: {misfit}",
+            code="schema-mismatch",
+            column=misfit.column,
+            hint="cast, rename or drop columns before",
+        ) from None
+
+
 def _members(
     given: list[tuple[str, pa.DataType]], target: Struct, path: tuple[str, ...]
 ) -> list[tuple[int | None, Fit]]:
