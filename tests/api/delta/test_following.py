@@ -16,7 +16,7 @@ from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable
-from alluvium.errors import CommitConflict, InvalidRequest, NotFound
+from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.scan.native_lane.query_versions import marked_statement
 
 pytestmark = [pytest.mark.spark]
@@ -158,6 +158,28 @@ def test_explained_files_are_those_of_the_newest_version(enabled: SparkSession, 
     assert (scan.files, scan.version) == (2, "3")
 
 
+def test_frames_that_cannot_follow_say_so(enabled: SparkSession, tmp_path: Path) -> None:
+    url, keyed = str(tmp_path / "t"), str(tmp_path / "p")
+    made(enabled, url, delta_enableChangeDataFeed="true")
+    enabled.range(3).write.format("paimon").save(keyed)
+    asked = [
+        lambda: alluvium.read(enabled, url, lane="python", follow=True),
+        lambda: alluvium.read(enabled, url, 1, follow=True),
+        lambda: alluvium.read(enabled, url, follow=True, readChangeFeed=True, startingVersion=0),
+        lambda: alluvium.read(enabled, keyed, follow=True),
+        lambda: enabled.read.format("paimon").option("follow", "true").load(keyed),
+        lambda: enabled.read.format("delta").option("follow", "true").option("versionAsOf", 1).load(url),
+    ]
+    for read in asked:
+        with pytest.raises(UnsupportedFeature, match="cannot follow its table") as caught:
+            read()
+        assert (caught.value.code, caught.value.features) == ("unsupported-option", ("follow",))
+    # Nobody said it of these.
+    assert enabled.read.format("delta").option("versionAsOf", 1).load(url).count() == 3
+    assert enabled.read.format("paimon").load(keyed).count() == 3
+    assert alluvium.read(enabled, url, lane="python").count() == 3
+
+
 def test_a_table_that_is_gone(enabled: SparkSession, tmp_path: Path) -> None:
     url = str(tmp_path / "t")
     made(enabled, url)
@@ -287,7 +309,8 @@ def test_a_table_cached_by_name_is_renewed(enabled: SparkSession, tmp_path: Path
 def test_a_query_sees_one_version(enabled: SparkSession, tmp_path: Path) -> None:
     url = tmp_path / "t"
     made(enabled, str(url))
-    one, two = (enabled.read.format("delta").load(str(url)) for _ in range(2))
+    (tmp_path / "link").symlink_to(url)
+    one, two = (enabled.read.format("delta").load(str(tmp_path / name)) for name in ("t", "link"))
     both = one.selectExpr("1 as side").union(two.selectExpr("2 as side")).groupBy("side").count()
     with committing(url) as committed:
         seen = [dict(map(tuple, both.select("side", "count").collect())) for _ in range(15)]

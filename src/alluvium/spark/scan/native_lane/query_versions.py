@@ -19,7 +19,7 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from alluvium.plan.ports import FollowedSource
-from alluvium.storage.places import same_place
+from alluvium.storage.places import same_place, without_links
 
 #: Names a query, or a statement of several, among all of the process.
 QueryId: TypeAlias = str
@@ -67,7 +67,7 @@ def version_in(query: QueryId, made: FollowedSource, find: Callable[[], int]) ->
     base = _bases.get(query)
     if base is not None and same_place(base[0], made.place):
         return base[1]
-    key = (query, made.place)
+    key = (query, str(without_links(made.place)))
     with _changing:
         known = _versions.get(key)
         if known is not None:
