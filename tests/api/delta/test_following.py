@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from pyspark import InheritableThread
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium import DeltaTable
-from alluvium.errors import CommitConflict, InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import AlluviumError, CommitConflict, InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.spark.scan.native_lane.query_versions import marked_statement
 
 pytestmark = [pytest.mark.spark]
@@ -123,6 +124,34 @@ def test_columns_that_come_and_go(enabled: SparkSession, tmp_path: Path) -> None
         with pytest.raises(InvalidRequest, match="column x") as caught:
             query.collect()
         assert (caught.value.code, caught.value.column) == ("table-changed", "x")
+
+
+def test_rows_go_into_a_view_of_a_frame_with_room_for_vectors(enabled: SparkSession, tmp_path: Path) -> None:
+    url = str(tmp_path / "t")
+    declared = "(id long, v string) using delta tblproperties ('delta.enableDeletionVectors' = 'true')"
+    enabled.sql(f"create table delta.`{url}` {declared}")
+    load = enabled.read.format("delta").load(url)
+    load.createOrReplaceTempView("masked_view")
+    enabled.sql("insert into masked_view values (1, 'a'), (2, 'b')")
+    enabled.sql("delete from masked_view where id = 1")
+    enabled.read.format("delta").load(url).createOrReplaceTempView("masked_view")
+    enabled.sql("insert into masked_view select id + 10, v from masked_view")
+    enabled.sql("update masked_view set v = 'c' where id = 12")
+    enabled.sql(
+        "merge into masked_view t using (select 12L as id, 'd' as v) s on t.id = s.id and t.v = 'c' "
+        "when matched then update set * when not matched then insert *"
+    )
+    assert ids(load) == [2, 12] and load.where("v = 'd'").count() == 1
+    # Not the table, but some of its rows, or other columns under its names.
+    others = {
+        "rows": load.where("id > 0"), "fewer": load.select("id"), "swapped": load.selectExpr("id", "upper(v) as v"),
+        "turned": load.selectExpr("v as id", "id as v"), "order": load.select("v", "id"),
+    }  # fmt: skip
+    for name, rows in others.items():
+        rows.createOrReplaceTempView(f"masked_{name}")
+        with pytest.raises((AnalysisException, AlluviumError)):
+            enabled.sql(f"insert into masked_{name} select * from masked_{name}")
+    assert ids(load.where("id > 0")) == [2, 12]
 
 
 def test_texts_of_a_declared_length(enabled: SparkSession, tmp_path: Path) -> None:

@@ -149,6 +149,11 @@ class PlannedFiles:
         return self._followed is not None and bool(same_place(self._followed[0].place, url))
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that a frame shows of this relation."""
+        return tuple(column.name for column in self._parts[0].output)
+
+    @property
     def internal_columns(self) -> frozenset[str]:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
