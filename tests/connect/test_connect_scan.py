@@ -319,3 +319,11 @@ def test_a_timestamp_is_a_local_time_where_the_session_says_so(connect, tmp_path
         connect.conf.set(zone, before)
         connect.conf.unset(kind)
     assert [row["id"] for row in found] == [0]
+
+
+def test_a_frame_that_is_to_follow_is_refused(connect, tmp_path):
+    url = str(tmp_path / "t")
+    alluvium.write(connect.range(3), url)
+    with pytest.raises(UnsupportedFeature, match="cannot follow its table") as caught:
+        alluvium.read(connect, url, follow=True)
+    assert caught.value.features == ("follow",)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.plan.changes import Committed
 from alluvium.plan.ports import ScanSource
 from alluvium.plan.retry import RetryPolicy
@@ -43,6 +43,7 @@ class Asked:
         system: Of Paimon: a system table instead of the rows.
         mode: Of Paimon: how changes are found.
         follows: Of Delta: whether each query is to read the newest version, where none is asked for.
+        must_follow: Whether a frame that does not is no answer.
     """
 
     version: int | None = None
@@ -53,6 +54,7 @@ class Asked:
     system: str | None = None
     mode: str = "auto"
     follows: bool = False
+    must_follow: bool = False
 
     @property
     def is_of_a_time(self) -> bool:
@@ -87,6 +89,27 @@ class ArrowWriting:
     partition_by: Sequence[str]
     options: Mapping[str, object]
     retry: RetryPolicy
+
+
+def ensure_follows(asked: Asked, obstacle: str | None, url: str) -> None:
+    """Refuses a frame that is to follow its table and cannot: it would show the version that it was made with for ever.
+
+    Args:
+        asked: What is asked for.
+        obstacle: Why it cannot; None: it can.
+        url: Of the table.
+
+    Raises:
+        UnsupportedFeature: As said.
+    """
+    if asked.must_follow and obstacle is not None:
+        raise UnsupportedFeature(
+            f"the frame cannot follow its table: {obstacle}",
+            code="unsupported-option",
+            url=url,
+            features=("follow",),
+            hint="leave follow out, and read the table again when it has changed",
+        )
 
 
 class Door(Protocol):

@@ -29,6 +29,9 @@ from alluvium.storage.store import Store
 #: Whether `path@v2` is version 2 of the table at `path`.
 AT_IN_PATH = "spark.databricks.delta.timeTravel.resolveOnIdentifier.enabled"
 
+#: Of `follow`: as delta-spark's frames do, but where they cannot.
+WHERE_POSSIBLE = "where-possible"
+
 
 def read(
     spark: SparkSession,
@@ -69,7 +72,8 @@ def read(
         table_options: Of Paimon: dynamic table options, or `options={...}`.
         system: Of Paimon: a system table instead of the rows, as `PaimonView.system` has it.
         follow: Of Delta, in a classic session: whether each query shows the newest version, as far as its columns are
-            as they were (`"table-changed"`); so delta-spark's frames do, and those of `spark.read` and of names.
+            as they were (`"table-changed"`); so delta-spark's frames do, and those of `spark.read` and of names. Where
+            it is asked for and cannot be had, that is an error; of `"where-possible"` none.
         **options: Spark's spelling: `versionAsOf`, `timestampAsOf`; `readChangeFeed` with `startingVersion` and the
             like (see `changes`); `rowIds=True`, for two columns more: `_row_id` and `_row_commit_version`, or of Paimon
             `_ROW_ID` and `_SEQUENCE_NUMBER`, which `columns` may name, too.
@@ -91,8 +95,9 @@ def read(
     open_any = session_opener(spark, storage_options)
     store, at_version, at_ms = _travelled(spark, url, open_any, at_version, at_ms, zone)
     _ensure_changes_of_a_range(parsed, at_version, at_ms)
-    follows = parse_flag(str(follow), "follow")
-    asked = Asked(at_version, at_ms, tag, branch, table_options, system, follows=follows)
+    must_follow = follow != WHERE_POSSIBLE and parse_flag(str(follow), "follow")
+    follows = must_follow or follow == WHERE_POSSIBLE
+    asked = Asked(at_version, at_ms, tag, branch, table_options, system, follows=follows, must_follow=must_follow)
     access = dict(storage_options or {})
     return format_at(store).frame_door.read(
         Reading(spark, store, open_any, zone, asked, lane, choice, access, parsed, where, columns)

@@ -30,7 +30,8 @@ from alluvium.spark.statements.table_reads import TableRead, reads_of
 #: Where frames of older versions come from, beside those that somebody has kept.
 _READ_AGAIN = (
     "read the table again (inside foreachBatch, not before it; a temporary view over the table keeps the version that "
-    "its frame was made with), or by a frame that follows it: alluvium.read(spark, url, follow=True)"
+    "its frame was made with), or, in a classic session, by a frame that follows it: "
+    "alluvium.read(spark, url, follow=True)"
 )
 
 

@@ -21,7 +21,7 @@ from alluvium.api.delta.delta_merge import DeltaMergeBuilder
 from alluvium.api.delta.delta_table_builder import TableBuilder
 from alluvium.api.delta.delta_views import detail_frame, history_frame, restore_frame
 from alluvium.api.delta.frames.session_options import forget_version, session_txn
-from alluvium.api.delta.optimize.auto import compacting
+from alluvium.api.delta.optimize.auto import compacting, renewed
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.api.delta.upkeep.clone import CloneVerbs
@@ -235,8 +235,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
             NotFound: There is no such version, or data files of it are gone.
         """
         ensure_value(type(version) is int, f"version needs to be an int but got '{type(version)}'.")
-        done = self._alteration().restore(version=version, dry_run=dry_run, retry=retry)
-        return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
+        return self._restored(self._alteration().restore(version=version, dry_run=dry_run, retry=retry))
 
     def restoreToTimestamp(
         self, timestamp: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
@@ -248,7 +247,12 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         """
         ensure_value(isinstance(timestamp, str), f"timestamp needs to be a string but got '{type(timestamp)}'.")
         moment = parse_session_timestamp(timestamp, time_zone(self._spark))
-        done = self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
+        return self._restored(
+            self._alteration().restore(timestamp=moment, dry_run=dry_run, retry=retry, said=timestamp)
+        )
+
+    def _restored(self, done: Committed | Preview) -> DataFrame | Preview:
+        done = renewed(self._spark, self._access.url, done)
         return done if isinstance(done, Preview) else restore_frame(self._spark, done.metrics)
 
     def generate(self, mode: str) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 from alluvium.api.delta.creation.create import create
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_columns import fields_of
-from alluvium.api.reader import read
+from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.errors import InvalidRequest
 from alluvium.spark.statements.resolve import named_rows
 
@@ -48,4 +48,4 @@ def create_in_catalog(
         ),
     )
     assert access.entry is not None, "a table with a name"
-    return named_rows(read(spark, access.url, follow=True), access.entry.parts)
+    return named_rows(read(spark, access.url, follow=WHERE_POSSIBLE), access.entry.parts)

@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access, path_access
 from alluvium.delta.view.source import DeltaSource
 from alluvium.spark.jvm.gateway import JavaObject, java_of
-from alluvium.spark.scan.native_lane.index import PlannedFiles, planned_files
+from alluvium.spark.scan.native_lane.index import PlannedFiles, columns_of, items, planned_files
 from alluvium.spark.sessions.catalog import quoted_name
 from alluvium.spark.sessions.session import session_catalog
 
@@ -76,7 +76,7 @@ def framed_access(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess | 
         if name is not None and str(plan.child().nodeName()) != "View":
             return known_access(spark, name)
         plan = plan.child()
-    return leaf_access(spark, plan)
+    return leaf_access(spark, _below_masks(plan))
 
 
 def named_table(alias: JavaObject) -> str | None:
@@ -98,10 +98,38 @@ def named_table(alias: JavaObject) -> str | None:
 
 def leaf_access(spark: SparkSession, plan: JavaObject) -> TableAccess | None:
     """The Delta table whose files a node scans, of whatever version, as nothing but its columns; else None."""
-    index = files_of(plan)
+    index = files_of(plan) or masked_files(plan)
     if index is None or not isinstance(index.made_of, DeltaSource):
         return None
     return path_access(spark, index.made_of.place)
+
+
+def masked_files(plan: JavaObject) -> PlannedFiles | None:
+    """The files of a table of ours of which a node leaves out deleted rows, as every frame does that may meet some: it
+    hides the column that tells them above.
+    """
+    if str(plan.nodeName()) != "Filter":
+        return None
+    index = files_of(plan.child())
+    return index if index is not None and not index.internal_columns.isdisjoint(columns_of(plan.condition())) else None
+
+
+def _below_masks(plan: JavaObject) -> JavaObject:
+    """What leaves out deleted rows, below projections that give all columns of the table as they are; of anything else
+    the plan itself.
+    """
+    found = plan
+    while str(found.nodeName()) == "Project" and all(map(_is_passed_on, items(found.projectList()))):
+        found = found.child()
+    index = masked_files(found)
+    names = tuple(str(a.name()) for a in items(plan.output()))
+    return found if index is not None and names == index.columns else plan
+
+
+def _is_passed_on(column: JavaObject) -> bool:
+    """Whether a projection gives a column of what is below as it is, under its name."""
+    inner = column.child() if str(column.nodeName()) == "Alias" else column
+    return str(inner.nodeName()) == "AttributeReference" and str(inner.name()) == str(column.name())
 
 
 def files_of(plan: JavaObject) -> PlannedFiles | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 
 from alluvium.api.calls import Reading, Writing, tell_partitions
-from alluvium.api.doors import PAIMON
+from alluvium.api.doors import PAIMON, ensure_follows
 from alluvium.api.options import asks_for_changes, parse_flag
 from alluvium.api.paimon.door import dynamic_options, option_texts, paimon_point
 from alluvium.api.paimon.paimon_frame import read_changes, read_view
@@ -34,6 +34,7 @@ def read(reading: Reading) -> DataFrame:
             hint="alluvium.changes(spark, url, start, end)",
         )
     asked = reading.asked
+    ensure_follows(asked, "it is one of Paimon", reading.store.url)
     request, choice = _request(reading, paimon_point(asked.version, asked.timestamp_ms, asked.tag))
     row_ids = parse_flag(reading.options.get("rowIds"), "rowIds")
     frame = read_view(reading.spark, request, choice, reading.where, reading.columns, asked.system, row_ids)

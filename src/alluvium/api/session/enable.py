@@ -34,7 +34,7 @@ from alluvium.api.names.listed_columns import told_by_log
 from alluvium.api.names.paimon_access import PaimonAccess, known_paimon
 from alluvium.api.names.table_writer import TableWriter
 from alluvium.api.names.warehouses import open_warehouses
-from alluvium.api.reader import read
+from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.api.server_scan import register
 from alluvium.api.session.delta_settings import tell_of_statement, tell_of_unread
 from alluvium.api.session.streams import load_stream, start_stream, stream_table, stream_to_table
@@ -293,7 +293,7 @@ def _table(original: Callable[..., DataFrame], self: SparkSession | DataFrameRea
     if access is None:
         return original(self, tableName)
     with counterparts("table"):
-        rows = read(spark, access.url, **{"follow": True, **options})  # type: ignore[arg-type]
+        rows = read(spark, access.url, **{"follow": WHERE_POSSIBLE, **options})  # type: ignore[arg-type]
     return rows if access.entry is None else named_rows(rows, access.entry.parts)
 
 
@@ -390,7 +390,7 @@ def _load(
             raise InvalidRequest(
                 "the schema of a table comes from its log", code="schema-given", hint="leave .schema(...) out"
             )
-        return read(_session(self), _path(path, merged), **{"follow": True, **merged})  # type: ignore[arg-type]
+        return read(_session(self), _path(path, merged), **{"follow": WHERE_POSSIBLE, **merged})  # type: ignore[arg-type]
 
 
 def _save(

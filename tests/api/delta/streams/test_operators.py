@@ -138,3 +138,28 @@ def test_the_sinks_own_table_as_the_static_side(streams) -> None:
     query.stop()
     # What came to the table while the query ran is seen, by whomever.
     assert streams.ids("out") == list(range(9))
+
+
+def test_what_a_batch_asks_after_its_own_writes(streams) -> None:
+    """A batch is carried out within a query of Spark's, but what its function asks are queries of their own."""
+    streams.append("facts", 0, 1)
+    streams.append("known", 0, 3)
+    known = streams.spark.read.format("delta").load(streams.path("known"))
+    seen: list[tuple[int, int, int]] = []
+
+    def look() -> None:
+        rows = known.where("id >= 0")
+        seen.append((rows.rdd.count(), rows.count(), len(rows.inputFiles())))
+
+    def write(batch, number: int) -> None:
+        look()
+        streams.append("known", 3, 5)
+        look()
+        batch.sparkSession.sql(f"delete from delta.`{streams.path('known')}` where id < 3")
+        look()
+
+    reader = streams.read("facts").writeStream.foreachBatch(write)
+    reader.option("checkpointLocation", streams.path("checkpoint")).trigger(
+        availableNow=True
+    ).start().awaitTermination()
+    assert seen == [(3, 3, 1), (5, 5, 2), (2, 2, 1)]

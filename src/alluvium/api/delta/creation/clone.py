@@ -8,6 +8,7 @@ from alluvium.api.delta.creation.create import ensure_replaceable, is_registrabl
 from alluvium.api.delta.creation.request import Mode, Wanted
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_errors import TableExists
+from alluvium.api.delta.optimize.auto import renewed
 from alluvium.delta.upkeep.clone.clone import CloneRequest, clone
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import CommitConflict
@@ -60,7 +61,7 @@ def clone_in_session(
     told = source_name(access) if name is None else name
     request = CloneRequest(told, shallow, wanted.mode.replaces, wanted.properties, place.engine, wanted.user_metadata)
     try:
-        done = clone(source, place.store(), existing, request, dry_run, retry)
+        done = renewed(spark, place.url, clone(source, place.store(), existing, request, dry_run, retry))
     except CommitConflict:
         if wanted.mode is not Mode.CREATE_IF_NOT_EXISTS:
             raise

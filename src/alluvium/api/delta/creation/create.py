@@ -15,7 +15,7 @@ from alluvium.api.delta.delta_access import PROVIDER, TableAccess, path_access, 
 from alluvium.api.delta.delta_columns import GENERATION, IDENTITY
 from alluvium.api.delta.delta_errors import NotATable, TableExists
 from alluvium.api.delta.frames.session_options import default_properties
-from alluvium.api.delta.optimize.auto import after_rows
+from alluvium.api.delta.optimize.auto import after_rows, renewed
 from alluvium.commands.create import create_table, create_table_of_rows
 from alluvium.delta.description.create import NewTable, as_nullable, resolve_partition_columns
 from alluvium.delta.terms.config import TableConfig
@@ -225,9 +225,9 @@ def _write(access: TableAccess, existing: Snapshot | None, wanted: Wanted) -> Co
                 wanted.rebalance,
                 or_replaces=wanted.mode.replaces,
             )
-            return after_rows(spark, properties, done, access.snapshot)
+            return after_rows(spark, store.url, properties, done, access.snapshot)
         _ensure_generated(spark, schema)
-        return create_table(store, table, existing, operation_of)
+        return renewed(spark, store.url, create_table(store, table, existing, operation_of))
     except CommitConflict:
         if wanted.mode is not Mode.CREATE_IF_NOT_EXISTS:
             raise

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.calls import Reading, narrowed, read_source, tell_partitions
 from alluvium.api.delta.snapshots import open_snapshot
-from alluvium.api.doors import DELTA
+from alluvium.api.doors import DELTA, ensure_follows
 from alluvium.api.options import Options, asks_for_changes, change_bounds, parse_flag
 from alluvium.api.server_scan import WorkerRequest, read_by_workers, resolve_columns
 from alluvium.commands.large_log import LargeSource, checkpoint_limit
@@ -50,6 +50,7 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
     """
     spark, options, zone, is_pinned = reading.spark, reading.options, snapshot.time_zone, reading.asked.is_of_a_time
     where, columns = reading.where, reading.columns
+    ensure_follows(reading.asked, _why_pinned(reading, snapshot, choice), snapshot.store.url)
     if asks_for_changes(options):
         return narrowed(read_changes(spark, snapshot, *change_bounds(options, zone), choice), where, columns)
     with_ids = parse_flag(options.get("rowIds"), "rowIds")
@@ -64,11 +65,22 @@ def read_rows(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> DataF
     if snapshot.state.deferred:
         return narrowed(read_source(spark, LargeSource(spark, snapshot, is_pinned), choice), where, names)
     extra = tuple(name for name in schema.names if snapshot.config.schema.find(name) is None)
-    follows = reading.asked.follows and not is_pinned and choice.lane == "native"
+    follows = reading.asked.follows and _why_pinned(reading, snapshot, choice) is None
     source = DeltaSource(snapshot, extra, is_pinned, follows=follows)
     frame = narrowed(read_source(spark, source, choice, is_pinned, follows), where, names)
     frame = tell_partitions(frame, snapshot.config.partition_columns)
     return show_not_null(frame, snapshot.config.schema) if choice.lane == "native" else frame
+
+
+def _why_pinned(reading: Reading, snapshot: Snapshot, choice: LaneChoice) -> str | None:
+    """Why a frame shows one version however often it is evaluated; None: it need not."""
+    if asks_for_changes(reading.options):
+        return "a change feed is one of a range"
+    if reading.asked.is_of_a_time:
+        return "a version is asked for"
+    if choice.lane != "native":
+        return choice.why
+    return "its log is so large that Spark reads it" if snapshot.state.deferred else None
 
 
 def _ensure_row_ids(snapshot: Snapshot, choice: LaneChoice) -> Struct:

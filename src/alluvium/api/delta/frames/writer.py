@@ -116,7 +116,7 @@ def write_parsed(
             done = write_rows(seen, target, request)
     forget_version(spark, txn, given)
     newest = partial(open_snapshot, store, time_zone=time_zone(spark), open_elsewhere=open_elsewhere)
-    return after_rows(spark, target.config.metadata.configuration, done, newest)
+    return after_rows(spark, store.url, target.config.metadata.configuration, done, newest)
 
 
 def _ensure_matchable(spark: SparkSession, target: DeltaTarget) -> None:

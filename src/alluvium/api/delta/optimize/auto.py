@@ -16,6 +16,7 @@ from alluvium.commands.optimize.optimize import OptimizeRequest
 from alluvium.commit.afterwards import afterwards
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.plan.changes import Committed, Preview
+from alluvium.spark.scan.native_lane.cached_rows import renew_cached_rows
 from alluvium.spark.sessions.session import is_connect
 
 Done = TypeVar("Done", Committed, Committed | Preview)
@@ -26,16 +27,26 @@ log = logging.getLogger("alluvium")
 def compacting(access: TableAccess, verb: Callable[[Snapshot], Done]) -> Done:
     """Carries out a verb over rows on the newest version, and then what is due after it (`after_rows`)."""
     snapshot = access.snapshot()
-    return after_rows(access.spark, snapshot.config.metadata.configuration, verb(snapshot), access.snapshot)
+    done = verb(snapshot)
+    return after_rows(access.spark, snapshot.store.url, snapshot.config.metadata.configuration, done, access.snapshot)
+
+
+def renewed(spark: SparkSession, url: str, done: Done) -> Done:
+    """Has rows of a table in Spark's cache computed anew that its frames show, where a verb has changed it."""
+    if isinstance(done, Committed) and done.attempts:
+        afterwards(f"version {done.version}", "renewal of cached rows", lambda: renew_cached_rows(spark, url))
+    return done
 
 
 def after_rows(
-    spark: SparkSession, configuration: Mapping[str, str], done: Done, newest: Callable[[], Snapshot]
+    spark: SparkSession, url: str, configuration: Mapping[str, str], done: Done, newest: Callable[[], Snapshot]
 ) -> Done:
-    """Puts small files together after a commit that added some. It never fails: whatever goes wrong is a warning.
+    """Renews cached rows (`renewed`), and puts small files together after a commit that added some. It never fails:
+    whatever goes wrong is a warning.
 
     Args:
         spark: The session.
+        url: Of the table.
         configuration: The table's, after the commit.
         done: What was written, or would be.
         newest: Opens the newest version.
@@ -43,6 +54,7 @@ def after_rows(
     Returns:
         `done`.
     """
+    renewed(spark, url, done)
     if isinstance(done, Preview) or not done.attempts or not done.files.num_rows:
         return done
     committed: Committed = done

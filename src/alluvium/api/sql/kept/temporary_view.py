@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from alluvium.api.doors import DELTA
 from alluvium.api.names.answered import PROVIDERS
 from alluvium.api.names.frame_views import note_view
-from alluvium.api.reader import read
+from alluvium.api.reader import WHERE_POSSIBLE, read
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.tables.said import texts_of
 from alluvium.errors import InvalidRequest
@@ -40,7 +40,7 @@ def run(call: Call) -> DataFrame | None:
     _make(
         call,
         f"{provider}.{quoted_name((path,))}",
-        read(call.spark, path, **{"follow": True, **options}) if options else None,
+        read(call.spark, path, **{"follow": WHERE_POSSIBLE, **options}) if options else None,
     )
     if not options and provider == DELTA.name:
         note_view(call.spark, _parts(plan), path)

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, known_access
 from alluvium.api.delta.delta_table import DeltaTable
-from alluvium.api.names.frame_views import files_of, leaf_access, named_table
+from alluvium.api.names.frame_views import files_of, leaf_access, masked_files, named_table
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.sql.call import Call, some
 from alluvium.api.sql.rows.session_table import SessionTable
@@ -199,4 +199,5 @@ def _keeps_names(project: JavaObject) -> bool:
 
 
 def _names(plan: JavaObject) -> tuple[str, ...]:
-    return tuple(str(column.name()) for column in items(plan.output()))
+    index = masked_files(plan)
+    return tuple(str(column.name()) for column in items(plan.output())) if index is None else index.columns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 
+from alluvium.api.delta.optimize.auto import renewed
 from alluvium.api.names.paimon_access import PaimonAccess
 from alluvium.api.sql.call import Call
 from alluvium.commands.truncate import truncate_table
@@ -31,5 +32,5 @@ def run(call: Call) -> DataFrame | None:
         # Spark would delete the folder's files, the table's own among them.
         access.insert(call.rows_of(to_spark(access.schema())), True, {"partitionOverwriteMode": "static"})
         return call.nothing()
-    truncate_table(call.spark, access.snapshot(), access.engine)
+    renewed(call.spark, access.url, truncate_table(call.spark, access.snapshot(), access.engine))
     return call.nothing()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 import pyarrow.compute as pc
@@ -14,6 +14,7 @@ from alluvium.plan.ports import ScanSource
 from alluvium.plan.scan import ScanPlan
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.scan.native_lane.index import PlannedFiles, columns_of, items, planned_files
+from alluvium.spark.scan.native_lane.query_versions import whole_query
 from alluvium.spark.scan.source import opener_of
 from alluvium.spark.sessions.session import Lane, why_native
 
@@ -63,10 +64,16 @@ class About(msgspec.Struct, frozen=True):
 
 def describe_scans(df: DataFrame) -> tuple[ScanDescription, ...]:
     """The scans of our tables in the plans of a DataFrame; its jobs are not run."""
+    with whole_query(df.sparkSession):
+        return tuple(_described(df))
+
+
+def _described(df: DataFrame) -> Iterator[ScanDescription]:
     execution = df._jdf.queryExecution()
     native = (found for node in items(execution.sparkPlan().collectLeaves()) for found in _describe(node))
     workers = (found for node in items(execution.analyzed().collectLeaves()) for found in _describe_workers(node))
-    return (*native, *workers)
+    yield from native
+    yield from workers
 
 
 def filters_of_scans(df: DataFrame) -> tuple[tuple[ScanSource, Expression | None], ...]:
@@ -92,10 +99,8 @@ def _describe(node: JavaObject) -> Iterator[ScanDescription]:
     if scan is not None:
         index, handed_over = scan
         filters = tuple(str(f.sql()) for f in handed_over)
-        plan = index.plan(handed_over)
-        # The other parts are scans of their own.
-        own = replace(plan, parts=tuple(part for part in plan.parts if part.key in index.part_keys))
-        yield describe_plan(own, About(index.identity, why_native([index.file_format])), "native", filters)
+        source, own = index.plan(handed_over)  # other parts are scans of their own
+        yield describe_plan(own, About(source.identity, why_native([index.file_format])), "native", filters)
 
 
 def about_workers(node: JavaObject) -> About | None:

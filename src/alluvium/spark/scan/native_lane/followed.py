@@ -9,16 +9,16 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from alluvium.errors import InvalidRequest
-from alluvium.expr.tree import Expression
 from alluvium.plan.ports import FollowedSource
-from alluvium.plan.scan import FIELD_ID, LABEL, ColumnValue, OutputColumn, Physical, ScanPart
+from alluvium.plan.scan import FIELD_ID, LABEL, ColumnValue, OutputColumn, Physical, ScanPart, ScanPlan
+from alluvium.schema.text_lengths import char_lengths
 from alluvium.schema.types import Array, DataType, Field, Map, Struct
 from alluvium.spark.scan.native_lane.query_versions import QueryId, current_query, version_in
 
 #: Queries of which a frame knows what they read: threads may use it at once.
 _KEPT_QUERIES = 8
 #: What of a column's description changes how it is read.
-_READ_BY = (FIELD_ID, LABEL, "__CHAR_VARCHAR_TYPE_STRING", "__COLLATIONS")
+_READ_BY = (FIELD_ID, LABEL, "__COLLATIONS")
 
 
 class Followed:
@@ -37,6 +37,11 @@ class Followed:
         self._made = self._newest = made
         self._alone: set[int] = set()
         self._lock = threading.RLock()
+
+    @property
+    def place(self) -> str:
+        """URL of the table."""
+        return self._made.place
 
     def source(self) -> FollowedSource:
         """The version that the query of this thread reads; where there is none, the newest."""
@@ -81,14 +86,14 @@ class Followed:
         query = current_query(self._spark)
         return (self._newest if query is None else self._in(query)).size_bytes
 
-    def parts(self, source: FollowedSource, kind: int, where: Expression | None) -> list[ScanPart]:
-        """The files of a version that one of the relations reads, without those that a predicate rules out.
+    def parts(self, source: FollowedSource, plan: ScanPlan, kind: int) -> list[ScanPart]:
+        """The parts of a version's plan that one of the relations reads.
 
         Raises:
             InvalidRequest: `"table-changed"`: what came since cannot be read by the relations.
         """
         found = []
-        for part in source.plan_scan(where).parts:
+        for part in plan.parts:
             if part.masks is not None and not part.files.num_rows:
                 continue  # room for deleted rows that are yet to come
             fits = next((n for n, made in enumerate(self._kinds) if _still_fits(made, part)), None)
@@ -172,4 +177,6 @@ def _holds(now: DataType, made: DataType) -> bool:
 
 def _is_same_field(made: Field, now: Field) -> bool:
     described = all(made.metadata.get(key) == now.metadata.get(key) for key in _READ_BY)
-    return described and (made.nullable or not now.nullable) and _holds(now.type, made.type)
+    # Texts of varchar(n) are read as they are.
+    is_padded_alike = char_lengths(made) == char_lengths(now)
+    return described and is_padded_alike and (made.nullable or not now.nullable) and _holds(now.type, made.type)

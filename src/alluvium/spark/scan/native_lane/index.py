@@ -34,6 +34,7 @@ from alluvium.spark.scan.native_lane.followed import Followed
 from alluvium.spark.scan.rows import FileGroups, group_files, make_rows
 from alluvium.spark.sessions.session import java_schema
 from alluvium.storage.paths import encode_uri_paths
+from alluvium.storage.places import same_place
 
 log = logging.getLogger("alluvium")
 
@@ -90,7 +91,7 @@ class PlannedFiles:
     They may be of several parts of the plan (`read_alike`): with deleted rows and without, say. Of a table that is
     followed (with which of its frame's relations this is) they are those of the version that each query reads.
     Spark's optimizer compares relations (for its cache, and to read a table once that a query names twice) by
-    `equals`; two indexes are equal where `identity` and parts are.
+    `equals`; two indexes are equal where the sources' `identity` and the parts are.
     """
 
     def __init__(
@@ -134,11 +135,6 @@ class PlannedFiles:
         return self._java.seq([self._java.hadoop_path(self._root)] * 2)
 
     @property
-    def identity(self) -> tuple[str, ...]:
-        """The source's identity."""
-        return self.source.identity
-
-    @property
     def source(self) -> ScanSource:
         """The table version; of a table that is followed that of this thread's query or statement."""
         return self._source if self._followed is None else self._followed[0].source()
@@ -148,14 +144,25 @@ class PlannedFiles:
         """The table version that the frame was made on."""
         return self._source
 
+    def follows(self, url: str) -> bool:
+        """Whether each query reads the newest version of a table."""
+        return self._followed is not None and bool(same_place(self._followed[0].place, url))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns that a frame shows of this relation."""
+        return tuple(column.name for column in self._parts[0].output)
+
     @property
     def internal_columns(self) -> frozenset[str]:
         """Columns of the relation by which rows are left out that are deleted."""
         return frozenset(() if self._deleted_rows is None else (self._deleted_rows.name,))
 
-    def plan(self, filters: list[JavaObject]) -> ScanPlan:
-        """The source's plan for filters of Catalyst."""
-        return self.source.plan_scan(self.predicate(filters) or self._everything)
+    def plan(self, filters: list[JavaObject]) -> tuple[ScanSource, ScanPlan]:
+        """The table version, and of its plan for filters of Catalyst the parts that are read by this."""
+        source = self.source
+        plan = source.plan_scan(self.predicate(filters) or self._everything)
+        return source, replace(plan, parts=tuple(self._own(source, plan)))
 
     def predicate(self, filters: list[JavaObject]) -> Expression | None:
         """What filters of Catalyst say of the table's columns, as far as it is understood; None: there are none."""
@@ -318,15 +325,21 @@ class PlannedFiles:
         """The parts with the files that a predicate leaves."""
         if where is None and source is self._source:
             return list(self._parts)
+        own = self._own(source, source.plan_scan(where))
         if self._followed is not None:
-            followed, kind = self._followed
-            found = followed.parts(cast(FollowedSource, source), kind, where)
-            return found or [replace(self._parts[0], files=self._parts[0].files.slice(0, 0))]
-        known = {part.key: part for part in source.plan_scan(where).parts}
+            return own or [replace(self._parts[0], files=self._parts[0].files.slice(0, 0))]
+        known = {part.key: part for part in own}
         parts = [known.get(part.key) or replace(part, files=part.files.slice(0, 0)) for part in self._parts]
         counts = (sum(part.files.num_rows for part in some) for some in (parts, self._parts))
         log.debug("%s: %d of %d files for %s", self._root, *counts, where)
         return parts
+
+    def _own(self, source: ScanSource, plan: ScanPlan) -> list[ScanPart]:
+        """The parts of a plan that this relation reads, if they have any files."""
+        if self._followed is not None:
+            followed, kind = self._followed
+            return followed.parts(cast(FollowedSource, source), plan, kind)
+        return [part for part in plan.parts if part.key in self.part_keys]
 
     class Java:
         """What py4j looks for."""

@@ -24,6 +24,7 @@ from alluvium.spark.scan import orc
 from alluvium.spark.scan.deleted_rows import deleted_rows_field
 from alluvium.spark.scan.merge_tasks import task_ranges
 from alluvium.spark.scan.merged import ensure_mergeable, merge_frame, merging_parts, unmergeable
+from alluvium.spark.scan.native_lane import whole_calls
 from alluvium.spark.scan.native_lane.followed import Followed
 from alluvium.spark.scan.native_lane.index import PlannedFiles
 from alluvium.spark.scan.native_lane.masks import apply_masks
@@ -86,6 +87,8 @@ def read_native(
     """
     ensure_native(spark)
     failures.install()
+    if follows:
+        whole_calls.install()
     plan = source.plan_scan(None)
     failures.watch(plan.root)
     if not plan.parts:

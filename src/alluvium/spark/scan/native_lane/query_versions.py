@@ -2,7 +2,8 @@
 
 Spark asks for the files of each relation by itself, in threads of its own, and a table may be several relations of a
 query. They belong together by what Spark's threads inherit from each other: the number of the execution, or the mark of
-the statement of ours that it is part of. What a statement changes it reads at its base.
+the statement of ours that it is part of, or of a call that no execution is of (`whole_calls`). What a statement changes
+it reads at its base.
 """
 
 from __future__ import annotations
@@ -18,17 +19,20 @@ from typing import TypeAlias
 from pyspark.sql import SparkSession
 
 from alluvium.plan.ports import FollowedSource
-from alluvium.storage.places import same_place
+from alluvium.storage.places import same_place, without_links
 
 #: Names a query, or a statement of several, among all of the process.
 QueryId: TypeAlias = str
 
 _STATEMENT = "alluvium.statement"
+_WHOLE = "alluvium.query"
 _EXECUTION = "spark.sql.execution.id"
 #: Numbers, of which a query needs a few while it is planned.
 _KEPT = 10_000
 
 _versions: OrderedDict[tuple[QueryId, str], int] = OrderedDict()
+#: Marks of ours that mean something still: a thread that was made meanwhile keeps what it has inherited.
+_marked: set[QueryId] = set()
 _bases: dict[QueryId, tuple[str, int]] = {}
 _changing = threading.Lock()
 
@@ -40,10 +44,11 @@ def current_query(spark: SparkSession) -> QueryId | None:
         spark: A classic session.
     """
     context = spark.sparkContext
-    for name in (_STATEMENT, _EXECUTION):
-        if told := context.getLocalProperty(name):
-            return _id(spark, name, told)
-    return None
+    for name in (_STATEMENT, _WHOLE):
+        if (told := context.getLocalProperty(name)) and (query := _id(spark, name, told)) in _marked:
+            return query
+    told = context.getLocalProperty(_EXECUTION)
+    return _id(spark, _EXECUTION, told) if told else None
 
 
 def _id(spark: SparkSession, kind: str, number: str) -> QueryId:
@@ -62,9 +67,11 @@ def version_in(query: QueryId, made: FollowedSource, find: Callable[[], int]) ->
     base = _bases.get(query)
     if base is not None and same_place(base[0], made.place):
         return base[1]
-    key = (query, made.place)
+    key = (query, str(without_links(made.place)))
     with _changing:
         known = _versions.get(key)
+        if known is not None:
+            _versions.move_to_end(key)
     if known is not None:
         return max(known, made.version)
     # Without the lock, for it reads a log. Of two threads of a query one is first.
@@ -108,13 +115,34 @@ def marked_statement(spark: SparkSession) -> Iterator[MarkedStatement]:
     Args:
         spark: A classic session.
     """
+    within = current_query(spark)
+    with _mark(spark, _STATEMENT) as query:
+        try:
+            yield MarkedStatement(query, within)
+        finally:
+            _bases.pop(query, None)
+
+
+@contextmanager
+def whole_query(spark: SparkSession) -> Iterator[None]:
+    """What Spark plans within is one query, and no part of the one that may be carried out around it.
+
+    Args:
+        spark: A classic session.
+    """
+    with _mark(spark, _WHOLE):
+        yield
+
+
+@contextmanager
+def _mark(spark: SparkSession, name: str) -> Iterator[QueryId]:
     context, number = spark.sparkContext, uuid.uuid4().hex
-    before = context.getLocalProperty(_STATEMENT)
-    query, within = _id(spark, _STATEMENT, number), current_query(spark)
-    context.setLocalProperty(_STATEMENT, number)
+    before, query = context.getLocalProperty(name), _id(spark, name, number)
+    _marked.add(query)
+    context.setLocalProperty(name, number)
     try:
-        yield MarkedStatement(query, within)
+        yield query
     finally:
         # Nothing takes a property away that was not there.
-        context.setLocalProperty(_STATEMENT, before)  # type: ignore[arg-type]
-        _bases.pop(query, None)
+        context.setLocalProperty(name, before)  # type: ignore[arg-type]
+        _marked.discard(query)
