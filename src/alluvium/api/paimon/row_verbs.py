@@ -31,6 +31,7 @@ class RowVerbs:
     _store: Store
     _storage_options: Mapping[str, str] | None
     _branch: str
+    _options: Mapping[str, str]
     _name: tuple[str, ...] | None = None
 
     def alias(self, aliasName: str) -> Self:
@@ -185,7 +186,7 @@ class RowVerbs:
             ordering = rows.Ordering(order_strategy.casefold(), names)
         is_full = compact_strategy.casefold() == "full"
         done: Committed = rows.compact(
-            self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms
+            self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms, self._options
         )
         return done
 
@@ -266,7 +267,7 @@ class RowVerbs:
         Raises:
             CommitConflict: Others were faster every time.
         """
-        return compact_manifests(load_snapshot(self._store, At(), self._branch), retry)
+        return compact_manifests(load_snapshot(self._store, At(), self._branch, self._options), retry)
 
     def _ensure_main(self) -> None:
         """Rows of a branch are written by appends only; these verbs would change those of the main one."""

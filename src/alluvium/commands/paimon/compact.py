@@ -82,7 +82,7 @@ def _compacted(
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:
-    return load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
+    return load_snapshot(snapshot.store, At(), snapshot.branch, snapshot.asked, snapshot.time_zone)
 
 
 def compact_written(

@@ -55,6 +55,12 @@ def ensure_fits(draft: Draft, base: Snapshot) -> None:
     )
 
 
+def ensure_unmoved(draft: Draft, base: Snapshot) -> None:
+    """The difference to one state is not that to another."""
+    if draft.restored is not None and draft.restored.base != base.version:
+        raise gone("others have committed since the difference to an earlier state was found", base)
+
+
 def ensure_all_there(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     """ "Every DELETE must match a live file": rows of one that is gone would come back."""
     wanted = None if draft.replaced is None else draft.replaced.files
@@ -82,7 +88,7 @@ def ensure_masked_there(draft: Draft, base: Snapshot) -> None:
 
 def ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
-    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys:
+    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys or draft.restored is not None:
         return
     unseen = hidden(base.schema, removed)
     if not unseen.num_rows:

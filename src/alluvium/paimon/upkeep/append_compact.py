@@ -109,7 +109,7 @@ def partitions_where(snapshot: Snapshot, entries: pa.Table, where: Expression | 
     found = decide_whole(where, values, snapshot.time_zone)
     if not found.is_decided:
         raise UnsupportedFeature(
-            "compaction by a condition that partition keys do not decide",
+            "which partitions are meant cannot be told by partition keys alone",
             code="replace-where-data",
             hint=f"partition keys: {', '.join(snapshot.schema.partition_keys) or 'none'}",
         )
