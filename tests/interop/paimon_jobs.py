@@ -34,12 +34,24 @@ def run(spark, job):
                 action, given = next(iter(step.items()))
                 if action == "patch":
                     patch(job["table"], **given)
+                elif action == "compact_evolved":
+                    compact_evolved(job["table"])
                 elif action == "call":
                     name, *arguments = given
                     paimon_java.call(paimon_java.open_table(job["table"]), name, *arguments)
                 else:
                     paimon_java.step(job["table"], action, given)
     return None
+
+
+def compact_evolved(path: str) -> None:
+    """What Spark's procedure `compact` does with a table with data evolution."""
+    paimon, table = paimon_java.java(), paimon_java.open_table(path)
+    coordinator = paimon.append.dataevolution.DataEvolutionCompactCoordinator(table, False, False)
+    messages = [task.doCompact(table, "compacts") for task in coordinator.plan()]
+    commit = paimon.table.sink.BatchWriteBuilderImpl(table).newCommit()
+    commit.commit(messages)
+    commit.close()
 
 
 def patch(path: str, columns: list[str], rows: list, first: int) -> None:

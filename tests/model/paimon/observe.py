@@ -133,6 +133,9 @@ class PaimonObserver:
             ensure(is_told or version == last, f"the snapshot that changed row {row}", version, last)
         numbers = [number for number, _ in found.values()]
         ensure(len(set(numbers)) == len(numbers) == len(world.now.rows), "ids", sorted(numbers))
+        # Another writer's, in between, changed no row.
+        world.ids |= dict.fromkeys(range(old + 1, world.newest), before)
+        world.next_ids |= dict.fromkeys(range(old + 1, world.newest), least)
         world.ids[world.newest] = found
         world.next_ids[world.newest] = max([least, *(number + 1 for number in numbers)])
 

@@ -23,6 +23,7 @@ from alluvium.paimon.rows.row_ids import stored_ids, with_stored_ids
 from alluvium.paimon.rows.vectors import edit_files
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
+from alluvium.paimon.upkeep.evolved_compact import gather_ranges, gathered_entries
 from alluvium.paimon.upkeep.keyed.compaction import compacted_entries
 from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
 from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
@@ -136,6 +137,8 @@ class PaimonPython:
         target = open_target(open_store(url))
         if target.table.primary_keys:
             _compact_keys(target)
+        elif target.table.options.get("data-evolution.enabled") == "true":
+            _compact_ranges(target)
         else:
             _compact_files(target)
 
@@ -355,6 +358,26 @@ def _others(touched: Candidates, found: Rows) -> Rows:
     gone = {(row[names.file], row[names.row]) for row in found}
     rows = _read(touched.snapshot.store, touched.plan_scan())
     return [row for row in rows if (row[names.file], row[names.row]) not in gone]
+
+
+def _compact_ranges(target: PaimonTarget) -> None:
+    """Rows whose ids follow each other come into one file, in the order of these."""
+    snapshot = load_snapshot(target.store)
+    ensure_append_compactable(snapshot)
+    gathered = gather_ranges(snapshot)
+    if gathered is None:
+        return
+    columns = target.schema.names
+    plan = target.plan_write(None, ()).only(columns)
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in plan.schema.fields])
+    rows = sorted(_read(target.store, gathered.candidates.plan_scan()), key=lambda row: row["_ROW_ID"])
+    written = []
+    for number in range(gathered.files.num_rows):
+        own = [{c: row[c] for c in columns} for row in rows if row[gathered.candidates.columns.file] == number]
+        written.append(write_files(target.store, plan, {(None,): pa.Table.from_pylist(own, schema=schema)}))
+    new = NewFiles(pa.concat_tables([one.table for one in written]), sum((one.footers for one in written), ()))
+    added = gathered_entries(snapshot, gathered.files, new, range(len(written)))
+    target.compact(new, added, gathered.candidates.entries)
 
 
 def _compact_files(target: PaimonTarget) -> None:

@@ -131,7 +131,9 @@ def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
     changes = bool(gone or bound.updated or bound.fresh)
     kinds = frozenset({"APPEND"}) if is_keyed(now) else REWRITES
     bound_to = {"fresh": bound.fresh, "updated": bound.updated}
-    return PaimonBound(call, after, (1, 1) if changes else (0, 0), kinds, **bound_to)
+    # Of columns that are set to what they are nothing is written.
+    least = bool(gone or bound.fresh) if evolves(now) else changes
+    return PaimonBound(call, after, (int(least), int(changes)), kinds, **bound_to)
 
 
 def _shown(after: Version, keys: frozenset[int]) -> list[Row]:

@@ -22,6 +22,7 @@ from alluvium.paimon.commit.standing import (
     ensure_fits,
     ensure_masked_there,
     ensure_newest,
+    ensure_ranges_whole,
     ensure_shown,
     ensure_unmoved,
     gone,
@@ -78,6 +79,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     ensure_all_there(draft, base, removed)
     ensure_masked_there(draft, base)
     ensure_shown(draft, base, removed)
+    ensure_ranges_whole(draft, base, removed)
     added, next_row_id = _numbered_entries(draft, base, manifests, removed)
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
@@ -126,7 +128,7 @@ def _numbered_entries(draft: Draft, base: Snapshot, manifests: pa.Table, removed
         return draft.added, max(next_row_id, draft.restored.next_row_id)
     added = _placed(draft, base, manifests, removed)
     if is_tracked(base.schema.options):
-        return with_row_ids(added, (base.version or 0) + 1, next_row_id)
+        return with_row_ids(added, (base.version or 0) + 1, next_row_id, draft.compacts)
     return added, next_row_id
 
 

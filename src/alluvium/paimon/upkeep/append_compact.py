@@ -53,8 +53,8 @@ def ensure_append_compactable(snapshot: Snapshot) -> None:
     options, asked = snapshot.schema.options, None
     if o.BUCKET.get(options) > 0:
         asked = f"without a primary key and {o.BUCKET.key} = {options[o.BUCKET.key]}"
-    elif o.DATA_EVOLUTION.get(options):
-        asked = f"with {o.DATA_EVOLUTION.key} = true"
+    elif o.DATA_EVOLUTION.get(options) and o.DELETION_VECTORS.get(options):
+        asked = f"with {o.DATA_EVOLUTION.key} and {o.DELETION_VECTORS.key}"
     if asked is not None:
         raise UnsupportedFeature(
             f"tables {asked} are not compacted yet",
