@@ -128,8 +128,9 @@ class PaimonObserver:
                 ensure(row in before and number == before[row][0], f"the id of row {row}", number, before.get(row))
             changed = row in bound.fresh or row in bound.updated
             last = world.newest if changed and is_new else before[row][1]
-            # Columns are written of all rows of a range, be it that only some change.
-            is_told = evolves(world.now) and version == world.newest
+            # Columns are written of all rows of a range, be it that only some change, and files that come together say
+            # what the newest of them said.
+            is_told = evolves(world.now) and last < version <= world.newest
             ensure(is_told or version == last, f"the snapshot that changed row {row}", version, last)
         numbers = [number for number, _ in found.values()]
         ensure(len(set(numbers)) == len(numbers) == len(world.now.rows), "ids", sorted(numbers))
