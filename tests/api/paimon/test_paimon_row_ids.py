@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as sf
 
 import alluvium
 from alluvium.errors import InvalidRequest
@@ -75,6 +76,29 @@ def test_columns_of_rows_are_merged_by_their_ids(spark, tmp_path: Path) -> None:
     assert rows(table)[2][:2] == (20, "again") and rows(table)[0][:2] == (0, "old-0")
     # Of three ranges two were written of.
     assert alluvium.open(table.url).files(where="_ROW_ID = 7").num_rows == 1
+
+
+@pytest.mark.parametrize("lane", [None, "python"])
+def test_rows_whose_columns_lie_in_several_files_are_read_by_their_ids(spark, tmp_path: Path, lane: str | None) -> None:
+    table = three(spark, tmp_path, **{"data-evolution.enabled": "true"})
+    for number, name in ((7, "a"), (1, "b"), (8, "c")):
+        news = spark.sql(f"select {number}L as id, '{name}' as v").alias("s")
+        merge = table.alias("t").merge(news, "t._ROW_ID = s.id")
+        assert merge.whenMatchedUpdate(set={"v": "s.v"}).execute().collect()[0][1] == 1
+    values = {n: {7: "a", 1: "b", 8: "c"}.get(n, "old") for n in range(9)}
+    read = alluvium.read(spark, table.url, lane=lane, rowIds=True)
+    for where, ids in [
+        ("_ROW_ID = 7", [7]),
+        ("_ROW_ID in (1, 8)", [1, 8]),
+        ("_ROW_ID > 4 and v <> 'old'", [7, 8]),
+        ("_ROW_ID < 3 or k = 80", [0, 1, 2, 8]),
+        ("_ROW_ID = 4 and _SEQUENCE_NUMBER = 2", [4]),
+        ("_ROW_ID = 100", []),
+    ]:
+        found = {row["_ROW_ID"]: (row.k, row.v) for row in read.where(where).collect()}
+        assert found == {n: (10 * n, values[n]) for n in ids}, where
+    joined = read.join(spark.sql("select 1L as id union all select 7L"), sf.col("_ROW_ID") == sf.col("id"))
+    assert sorted(row.v for row in joined.collect()) == ["a", "b"]
 
 
 def test_by_sql(spark, tmp_path: Path) -> None:
