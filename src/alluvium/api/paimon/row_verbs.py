@@ -142,8 +142,9 @@ class RowVerbs:
         Rows that wait (`bucket = -2`) come into buckets first, which are compacted as their writer would do it then.
         Rows whose time has passed (`record-level.expire-time`) are left out.
         Of tables without a primary key small files become larger ones where they are enough,
-        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; with an order all their rows
-        are written anew in it. What was deleted is gone from
+        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; of those with data evolution
+        the files of columns come together, too. With an order all their rows are written anew in it. What was deleted
+        is gone from
         the new files. Writers are not in the way: what they add meanwhile stays as it is. Files that need not change
         come to another level as they are; with `changelog-producer` = `lookup` or `full-compaction` files are
         written that tell how rows changed.
