@@ -78,7 +78,7 @@ def test_tags_branches_and_procedures(lake: SparkSession) -> None:
 
 def test_tables_are_copied_and_compacted_by_name(lake: SparkSession, tmp_path: Path) -> None:
     assert rows(lake, "CALL lake.sys.copy(source_table => 'db.t', target_table => 'copies.t')") == [(True,)]
-    assert rows(lake, "CALL sys.copy('lake.db.t', 'lake.copies.u', 'day = ''x''')") == [(True,)]
+    assert rows(lake, "CALL sys.copy('lake.db.t', 'lake.copies.u', \"day = 'x'\")") == [(True,)]
     assert rows(lake, f"CALL sys.copy('lake.db.t', 'paimon.`{tmp_path}/elsewhere`')") == [(True,)]
     every = "SELECT k, v FROM {} ORDER BY k"
     held = rows(lake, every.format("lake.db.t"))
