@@ -1,7 +1,7 @@
 """Runs in the reference engine's Python (reference_server.py): jobs on Paimon tables, by Java in one JVM and by pypaimon.
 
 A job is {"table", "steps"} (those of `paimon_java.py`), {"folder": of such a script.json}, or {"read": table, "out": file};
-with "zone" its steps see a JVM of that zone. The step "patch" writes some "columns" of rows that are there, from "first" on. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
+with "zone" its steps see a JVM of that zone. The step "call" is a method of Java's table with its arguments. The step "patch" writes some "columns" of rows that are there, from "first" on. {"table", "find": [[column, value], ...], "key": column of INT} is answered by the
 keys of the rows that each predicate leaves, and that without a file, or a look at the schema, for each of hundreds.
 {"merge": [[schema file, row type, explicit], ...]} is answered by the schemas that hold such rows, too.
 """
@@ -34,9 +34,24 @@ def run(spark, job):
                 action, given = next(iter(step.items()))
                 if action == "patch":
                     patch(job["table"], **given)
+                elif action == "compact_evolved":
+                    compact_evolved(job["table"])
+                elif action == "call":
+                    name, *arguments = given
+                    paimon_java.call(paimon_java.open_table(job["table"]), name, *arguments)
                 else:
                     paimon_java.step(job["table"], action, given)
     return None
+
+
+def compact_evolved(path: str) -> None:
+    """What Spark's procedure `compact` does with a table with data evolution."""
+    paimon, table = paimon_java.java(), paimon_java.open_table(path)
+    coordinator = paimon.append.dataevolution.DataEvolutionCompactCoordinator(table, False, False)
+    messages = [task.doCompact(table, "compacts") for task in coordinator.plan()]
+    commit = paimon.table.sink.BatchWriteBuilderImpl(table).newCommit()
+    commit.commit(messages)
+    commit.close()
 
 
 def patch(path: str, columns: list[str], rows: list, first: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,43 @@ def test_a_column_that_came_later_is_filled(spark, tmp_path: Path) -> None:
     assert sorted(map(repr, pq.read_table(f"{url}.rows").to_pylist())) == ours_now
     found = {row["id"]: (row["z"], row["a.b"]) for row in alluvium.open(url).to_arrow(asked[:3]).to_pylist()}
     assert found == {0: ("a0", 0), 1: ("a1", None), 2: ("two", None), 3: ("a3", 30)}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_both_compact_alike(spark, tmp_path: Path, name: str) -> None:
+    parted, options = TABLES[name]
+    url, other = str(tmp_path / "w.db" / name), str(tmp_path / "w.db" / "java")
+    options = {**EVOLVES, **options, "compaction.min.file-num": "2"}
+    table = PaimonTable.create(url, FIELDS, parted, (), options).alias("t")
+    for first, count in ((0, 4), (4, 3), (7, 4)):
+        rows = [("xy"[k % 2], k, f"a{k}", None, [k]) for k in range(first, first + count)]
+        rows.sort(key=lambda row: row[0])
+        alluvium.write(spark.createDataFrame(rows, SCHEMA).coalesce(1), url, mode="append", format="paimon")
+        news = spark.createDataFrame([(first, f"A{first}", 4.5)], "id int, a string, b double")
+        table.merge(news.alias("s"), "t.id = s.id").whenMatchedUpdate(set={"b": "s.b", "a": "s.a"}).execute()
+    table.alter([SchemaChange.add_column("late", "STRING")])
+    before = by_id(url)
+    shutil.copytree(url, other)
+    paimon(tmp_path, {"table": other, "steps": [{"compact_evolved": {}}]})
+    done = table.compact(spark=spark)
+    assert done.attempts == 1 and by_id(url) == by_id(other) == before
+
+    def told(of: str) -> list[tuple[Any, ...]]:
+        entries = alluvium.open(of)._snapshot.entries
+        names = ("first_row_id", "row_count", "min_sequence_number", "max_sequence_number", "file_source", "write_cols")
+        return sorted(zip(*(entries[n].to_pylist() for n in names), strict=True), key=repr)
+
+    assert told(url) == told(other)
+    # Whoever comes next writes columns, appends, compacts: each of what the other has left.
+    news = spark.range(12).selectExpr("cast(id as int) id", "cast(id as decimal(10, 2)) b")
+    for of in (url, other):
+        merge = PaimonTable.forPath(of).alias("t").merge(news.alias("s"), "t.id = s.id")
+        merge.whenMatchedUpdate(set={"b": "s.b"}).execute()
+    want = {n: (*row[:3], f"{row[1]}.00", row[4]) for n, row in before.items()}
+    assert by_id(url) == by_id(other) == want
+    paimon(tmp_path, {"table": url, "steps": [
+        {"read": {"out": f"{url}.first", "columns": ASKED}}, {"compact_evolved": {}}, {"read": {"out": f"{url}.second", "columns": ASKED}},
+    ]})  # fmt: skip
+    PaimonTable.forPath(other).compact(spark=spark)
+    assert by_id(url) == by_id(other) == want and told(url) == told(other)
+    assert texts(pq.read_table(f"{url}.second").to_pylist()) == texts(ours(url))

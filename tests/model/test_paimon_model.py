@@ -14,13 +14,15 @@ ENGINES = {"python": PaimonPython()}
 STEPS = 12
 #: The seed whose sequence meets the defect: the first that does (`make torture FORMAT=paimon ARGS=--defects`).
 MEETS = {
-    "lost_remove": 1,
+    "lost_remove": 2,
     "doubled_append": 1,
     "vector_off_by_one": 8,
-    "stale_read": 2,
+    "stale_read": 1,
     "numbers_from_the_start": 7,
-    "manifest_left_out": 2,
-    "tag_forgotten": 22,
+    "manifest_left_out": 1,
+    "tag_forgotten": 31,
+    "ids_from_the_start": 2,
+    "rows_come_back": 3,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -65,9 +66,38 @@ def test_tags_branches_and_procedures(lake: SparkSession) -> None:
         ("CALL sys.no_such('lake.db.t')", InvalidRequest),
         ("CALL sys.create_tag(table => 'lake.db.t')", InvalidRequest),
         ("CALL sys.create_tag('lake.db.nothing', 'x')", NotFound),
+        ("CALL sys.compact_database()", InvalidRequest),
+        ("CALL lake.sys.repair('db.t')", UnsupportedFeature),
+        ("CALL lake.sys.copy('db.t', 'no place')", InvalidRequest),
+        ("CALL lake.sys.copy('db.t', 'db.t$branch_x')", InvalidRequest),
+        ("CALL lake.sys.copy('db.t', 'db.t')", InvalidRequest),
     ]:
         with pytest.raises(kind):
             lake.sql(text)
+
+
+def test_tables_are_copied_and_compacted_by_name(lake: SparkSession, tmp_path: Path) -> None:
+    assert rows(lake, "CALL lake.sys.copy(source_table => 'db.t', target_table => 'copies.t')") == [(True,)]
+    assert rows(lake, "CALL sys.copy('lake.db.t', 'lake.copies.u', \"day = 'x'\")") == [(True,)]
+    assert rows(lake, f"CALL sys.copy('lake.db.t', 'paimon.`{tmp_path}/elsewhere`')") == [(True,)]
+    every = "SELECT k, v FROM {} ORDER BY k"
+    held = rows(lake, every.format("lake.db.t"))
+    assert rows(lake, every.format("lake.copies.u")) == [(1, "c")]
+    for copied in ("lake.copies.t", f"paimon.`{tmp_path}/elsewhere`"):
+        assert rows(lake, every.format(copied)) == held
+    lake.sql("INSERT INTO lake.copies.t VALUES (9, 'nine', 'x')")
+    said = rows(lake, "CALL lake.sys.compact_database(including_databases => 'copies', excluding_tables => '.*u')")
+    assert said == [("Compact database finished. Success: 1, Failed: 0",)]
+    kind = rows(lake, "SELECT commit_kind FROM lake.copies.`t$snapshots` ORDER BY snapshot_id DESC LIMIT 1")
+    assert kind == [("COMPACT",)] and len(rows(lake, every.format("lake.copies.t"))) == len(held) + 1
+    call = "CALL lake.sys.rollback_to_as_latest(table => 'copies.t', snapshot_id => 1)"
+    ((previous, restored, current),) = rows(lake, call)
+    assert (restored, current) == (1, previous + 1)
+    assert rows(lake, every.format("lake.copies.t")) == held
+    lake.sql("USE lake.copies")
+    assert rows(lake, "CALL sys.purge_files('t')") == [("Success",)] and rows(lake, "SELECT * FROM t") == []
+    lake.sql("USE spark_catalog.default")
+    lake.sql("DROP DATABASE lake.copies CASCADE")
 
 
 def test_tables_are_made_altered_and_dropped(lake: SparkSession) -> None:

@@ -203,3 +203,15 @@ def test_rows_whose_time_has_passed_are_left_out(spark, tmp_path: Path) -> None:
     assert [row[0] for row in rows(url)] == [1, 2, 3, 4]
     PaimonTable.forPath(url).compact(spark=spark)
     assert [row[0] for row in rows(url)] == [1, 3, 4]
+
+
+def test_options_of_a_call_say_what_is_compacted(spark, tmp_path: Path) -> None:
+    url = make(tmp_path, **{"write-only": "true"})
+    write(spark, url, (1, "a", 1))
+    write(spark, url, (1, "b", 2), (2, "c", 3))
+    table = PaimonTable.forPath(url)
+    assert table.compact(spark=spark, compact_strategy="minor").attempts == 0
+    eager = table.with_options({"num-sorted-run.compaction-trigger": "2"})
+    assert eager.compact(spark=spark, compact_strategy="minor").attempts == 1
+    assert [row[:2] for row in rows(url)] == [(1, "b"), (2, "c")]
+    assert alluvium.open(url).files().num_rows == 1 and "num-sorted-run.compaction-trigger" not in table.schema.options

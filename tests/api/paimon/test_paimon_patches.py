@@ -115,3 +115,41 @@ def test_what_java_does_not_do_is_refused(spark, tmp_path: Path) -> None:
     assert by_id(url) == before | {1: ("x", 1, "n", "None", None)}
     merge = table.merge(same, "t.id = s.id and t.p = 'y'").whenMatchedUpdate(set=values)
     assert merge.execute().collect()[0][1] == 0 and alluvium.open(url).version == version + 1
+
+
+def test_files_of_columns_come_together(spark, tmp_path: Path) -> None:
+    """By tasks that each write one file, whatever the session says of files; partitions that a condition names alone."""
+    url = str(tmp_path / "t")
+    options = {
+        **EVOLVES,
+        "compaction.min.file-num": "2",
+        "target-file-size": "20 mb",
+        "source.split.open-file-cost": "4 mb",
+    }
+    table = PaimonTable.create(url, FIELDS, ["p"], (), options).alias("t")
+    for first in range(0, 900, 100):
+        rows = spark.range(first, first + 100).selectExpr(
+            "if(id < 500, 'x', 'y') p", "cast(id as int) id", "concat('a', id) a", "cast(null as decimal(10, 2)) b",
+            "array(cast(id as int)) c",
+        )  # fmt: skip
+        alluvium.write(rows.coalesce(1), url, mode="append", format="paimon")
+    news = spark.range(0, 900, 50).selectExpr("id", "-id as b").alias("s")
+    table.merge(news, "t.id = s.id").whenMatchedUpdate(set={"b": "s.b"}).execute()
+    before = by_id(url)
+    spark.conf.set("spark.sql.files.maxRecordsPerFile", "10")
+    try:
+        assert table.compact("p = 'y'").attempts == 1
+        # Of each two ranges, which have two files each, one: the third makes them large enough.
+        assert [f for f in files(url) if f[0] >= 500] == [(500, 300, None), (800, 100, None)]
+        assert len([f for f in files(url) if f[0] < 500]) == 10
+        assert table.compact().attempts == 1
+        assert files(url) == [(0, 300, None), (300, 200, None), (500, 400, None)]
+        # What has become small by that is a neighbour once more, as in Java.
+        assert table.compact().attempts == 1 and table.compact().attempts == 0
+    finally:
+        spark.conf.unset("spark.sql.files.maxRecordsPerFile")
+    assert files(url) == [(0, 500, None), (500, 400, None)]
+    assert by_id(url) == before and len(before) == 900
+    for wrong in ({"order_strategy": "zorder", "order_by": ["id"]}, {"where": "id = 3"}):
+        with pytest.raises(UnsupportedFeature):
+            table.compact(**wrong)

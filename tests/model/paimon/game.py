@@ -59,6 +59,10 @@ def _append_options(chance: random.Random) -> dict[str, str]:
     if chance.random() < 0.5:
         options |= {"deletion-vectors.enabled": "true"}
         options |= chance.choice([{}, {"deletion-vectors.bitmap64": "true"}])
+    if "bucket" not in options and chance.random() < 0.5:
+        options |= {"row-tracking.enabled": "true"}
+        if "deletion-vectors.enabled" not in options and chance.random() < 0.5:
+            options |= {"data-evolution.enabled": "true"}
     return options | chance.choice([{}, {"compaction.min.file-num": "2"}, {"compaction.min.file-num": "2"}])
 
 

@@ -11,8 +11,8 @@ import alluvium
 from alluvium.errors import NotFound
 from model.observe import Reader, ensure, plain, same_rows, same_version
 from model.paimon.verbs import PaimonBound
-from model.paimon.world import PaimonWorld, engine_of, is_keyed
-from model.state import Version
+from model.paimon.world import PaimonWorld, engine_of, evolves, is_keyed, tracks
+from model.state import ID, Version
 from model.values import condition_sql, holds, random_condition
 
 
@@ -47,6 +47,10 @@ class PaimonObserver:
         if world.newest > old:
             self._changes(bound, old)
         self._snapshots(bound, old)
+        if tracks(world.now):
+            self._ids(bound, old)
+        if bound.copies and not bound.refused:
+            world.copy = world.now
         for number in chance.sample(sorted(world.versions), min(2, len(world.versions))):
             self._travel(number)
         for name in chance.sample(sorted(world.tags), min(1, len(world.tags))):
@@ -67,8 +71,10 @@ class PaimonObserver:
             world.versions |= dict.fromkeys(range(world.newest + 1, newest), world.now)
             world.now = bound.after
             if made:
-                world.versions[newest] = bound.after
+                world.versions[newest] = bound.after if bound.again is None else bound.again[1]
             world.newest = newest
+        if bound.purges:
+            world.tags = {}
         if bound.keeps is not None:
             world.versions = {n: world.versions[n] for n in sorted(world.versions)[-bound.keeps :]}
         if bound.tag is not None:
@@ -101,8 +107,44 @@ class PaimonObserver:
         values = [{column.name: row.get(column.key)} for row in now.rows.values()]
         same_rows(f"column {column.name}", fresh.to_arrow([column.name]).to_pylist(), values)
         counts = fresh.files().column("num_rows").to_pylist()
-        if not is_keyed(now) and "deletion-vectors.enabled" not in now.properties:
+        if not is_keyed(now) and not evolves(now) and "deletion-vectors.enabled" not in now.properties:
             ensure(sum(counts) == len(now.rows), "rows of all files", counts, len(now.rows))
+
+    def _ids(self, bound: PaimonBound, old: int) -> None:
+        """Rows keep their ids whatever happens to them; new ones have such as no row has had."""
+        world, key = self.world, self.world.now.column(ID).name
+        rows = alluvium.open(world.url).to_arrow([key, "_ROW_ID", "_SEQUENCE_NUMBER"]).to_pylist()
+        found = {row[key]: (row["_ROW_ID"], row["_SEQUENCE_NUMBER"]) for row in rows}
+        before, least = world.ids.get(old, {}), world.next_ids.get(old, 0)
+        if bound.back_to is not None and not bound.refused:
+            before, least = world.ids[bound.back_to], world.next_ids[bound.back_to]
+        elif bound.again is not None and not bound.refused:
+            before = world.ids[bound.again[0]]
+        is_new = world.newest > old
+        for row, (number, version) in found.items():
+            if row in bound.fresh:
+                ensure(number >= least, f"the id of the new row {row}", number, least)
+            else:
+                ensure(row in before and number == before[row][0], f"the id of row {row}", number, before.get(row))
+            changed = row in bound.fresh or row in bound.updated
+            last = world.newest if changed and is_new else before[row][1]
+            # Columns are written of all rows of a range, be it that only some change, and files that come together say
+            # what the newest of them said.
+            is_told = evolves(world.now) and last < version <= world.newest
+            ensure(is_told or version == last, f"the snapshot that changed row {row}", version, last)
+        numbers = [number for number, _ in found.values()]
+        ensure(len(set(numbers)) == len(numbers) == len(world.now.rows), "ids", sorted(numbers))
+        # Another writer's, in between, changed no row.
+        world.ids |= dict.fromkeys(range(old + 1, world.newest), before)
+        world.next_ids |= dict.fromkeys(range(old + 1, world.newest), least)
+        world.ids[world.newest] = found
+        world.next_ids[world.newest] = max([least, *(number + 1 for number in numbers)])
+
+    def _copied(self) -> None:
+        """A copy is what the table was."""
+        world, copied = self.world, alluvium.open(f"{self.world.url}-copy")
+        assert world.copy is not None
+        same_version("rows of the copy", copied.to_arrow().to_pylist(), world.copy)
 
     def _changes(self, bound: PaimonBound, old: int) -> None:
         """What an append adds is told as changes; of keys the difference, too."""
@@ -160,7 +202,10 @@ class PaimonObserver:
             self._travel(number)
         for name in sorted(world.tags):
             self._tagged(name)
+        if world.copy is not None:
+            self._copied()
         names = self.view.system("tags")["tag_name"].to_pylist() if world.newest else []
+        names = [name for name in names if not name.startswith("rollback-to-as-latest-")]
         ensure(sorted(names) == sorted(world.tags), "tags", names, sorted(world.tags))
         # pypaimon 2.1 knows vectors of 32 bits alone.
         is_read = world.newest and "deletion-vectors.bitmap64" not in world.now.properties

@@ -18,9 +18,12 @@ from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon import PaimonTable
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.rows.candidates import Candidates, PaimonVersion, ensure_append_rows_change
+from alluvium.paimon.rows.range_candidates import RangeCandidates
+from alluvium.paimon.rows.row_ids import stored_ids, with_stored_ids
 from alluvium.paimon.rows.vectors import edit_files
 from alluvium.paimon.schema import DataField, SchemaChange, parse_type
 from alluvium.paimon.upkeep.append_compact import choose_small_files, ensure_append_compactable
+from alluvium.paimon.upkeep.evolved_compact import gather_ranges, gathered_entries
 from alluvium.paimon.upkeep.keyed.compaction import compacted_entries
 from alluvium.paimon.upkeep.keyed.plan import Asked, plan_compaction
 from alluvium.paimon.upkeep.keyed.vectors import changed_vectors
@@ -33,9 +36,11 @@ from alluvium.plan.changes import (
     EditRows,
     NewFiles,
     Operation,
+    Patches,
     ReadScope,
     Replace,
     RowChangeMode,
+    RowColumns,
 )
 from alluvium.plan.scan import ScanPlan
 from alluvium.plan.write import BUCKET_COLUMN
@@ -122,6 +127,8 @@ class PaimonPython:
         target, edits = open_target(open_store(url)), call["edits"]
         changed = {**dict.fromkeys(edits["gone"]), **{row[edits["key"]]: row for row in edits["updated"]}}
         change = _change_keys if target.table.primary_keys else _change_files
+        if target.table.options.get("data-evolution.enabled") == "true":
+            change = _change_columns
         change(target, text, changed, edits)
 
     # --- upkeep ---
@@ -130,6 +137,8 @@ class PaimonPython:
         target = open_target(open_store(url))
         if target.table.primary_keys:
             _compact_keys(target)
+        elif target.table.options.get("data-evolution.enabled") == "true":
+            _compact_ranges(target)
         else:
             _compact_files(target)
 
@@ -150,6 +159,21 @@ class PaimonPython:
 
     def _orphans(self, url: str, call: dict[str, Any]) -> None:
         PaimonTable.forPath(url).remove_orphan_files(older_than=dt.datetime.now() - dt.timedelta(milliseconds=1))
+
+    def _rollback_as_latest(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).rollback_to_as_latest(call["tag"], call["snapshot"])
+
+    def _purge(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).purge_files()
+
+    def _lose_file(self, url: str, call: dict[str, Any]) -> None:
+        open_store(url).delete(call["path"])
+        table = PaimonTable.forPath(url)
+        assert table.remove_unexisting_files().paths == (call["path"],)
+        table.expire_snapshots(retain_max=1, retain_min=1)
+
+    def _copy(self, url: str, call: dict[str, Any]) -> None:
+        PaimonTable.forPath(url).copy(f"{url}-copy")
 
     # --- description ---
 
@@ -256,12 +280,76 @@ def _change_files(
     numbers = pa.array(sorted(gone), pa.int64())
     copied = [] if masks or not gone else _others(candidates.only(numbers), found)
     rows = [{k: v for k, v in row.items() if k not in (names.file, names.row)} for row in copied]
-    rows += typed(target, [*edits["updated"], *edits["born"]])
+    updated, born = typed(target, edits["updated"]), typed(target, edits["born"])
     bitmaps = [BitMap64(gone[n]).serialize() if masks else None for n in sorted(gone)]
     paths = candidates.paths.take(candidates.places(numbers)) if gone else pa.array([], pa.string())
     touched = pa.table([paths, pa.array(bitmaps, pa.binary())], schema=TOUCHED_FILES)
-    new = stage(target, rows).new if rows else NewFiles.none()
-    target.commit(EditRows(new, touched, Operation("UPDATE"), ReadScope.rows(where)))
+    fresh = None
+    if candidates.stored_ids is None:
+        rows += [*updated, *born]
+        new = stage(target, rows).new if rows else NewFiles.none()
+    else:
+        known = {row[edits["key"]]: row[str(names.row_id)] for row in found}
+        rows += [{**row, names.row_id: known[row[edits["key"]]], names.row_version: None} for row in updated]
+        new = _with_ids(target, candidates, rows)
+        fresh = stage(target, born).new if born else None
+    target.commit(EditRows(new, touched, Operation("UPDATE"), ReadScope.rows(where), fresh=fresh))
+
+
+def _with_ids(target: PaimonTarget, candidates: Candidates, rows: Rows) -> NewFiles:
+    """Files of rows that store their ids, and the snapshots that changed them."""
+    ids, names = candidates.stored_ids, candidates.columns
+    assert ids is not None
+    plan = target.plan_write(None, ())
+    plan = replace(plan, directory=f"{plan.directory}-ids", stats_columns=(*plan.stats_columns, *ids.stats))
+    own = [pa.field(f.name, to_arrow(f.type)) for f in (*plan.schema.fields, *ids.fields)]
+    groups: dict[tuple[Any, ...], Rows] = {}
+    for row in rows:
+        texts = [None if row[name] is None else str(row[name]) for name in plan.partition_by]
+        kept = dict(zip((f.name for f in ids.fields), (row[names.row_id], row[names.row_version]), strict=True))
+        groups.setdefault((*texts, None), []).append({**row, **kept})
+    tables = {place: pa.Table.from_pylist(found, schema=pa.schema(own)) for place, found in groups.items()}
+    return write_files(target.store, plan, tables)
+
+
+def _change_columns(
+    target: PaimonTarget, text: str | None, changed: dict[int, dict[str, Any] | None], edits: dict[str, Any]
+) -> None:
+    """Columns in which some row of a range changes, written of all of its rows; rows that come beside them."""
+    snapshot, key = target.snapshot, edits["key"]
+    assert snapshot is not None
+    ranges = PaimonVersion(snapshot).candidates(None)
+    assert isinstance(ranges, RangeCandidates)
+    names, files = ranges.columns, dict[int, Rows]()
+    for row in _read(target.store, ranges.plan_scan()) if ranges.entries.num_rows else []:
+        files.setdefault(row[names.file], []).append(row)
+    found = [row for rows in files.values() for row in rows if row[key] in changed]
+    _ensure_found(found, changed, key, text)
+    after = {row[key]: row for row in typed(target, edits["updated"])}
+    differ = {c for row in found for c in target.schema.names if after.get(row[key], {}).get(c) != row[c]}
+    if edits["gone"] or differ & {key, *target.table.partition_keys}:
+        raise Refused("unsupported-row-change")
+    columns = tuple(name for name in target.schema.names if name in differ)
+    patches = None
+    if columns:
+        plan = target.plan_write(None, ()).only(columns)
+        schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in plan.schema.fields])
+        written: dict[int, NewFiles] = {}
+        for number, rows in files.items():
+            if any(row[key] in changed for row in rows):
+                rows.sort(key=lambda row: row[names.row])
+                values = [{c: after.get(row[key], row)[c] for c in columns} for row in rows]
+                table = pa.Table.from_pylist(values, schema=schema)
+                written[number] = write_files(target.store, plan, {(None,): table})
+        paths = ranges.paths.take(ranges.places(pa.array(written, pa.int64())))
+        tables, footers = [one.table for one in written.values()], [one.footers for one in written.values()]
+        patches = Patches(NewFiles(pa.concat_tables(tables), sum(footers, ())), paths, columns)
+    born = typed(target, edits["born"])
+    if patches is None and not born:
+        return
+    fresh = stage(target, born).new if born else NewFiles.none()
+    touched = TOUCHED_FILES.empty_table()
+    target.commit(EditRows(fresh, touched, Operation("MERGE"), ReadScope.table(), patches=patches))
 
 
 def _others(touched: Candidates, found: Rows) -> Rows:
@@ -272,6 +360,26 @@ def _others(touched: Candidates, found: Rows) -> Rows:
     return [row for row in rows if (row[names.file], row[names.row]) not in gone]
 
 
+def _compact_ranges(target: PaimonTarget) -> None:
+    """Rows whose ids follow each other come into one file, in the order of these."""
+    snapshot = load_snapshot(target.store)
+    ensure_append_compactable(snapshot)
+    gathered = gather_ranges(snapshot)
+    if gathered is None:
+        return
+    columns = target.schema.names
+    plan = target.plan_write(None, ()).only(columns)
+    schema = pa.schema([pa.field(f.name, to_arrow(f.type)) for f in plan.schema.fields])
+    rows = sorted(_read(target.store, gathered.candidates.plan_scan()), key=lambda row: row["_ROW_ID"])
+    written = []
+    for number in range(gathered.files.num_rows):
+        own = [{c: row[c] for c in columns} for row in rows if row[gathered.candidates.columns.file] == number]
+        written.append(write_files(target.store, plan, {(None,): pa.Table.from_pylist(own, schema=schema)}))
+    new = NewFiles(pa.concat_tables([one.table for one in written]), sum((one.footers for one in written), ()))
+    added = gathered_entries(snapshot, gathered.files, new, range(len(written)))
+    target.compact(new, added, gathered.candidates.entries)
+
+
 def _compact_files(target: PaimonTarget) -> None:
     snapshot = load_snapshot(target.store)
     ensure_append_compactable(snapshot)
@@ -279,10 +387,15 @@ def _compact_files(target: PaimonTarget) -> None:
     if not entries.num_rows:
         return
     numbers = pa.array(np.arange(entries.num_rows), pa.int64())
-    candidates = Candidates(snapshot, entries, numbers, is_placed=False)
+    is_tracked = stored_ids(snapshot.schema) is not None
+    columns = RowColumns.with_ids() if is_tracked else RowColumns()
+    candidates = Candidates(snapshot, entries, numbers, columns, is_placed=is_tracked)
     rows = _read(target.store, candidates.plan_scan())
-    new = stage(target, rows).new if rows else NewFiles.none()
+    new = NewFiles.none()
+    if rows:
+        new = _with_ids(target, candidates, rows) if is_tracked else stage(target, rows).new
     touched = pa.table([candidates.paths, pa.nulls(entries.num_rows, pa.binary())], schema=TOUCHED_FILES)
     edited = edit_files(snapshot, entries, touched)
-    added = compacted_entries(added_entries(target.table, new.table, new.footers))
+    added = added_entries(target.table, new.table, new.footers)
+    added = compacted_entries(with_stored_ids(added, target.table, new.footers) if is_tracked else added)
     target.compact(new, added, entries, edits=edited.vectors)

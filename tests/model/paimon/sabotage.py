@@ -13,6 +13,7 @@ from pyroaring import BitMap64
 from alluvium.api.paimon.paimon_view import PaimonView
 from alluvium.paimon.commit import assemble
 from alluvium.paimon.files import manifest_merge
+from alluvium.paimon.upkeep.life import as_latest
 from alluvium.paimon.upkeep.removal import remove
 from alluvium.paimon.upkeep.removal.roots import Kind
 from alluvium.paimon.write import keyed, target
@@ -96,10 +97,22 @@ def tag_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(remove, "list_roots", others)
 
 
+def ids_from_the_start(patch: pytest.MonkeyPatch) -> None:
+    """New rows get ids as if there were none yet."""
+    real = assemble.with_row_ids
+    patch.setattr(assemble, "with_row_ids", lambda added, snapshot, first: real(added, snapshot, 0))
+
+
+def rows_come_back(patch: pytest.MonkeyPatch) -> None:
+    """A state that is the newest again is without its vectors."""
+    real = as_latest.read_index_manifest
+    patch.setattr(as_latest, "read_index_manifest", lambda store, name: real(store, name).slice(0, 0))
+
+
 DEFECTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     f.__name__: f
     for f in (
         lost_remove, doubled_append, vector_off_by_one, stale_read, numbers_from_the_start, manifest_left_out,
-        tag_forgotten,
+        tag_forgotten, ids_from_the_start, rows_come_back,
     )
 }  # fmt: skip

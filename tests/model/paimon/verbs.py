@@ -7,7 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from model.paimon.world import PaimonWorld, engine_of, is_keyed, merged
+import pyarrow.parquet as pq
+
+import alluvium
+from model.paimon.world import PaimonWorld, engine_of, evolves, is_keyed, merged
 from model.state import ID, Bound, Column, Version
 from model.values import DECIMAL, NESTED, WIDER, Row, condition_sql, holds, random_condition
 from model.verbs import rows as r
@@ -28,6 +31,11 @@ class PaimonBound:
         back_to: The snapshot that the table goes back to.
         keeps: So many of the newest snapshots stay.
         tag: The tag that is made, and of which snapshot; None of a snapshot: it is deleted.
+        fresh: Keys of rows that are new: they have ids that no row has had.
+        updated: Keys of rows that keep theirs, and are changed.
+        again: The snapshot whose state is the newest again by a commit, and what it shows by its own columns.
+        purges: Whether nothing stays but the newest snapshot, tags included.
+        copies: Whether a copy is made.
         refused: It must change nothing.
     """
 
@@ -39,11 +47,17 @@ class PaimonBound:
     back_to: int | None = None
     keeps: int | None = None
     tag: tuple[str, int | None] | None = None
+    fresh: frozenset[int] = frozenset()
+    updated: frozenset[int] = frozenset()
+    again: tuple[int, Version] | None = None
+    purges: bool = False
+    copies: bool = False
     refused: bool = False
 
     def refuse(self) -> None:
         """An engine did not do it."""
         self.refused = True
+        self.fresh = self.updated = frozenset()
 
 
 Bind = Callable[[PaimonWorld, random.Random], PaimonBound | None]
@@ -63,14 +77,14 @@ def append(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
         return None
     call = {"verb": "append", **r.table_of(now, list(rows.values())), "late": chance.random() < 0.2}
     after = now.with_rows(now.rows | {key: merged(now, now.rows.get(key), row) for key, row in rows.items()})
-    return PaimonBound(call, after, came=list(rows.values()))
+    return PaimonBound(call, after, came=list(rows.values()), fresh=frozenset(rows))
 
 
 def overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound:
     now = world.now
     rows = _new(chance, now, chance.sample(range(r.KEYS), chance.randint(1, 8)))
     call = {"verb": "overwrite", **r.table_of(now, list(rows.values()))}
-    return PaimonBound(call, now.with_rows(rows), kinds=frozenset({"OVERWRITE"}))
+    return PaimonBound(call, now.with_rows(rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
 
 
 def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -82,7 +96,7 @@ def dynamic_overwrite(world: PaimonWorld, chance: random.Random) -> PaimonBound 
     if not now.partition or {row["p"] for row in rows.values()} != parts:
         return None
     call = {"verb": "dynamic_overwrite", **r.table_of(now, list(rows.values()))}
-    return PaimonBound(call, now.with_rows(kept | rows), kinds=frozenset({"OVERWRITE"}))
+    return PaimonBound(call, now.with_rows(kept | rows), kinds=frozenset({"OVERWRITE"}), fresh=frozenset(rows))
 
 
 def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -100,7 +114,7 @@ def replace_where(world: PaimonWorld, chance: random.Random) -> PaimonBound | No
         **r.table_of(now, list(rows.values())),
     }
     # Where nothing goes and nothing comes there is still a snapshot.
-    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), frozenset({"OVERWRITE"}))
+    return PaimonBound(call, now.with_rows(kept | rows), (0, 1), frozenset({"OVERWRITE"}), fresh=frozenset(rows))
 
 
 def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
@@ -116,7 +130,10 @@ def _as_paimon(now: Version, bound: Bound | None) -> PaimonBound | None:
     call = {**bound.call, "edits": told}
     changes = bool(gone or bound.updated or bound.fresh)
     kinds = frozenset({"APPEND"}) if is_keyed(now) else REWRITES
-    return PaimonBound(call, after, (1, 1) if changes else (0, 0), kinds)
+    bound_to = {"fresh": bound.fresh, "updated": bound.updated}
+    # Of columns that are set to what they are nothing is written.
+    least = bool(gone or bound.fresh) if evolves(now) else changes
+    return PaimonBound(call, after, (int(least), int(changes)), kinds, **bound_to)
 
 
 def _shown(after: Version, keys: frozenset[int]) -> list[Row]:
@@ -173,6 +190,44 @@ def rollback(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
     else:
         return None
     return PaimonBound(call, world.seen_now(version), (0, 0), back_to=number)
+
+
+def rollback_as_latest(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    """The state of a snapshot or a tag, by a commit."""
+    if not world.versions:
+        return None
+    if world.tags and chance.random() < 0.4:
+        name = chance.choice(sorted(world.tags))
+        number, version = world.tags[name]
+        call = {"verb": "rollback_as_latest", "tag": name, "snapshot": None}
+    else:
+        number = chance.choice(sorted(world.versions))
+        version, call = world.versions[number], {"verb": "rollback_as_latest", "tag": None, "snapshot": number}
+    return PaimonBound(call, world.seen_now(version), kinds=frozenset({"OVERWRITE"}), again=(number, version))
+
+
+def purge(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    if not world.newest:
+        return None
+    after = world.now.with_rows({})
+    return PaimonBound({"verb": "purge"}, after, kinds=frozenset({"OVERWRITE"}), keeps=1, purges=True)
+
+
+def lose_file(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
+    """Somebody deletes a data file; what is left of the table is made the newest state, and nothing older stays."""
+    now = world.now
+    if is_keyed(now) or evolves(now) or "deletion-vectors.enabled" in now.properties or world.tags or not now.rows:
+        return None
+    # What is in it is read from the file itself: nothing of ours has a say.
+    name = chance.choice(sorted(alluvium.open(world.url).files()["path"].to_pylist()))
+    lost = set(pq.read_table(f"{world.url}/{name}", columns=[ID], partitioning=None)[ID].to_pylist())
+    after = now.with_rows({key: row for key, row in now.rows.items() if key not in lost})
+    return PaimonBound({"verb": "lose_file", "path": name}, after, kinds=frozenset({"OVERWRITE"}), keeps=1)
+
+
+def copy(world: PaimonWorld, chance: random.Random) -> PaimonBound:
+    """Beside the table; of an earlier copy what has changed."""
+    return PaimonBound({"verb": "copy"}, world.now, (0, 0), copies=True)
 
 
 def expire(world: PaimonWorld, chance: random.Random) -> PaimonBound | None:
@@ -262,6 +317,10 @@ VERBS: dict[str, tuple[Bind, int]] = {
     "create_tag": (create_tag, 3),
     "delete_tag": (delete_tag, 1),
     "rollback": (rollback, 2),
+    "rollback_as_latest": (rollback_as_latest, 2),
+    "purge": (purge, 1),
+    "lose_file": (lose_file, 1),
+    "copy": (copy, 2),
     "expire": (expire, 3),
     "orphans": (orphans, 2),
     "add_column": (add_column, 2),

@@ -20,6 +20,10 @@ class PaimonWorld:
         versions: What each snapshot was when it was made, of those that are there.
         tags: Name to the snapshot's number and what that was.
         newest: The newest snapshot; 0: there is none yet.
+        ids: Of tables that track rows: what each snapshot has told, the row's key to its id and the snapshot that
+            changed it last.
+        next_ids: The least id that a new row may have, by snapshot.
+        copy: What a copy of the table was when it was made last.
         next_key: Number of the next column or tag.
     """
 
@@ -28,6 +32,9 @@ class PaimonWorld:
     versions: dict[int, Version] = field(default_factory=dict)
     tags: dict[str, tuple[int, Version]] = field(default_factory=dict)
     newest: int = 0
+    ids: dict[int, dict[int, tuple[int, int]]] = field(default_factory=dict)
+    next_ids: dict[int, int] = field(default_factory=dict)
+    copy: Version | None = None
     next_key: int = 0
 
     def seen_now(self, version: Version) -> Version:
@@ -38,6 +45,16 @@ class PaimonWorld:
 def is_keyed(now: Version) -> bool:
     """Whether rows merge by key."""
     return bool(now.keys)
+
+
+def tracks(now: Version) -> bool:
+    """Whether rows have ids."""
+    return now.properties.get("row-tracking.enabled") == "true"
+
+
+def evolves(now: Version) -> bool:
+    """Whether columns of rows are written by themselves."""
+    return now.properties.get("data-evolution.enabled") == "true"
 
 
 def engine_of(now: Version) -> str:

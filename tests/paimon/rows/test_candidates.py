@@ -92,7 +92,10 @@ def test_rows_tell_their_ids(tmp_path: Path) -> None:
     ensure_append_rows_change(snapshot)
     found = PaimonVersion(snapshot).candidates(None)
     plan = found.plan_scan()
-    assert plan.schema.names == ("k", *found.columns.names) and len(found.columns.names) == 4
+    assert (
+        plan.schema.names == ("k", "_ROW_ID", "_SEQUENCE_NUMBER", *found.columns.names)
+        and len(found.columns.names) == 4
+    )
     (part,) = plan.parts
     assert tuple(column.name for column in part.output) == plan.schema.names
     ids = found.stored_ids

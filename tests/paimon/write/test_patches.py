@@ -102,8 +102,9 @@ def test_rows_tell_their_place_in_the_range(tmp_path: Path) -> None:
         batches = read_batches(group.scan.plan, store, lambda _: store, plan.schema.names, group.scan.where, "UTC")
         rows += [tuple(row.values()) for batch in batches for row in batch.to_pylist()]
     assert sorted(rows) == [
-        ("a", 0, "A", 70, 0), ("a", 1, "B", 70, 1), ("a", 2, "C", 70, 2), ("a", 10, "s10", 90, 0),
-        ("a", 11, "s11", 90, 1), ("b", 0, "s0", 80, 0), ("b", 1, "s1", 80, 1), ("b", 2, "s2", 80, 2),
+        ("a", 0, "A", 0, 4, 70, 0), ("a", 1, "B", 1, 4, 70, 1), ("a", 2, "C", 2, 4, 70, 2),
+        ("a", 10, "s10", 6, 3, 90, 0), ("a", 11, "s11", 7, 3, 90, 1),
+        ("b", 0, "s0", 3, 2, 80, 0), ("b", 1, "s1", 4, 2, 80, 1), ("b", 2, "s2", 5, 2, 80, 2),
     ]  # fmt: skip
 
 

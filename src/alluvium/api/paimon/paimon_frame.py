@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -26,6 +27,7 @@ from alluvium.paimon.view.source import (
     TRACKING,
     PaimonSource,
     View,
+    has_ids,
 )
 from alluvium.paimon.view.system import read_system_table
 from alluvium.schema import types as t
@@ -39,6 +41,8 @@ from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import LaneChoice, naming_readers
 from alluvium.storage.locating import locating
 
+#: How texts name the ids of rows.
+_IDS = re.compile(rf"\b({ROW_ID}|{SEQUENCE})\b", re.IGNORECASE)
 #: System tables that are views of the table's rows.
 _VIEWS = {"audit_log": AUDIT, "ro": OPTIMIZED, "row_tracking": TRACKING, "row_lineage": TRACKING}
 
@@ -63,7 +67,10 @@ def read_view(
     if system is None:
         snapshot = _snapshot(request)
         own = snapshot.schema.names
-        if row_ids or _names_ids(columns, own):
+        if columns is None and not row_ids and _asks_for_ids(where, snapshot):
+            columns = own
+            request = _of(request, snapshot, View(TRACKING))
+        elif row_ids or _names_ids(columns, own) or _asks_for_ids(where, snapshot):
             if columns is not None and not isinstance(columns, str):
                 columns = [each for name in columns for each in (own if name == "*" else (name,))]
             request = _of(request, snapshot, View(TRACKING))
@@ -71,6 +78,11 @@ def read_view(
     frame = read_system(spark, request, choice, system)
     names = None if columns is None else resolve_columns(columns, frame.columns)
     return narrowed(frame, where, names)
+
+
+def _asks_for_ids(where: str | Column | None, snapshot: Snapshot) -> bool:
+    """Whether a condition's text may name the ids of rows; a column names what the rows have."""
+    return isinstance(where, str) and has_ids(snapshot.schema) and _IDS.search(where) is not None
 
 
 def _names_ids(columns: Sequence[str] | None, own: Sequence[str]) -> bool:

@@ -56,10 +56,11 @@ def compact(
     ordering: Ordering | None = None,
     is_full: bool = True,
     idle_since_ms: int | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Committed:
     """A compaction of the newest state of a table; arguments as of `PaimonTable`."""
     session = session_of(spark, store)
-    snapshot = load_snapshot(store, At(), time_zone=time_zone(session))
+    snapshot = load_snapshot(store, At(), options=options, time_zone=time_zone(session))
     condition = None
     opened = StoreOpener(store.url, storage_options)
     with one_statement(session, OwnTable(store.url)):

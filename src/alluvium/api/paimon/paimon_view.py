@@ -34,6 +34,7 @@ from alluvium.paimon.view.changes import (
 )
 from alluvium.paimon.view.merge import KIND, keep_deletes
 from alluvium.paimon.view.scan import plan_read_optimized, plan_scan
+from alluvium.paimon.view.source import named_columns
 from alluvium.paimon.view.system import live_files, read_system_table
 from alluvium.plan.scan import ScanPlan
 from alluvium.storage.locating import locating
@@ -269,7 +270,7 @@ class PaimonView:
         )
 
     def _parse(self, where: str | None) -> Expression | None:
-        return None if where is None else parse_predicate(where, logical_schema(self._snapshot.schema))
+        return None if where is None else parse_predicate(where, named_columns(self._snapshot.schema))
 
     def _expand(self, columns: Sequence[str] | None) -> list[str] | None:
         if columns is None:

@@ -31,6 +31,7 @@ class RowVerbs:
     _store: Store
     _storage_options: Mapping[str, str] | None
     _branch: str
+    _options: Mapping[str, str]
     _name: tuple[str, ...] | None = None
 
     def alias(self, aliasName: str) -> Self:
@@ -141,8 +142,9 @@ class RowVerbs:
         Rows that wait (`bucket = -2`) come into buckets first, which are compacted as their writer would do it then.
         Rows whose time has passed (`record-level.expire-time`) are left out.
         Of tables without a primary key small files become larger ones where they are enough,
-        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; with an order all their rows
-        are written anew in it. What was deleted is gone from
+        and those of which much is deleted (`compaction.delete-ratio-threshold`) lose it; of those with data evolution
+        the files of columns come together, too. With an order all their rows are written anew in it. What was deleted
+        is gone from
         the new files. Writers are not in the way: what they add meanwhile stays as it is. Files that need not change
         come to another level as they are; with `changelog-producer` = `lookup` or `full-compaction` files are
         written that tell how rows changed.
@@ -185,7 +187,7 @@ class RowVerbs:
             ordering = rows.Ordering(order_strategy.casefold(), names)
         is_full = compact_strategy.casefold() == "full"
         done: Committed = rows.compact(
-            self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms
+            self._store, self._storage_options, where, retry, spark, ordering, is_full, idle_since_ms, self._options
         )
         return done
 
@@ -266,7 +268,7 @@ class RowVerbs:
         Raises:
             CommitConflict: Others were faster every time.
         """
-        return compact_manifests(load_snapshot(self._store, At(), self._branch), retry)
+        return compact_manifests(load_snapshot(self._store, At(), self._branch, self._options), retry)
 
     def _ensure_main(self) -> None:
         """Rows of a branch are written by appends only; these verbs would change those of the main one."""

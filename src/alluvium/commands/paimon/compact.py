@@ -8,6 +8,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from alluvium.commands.paimon.compact_append import append_compacted
+from alluvium.commands.paimon.compact_evolved import evolved_compacted
 from alluvium.commands.paimon.compact_keyed import keyed_compacted
 from alluvium.commands.paimon.expired_state import expiry_as_conflict
 from alluvium.commands.paimon.move_postponed import move_postponed
@@ -78,11 +79,13 @@ def _compacted(
             features=("partition_idle_time",),
             hint="name the partitions by where",
         )
-    return append_compacted(spark, snapshot, asked.where, open_store, retry)
+    evolves = o.DATA_EVOLUTION.get(snapshot.schema.options)
+    compacted = evolved_compacted if evolves else append_compacted
+    return compacted(spark, snapshot, asked.where, open_store, retry)
 
 
 def _newest(snapshot: Snapshot) -> Snapshot:
-    return load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
+    return load_snapshot(snapshot.store, At(), snapshot.branch, snapshot.asked, snapshot.time_zone)
 
 
 def compact_written(

@@ -18,11 +18,11 @@ from alluvium.commands.optimize.curves import HILBERT_CURVE, Z_CURVE, Curve
 from alluvium.commands.paimon.compact_append import moved_rows, written_compacted
 from alluvium.delta.upkeep.clustering.hilbert import MOST_COLUMNS
 from alluvium.delta.upkeep.z_values import MAX_RANGES, divided, rank_bits
-from alluvium.errors import InvalidRequest, suggest
+from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import written_schema
-from alluvium.paimon.terms.options import TARGET_FILE_SIZE
+from alluvium.paimon.terms.options import DATA_EVOLUTION, TARGET_FILE_SIZE
 from alluvium.paimon.upkeep.append_compact import ensure_append_compactable, partitions_where
 from alluvium.paimon.write.write import plan_write
 from alluvium.plan.changes import Committed
@@ -75,6 +75,13 @@ def order_rows(
         CommitConflict: Somebody else changed or compacted the files.
     """
     ensure_append_compactable(snapshot)
+    if DATA_EVOLUTION.get(snapshot.schema.options):
+        raise UnsupportedFeature(
+            "rows of a table with data evolution stand in the order of their ids",
+            code="unsupported-compaction",
+            features=("order_strategy",),
+            hint="leave order_strategy out",
+        )
     named = _keys(snapshot, ordering)
     names, keys = tuple(named), list(named.values())
     entries = partitions_where(snapshot, snapshot.entries, where)

@@ -102,8 +102,13 @@ class PatchRows:
         ordered = apart.sortWithinPartitions(sf.col(quote(names.row)))
         completed = complete(select_texts(ordered, list(map(quote, columns))), plan.schema, plan)
         new = new_files(completed, work.target.store, completed.plan, (), work.verb.open_store)
-        tasks = [int(match[1]) for path in new.table["path"].to_pylist() if (match := _TASK.match(_name(path)))]
-        return Patches(new, placed.files["path"].combine_chunks().take(pa.array(tasks, pa.int64())), columns)
+        tasks = pa.array(tasks_of(new), pa.int64())
+        return Patches(new, placed.files["path"].combine_chunks().take(tasks), columns)
+
+
+def tasks_of(new: NewFiles) -> list[int]:
+    """Of each file that a job has left the number of its task."""
+    return [int(match[1]) for path in new.table["path"].to_pylist() if (match := _TASK.match(_name(path)))]
 
 
 def _name(path: str) -> str:

@@ -22,7 +22,9 @@ from alluvium.paimon.commit.standing import (
     ensure_fits,
     ensure_masked_there,
     ensure_newest,
+    ensure_ranges_whole,
     ensure_shown,
+    ensure_unmoved,
     gone,
 )
 from alluvium.paimon.features.deletion_vectors import INDEX_TYPE as VECTORS
@@ -65,6 +67,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         InvalidRequest: The draft's partitions have other numbers of buckets (`"bucket-change"`).
     """
     ensure_fits(draft, base)
+    ensure_unmoved(draft, base)
     ensure_avro(base)
     before = base.document
     number = 1 if before is None else before.id + 1
@@ -76,10 +79,8 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     ensure_all_there(draft, base, removed)
     ensure_masked_there(draft, base)
     ensure_shown(draft, base, removed)
-    added = _placed(draft, base, manifests, removed)
-    next_row_id = (0 if before is None else before.next_row_id) or 0
-    if is_tracked(base.schema.options):
-        added, next_row_id = with_row_ids(added, number, next_row_id)
+    ensure_ranges_whole(draft, base, removed)
+    added, next_row_id = _numbered_entries(draft, base, manifests, removed)
     writer = ManifestWriter(base.schema)
     codec = codec_of(base.schema.options)
     merge = merge_all_manifests if draft.merges_manifests else merge_manifests
@@ -92,7 +93,7 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
     document = SnapshotDocument(
         version=_VERSION,
         id=number,
-        schema_id=base.schema.id,
+        schema_id=_schema_id(draft, base),
         base_manifest_list=writer.add("manifest-list", base_list),
         base_manifest_list_size=len(base_list),
         delta_manifest_list=writer.add("manifest-list", delta_list),
@@ -110,13 +111,38 @@ def assemble(draft: Draft, base: Snapshot) -> Entry:
         total_record_count=_total(base) + delta,
         delta_record_count=delta,
         changelog_record_count=None if told_list is None or draft.told is None else _rows(draft.told),
-        watermark=None if before is None else before.watermark,
+        watermark=_watermark(draft, before),
         statistics=_statistics(base, draft, writer),
         properties=_properties(draft) or None,
         next_row_id=next_row_id,
     )
     path = f"{directory(base.branch, 'snapshot')}/snapshot-{number}"
     return Entry(number, path, format_snapshot(document), tuple(writer.parts))
+
+
+def _numbered_entries(draft: Draft, base: Snapshot, manifests: pa.Table, removed: pa.Table) -> tuple[pa.Table, int]:
+    """The new entries with the numbers and ids of their rows, and the id that the next row will have."""
+    next_row_id = (0 if base.document is None else base.document.next_row_id) or 0
+    if draft.restored is not None:
+        # Ids are never given twice, be it that the rows that had them are gone.
+        return draft.added, max(next_row_id, draft.restored.next_row_id)
+    added = _placed(draft, base, manifests, removed)
+    if is_tracked(base.schema.options):
+        return with_row_ids(added, (base.version or 0) + 1, next_row_id, draft.compacts)
+    return added, next_row_id
+
+
+def _schema_id(draft: Draft, base: Snapshot) -> int:
+    """The newest, but for a state that is there again: travelling to it shows what it showed."""
+    restored = None if draft.restored is None else draft.restored.document
+    return base.schema.id if restored is None else restored.schema_id
+
+
+def _watermark(draft: Draft, before: SnapshotDocument | None) -> int | None:
+    restored = None if draft.restored is None else draft.restored.document
+    if restored is not None:
+        return restored.watermark
+    return None if before is None else before.watermark
 
 
 def _kind(draft: Draft) -> str:
@@ -127,7 +153,7 @@ def _kind(draft: Draft) -> str:
 
 def _properties(draft: Draft) -> dict[str, str]:
     """The draft's, and of rows of keys whether they have read: who numbers others at the same time looks at that."""
-    if not draft.schema.primary_keys or draft.compacts or not draft.added.num_rows:
+    if not draft.schema.primary_keys or draft.compacts or not draft.added.num_rows or draft.restored is not None:
         return dict(draft.properties)
     return {**draft.properties, READS: "true" if draft.reads else "false"}
 
@@ -138,6 +164,8 @@ def _statistics(base: Snapshot, draft: Draft, writer: ManifestWriter) -> str | N
         name = f"stat-{uuid.uuid4()}-0"
         writer.parts.append((f"{STATISTICS}/{name}", draft.statistics))
         return name
+    if draft.restored is not None and draft.restored.document is not None:
+        return draft.restored.document.statistics
     before = base.document
     return before.statistics if before is not None and before.schema_id == base.schema.id else None
 
@@ -302,6 +330,11 @@ def _total(base: Snapshot) -> int:
 def _index_manifest(base: Snapshot, removed: pa.Table, draft: Draft, writer: ManifestWriter) -> str | None:
     """The index files of the snapshot: those of the base, but for partitions that are taken out, and new ones."""
     before = None if base.document is None else base.document.index_manifest
+    if draft.restored is not None:
+        restored = draft.restored.indexes
+        if not restored.num_rows:
+            return None
+        return writer.add("index-manifest", format_index_manifest(restored, codec_of(base.schema.options)))
     replaces = draft.replaced is not None and removed.num_rows > 0
     if draft.index is None and draft.edits is None and (before is None or not replaces):
         return before

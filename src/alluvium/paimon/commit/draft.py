@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from alluvium.expr.tree import Expression
 from alluvium.paimon.schema.table_schema import TableSchema
+from alluvium.paimon.terms.spec import SnapshotDocument
 
 #: What a batch calls its only commit: `BatchWriteBuilder.COMMIT_IDENTIFIER`.
 BATCH_IDENTIFIER = (1 << 63) - 1
@@ -76,6 +77,23 @@ class VectorChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Restored:
+    """A state that is taken over as it was: files keep the ids and the numbers that their rows have.
+
+    Attributes:
+        base: The snapshot that the commit goes onto, and no other: what is added and taken out is the difference to it.
+        indexes: All index files that there are afterwards (`INDEX_ENTRIES`).
+        next_row_id: The id that the next row had.
+        document: The snapshot that is there again; None: one of another table.
+    """
+
+    base: int | None
+    indexes: pa.Table
+    next_row_id: int
+    document: SnapshotDocument | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Draft:
     """A commit in the making.
 
@@ -96,6 +114,7 @@ class Draft:
         rescales: Whether what it replaces gets another number of buckets than the table's options say.
         statistics: Of the whole state, as a document; None: those that the base has stay.
         needed: Names of live files, columns of whose rows are among what is added: they must be there still.
+        restored: What it has taken over; None: all of it is new.
     """
 
     schema: TableSchema
@@ -114,3 +133,4 @@ class Draft:
     rescales: bool = False
     statistics: bytes | None = field(default=None, repr=False)
     needed: pa.Array | None = None
+    restored: Restored | None = None

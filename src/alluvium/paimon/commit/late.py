@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from alluvium.commit.loop import Entry
 from alluvium.commit.standing import unknown_order
-from alluvium.errors import CorruptTable, NotFound
-from alluvium.paimon.log.names import directory
-from alluvium.paimon.log.schema_log import load_schema
+from alluvium.errors import CommitUnknown, CorruptTable, NotFound
+from alluvium.paimon.log.names import directory, is_there, renamed_mark
+from alluvium.paimon.log.schema_log import MAIN_BRANCH, load_schema
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.terms.spec import SnapshotDocument, parse_snapshot
@@ -33,9 +33,13 @@ def is_late(store: Store, branch: str, entry: Entry, base: Snapshot) -> bool:
         base: The state before it, as it was read.
 
     Raises:
-        CommitUnknown: Nothing tells which of two snapshots was there first.
+        CommitUnknown: Nothing tells which of two snapshots was there first, or under which name a branch goes on.
     """
     before = _document(store, branch, entry.version - 1) if base.document is not None else None
+    # The schemas of a branch go before its snapshots.
+    if branch != MAIN_BRANCH and not _is_same_table(store, base):
+        _ensure_not_renamed(store, branch, entry)
+        return True
     if before is not None and before == base.document:
         return False
     if not _is_same_table(store, base):
@@ -58,6 +62,22 @@ def _is_same_table(store: Store, base: Snapshot) -> bool:
         return False
     return (now.time_millis, now.fields, now.partition_keys, now.primary_keys) == (
         was.time_millis, was.fields, was.partition_keys, was.primary_keys)  # fmt: skip
+
+
+def _ensure_not_renamed(store: Store, branch: str, entry: Entry) -> None:
+    """What was put into the folder of a branch may be under the branch's new name: nobody takes it away then.
+
+    Raises:
+        CommitUnknown: It may be.
+    """
+    if is_there(store, renamed_mark(branch)) or not is_there(store, entry.path):
+        raise CommitUnknown(
+            f"the branch {branch!r} was deleted or renamed while a snapshot was committed to it",
+            url=store.url,
+            version=entry.version,
+            path=entry.path,
+            hint="look at the branches before writing again: the rows are there under its new name, or nowhere",
+        )
 
 
 def _came_behind(store: Store, branch: str, entry: Entry, next_one: int) -> bool:

@@ -11,7 +11,14 @@ from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.log.travel import list_snapshots
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.schema.type_json import format_field
-from alluvium.paimon.terms.options import BUCKET, BUCKET_FUNCTION, DELETION_VECTORS, DYNAMIC_BUCKET, MANIFEST_FORMAT
+from alluvium.paimon.terms.options import (
+    BUCKET,
+    BUCKET_FUNCTION,
+    DATA_EVOLUTION,
+    DELETION_VECTORS,
+    DYNAMIC_BUCKET,
+    MANIFEST_FORMAT,
+)
 from alluvium.paimon.view.selection import hidden
 
 
@@ -55,6 +62,12 @@ def ensure_fits(draft: Draft, base: Snapshot) -> None:
     )
 
 
+def ensure_unmoved(draft: Draft, base: Snapshot) -> None:
+    """The difference to one state is not that to another."""
+    if draft.restored is not None and draft.restored.base != base.version:
+        raise gone("others have committed since the difference to an earlier state was found", base)
+
+
 def ensure_all_there(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     """ "Every DELETE must match a live file": rows of one that is gone would come back."""
     wanted = None if draft.replaced is None else draft.replaced.files
@@ -82,7 +95,7 @@ def ensure_masked_there(draft: Draft, base: Snapshot) -> None:
 
 def ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
     """Rows made of what readers see do not come in the place of others, which a compaction would have shown."""
-    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys:
+    if draft.replaced is None or not draft.reads or not draft.schema.primary_keys or draft.restored is not None:
         return
     unseen = hidden(base.schema, removed)
     if not unseen.num_rows:
@@ -94,6 +107,20 @@ def ensure_shown(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
         features=("level 0",),
         hint="call compact() first, and read the table again",
     )
+
+
+def ensure_ranges_whole(draft: Draft, base: Snapshot, removed: pa.Table) -> None:
+    """Columns that somebody has written of rows while these were compacted are beside files that are gone."""
+    if not draft.compacts or not draft.added.num_rows or not DATA_EVOLUTION.get(base.schema.options):
+        return
+    live = base.entries
+    live = live.filter(pc.invert(pc.is_in(live["file_name"], value_set=removed["file_name"].combine_chunks())))
+    own = draft.added.select(["partition", "first_row_id", "row_count"]).rename_columns(["partition", "low", "count"])
+    met = live.select(["partition", "first_row_id", "row_count"]).join(own, "partition", join_type="inner")
+    begins_before = pc.less(met["first_row_id"], pc.add(met["low"], met["count"]))
+    ends_behind = pc.greater(pc.add(met["first_row_id"], met["row_count"]), met["low"])
+    if pc.any(pc.and_(begins_before, ends_behind), min_count=0).as_py():
+        raise gone("columns of rows that are to be compacted were written", base)
 
 
 def ensure_avro(base: Snapshot) -> None:

@@ -209,7 +209,7 @@ def vector_masks(snapshot: Snapshot) -> VectorMasks | None:
     table = pa.table(
         {
             "name": pc.struct_field(members, "f0"),
-            "index": _index_paths(snapshot, entries).take(parents),
+            "index": index_paths(snapshot, entries).take(parents),
             "offset": pc.struct_field(members, "f1").cast(pa.int64()),
             "length": pc.struct_field(members, "f2").cast(pa.int64()),
             "count": pc.struct_field(members, "_CARDINALITY").cast(pa.int64()),
@@ -219,7 +219,8 @@ def vector_masks(snapshot: Snapshot) -> VectorMasks | None:
     return VectorMasks(snapshot, table)
 
 
-def _index_paths(snapshot: Snapshot, entries: pa.Table) -> pa.Array:
+def index_paths(snapshot: Snapshot, entries: pa.Table) -> pa.Array:
+    """Where index files of vectors are, from the table's root, or absolute where their entries say so."""
     names = entries["file_name"].combine_chunks()
     if pc.any(pc.match_substring_regex(names, r"/|\x00|^\.{0,2}$")).as_py():
         raise CorruptTable("a manifest names an index file by a path", code="path-escapes-root")

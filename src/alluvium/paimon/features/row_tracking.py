@@ -23,7 +23,7 @@ def is_tracked(options: Mapping[str, str]) -> bool:
     return ROW_TRACKING.get(options) or DATA_EVOLUTION.get(options)
 
 
-def with_row_ids(added: pa.Table, snapshot_id: int, next_row_id: int) -> tuple[pa.Table, int]:
+def with_row_ids(added: pa.Table, snapshot_id: int, next_row_id: int, compacts: bool = False) -> tuple[pa.Table, int]:
     """New entries with the ids of their rows, and the id that the next row will have.
 
     Args:
@@ -31,13 +31,15 @@ def with_row_ids(added: pa.Table, snapshot_id: int, next_row_id: int) -> tuple[p
             have theirs already, get none.
         snapshot_id: The snapshot that adds them.
         next_row_id: The id that their first row gets.
+        compacts: Whether files that have ids already hold the rows of others, and keep what snapshots these were of.
     """
     stores = _stores_ids(added)
-    has_ids = stores | ~np.asarray(added["first_row_id"].is_null())
+    has_first = ~np.asarray(added["first_row_id"].is_null())
+    has_ids = stores | has_first
     counts = np.where(has_ids, 0, np.asarray(added["row_count"].to_numpy(), np.int64))
     ends = next_row_id + np.cumsum(counts)
     low, high = (np.asarray(added[f"{end}_sequence_number"].to_numpy(), np.int64) for end in ("min", "max"))
-    is_new = ~stores | (low == 0)
+    is_new = np.where(stores, low == 0, ~(has_first & compacts))
     columns = {
         "first_row_id": pc.if_else(pa.array(has_ids), added["first_row_id"].combine_chunks(), pa.array(ends - counts)),
         "min_sequence_number": pa.array(np.where(is_new, snapshot_id, low)),

@@ -13,6 +13,7 @@ import msgspec
 from alluvium.errors import CorruptTable, InvalidRequest, NotFound
 from alluvium.paimon.log.names import ensure_name, list_names
 from alluvium.paimon.log.schema_log import MAIN_BRANCH
+from alluvium.paimon.terms.patterns import parse_pattern
 from alluvium.storage.parallel import map_parallel
 from alluvium.storage.store import Store
 
@@ -78,7 +79,7 @@ def clear_consumers(
         excluding: A regular expression: not those whose whole name it matches.
         branch: Whose.
     """
-    wanted, spared = _pattern(including) or re.compile(".*"), _pattern(excluding)
+    wanted, spared = parse_pattern(including) or re.compile(".*"), parse_pattern(excluding)
     names = sorted(list_names(store, _folder(branch), _PREFIX))
     going = [n for n in names if wanted.fullmatch(n) and not (spared is not None and spared.fullmatch(n))]
     for name in going:
@@ -97,15 +98,6 @@ def expire_consumers(store: Store, before_ms: int, branch: str = MAIN_BRANCH) ->
 
 def _folder(branch: str) -> str:
     return "consumer" if branch == MAIN_BRANCH else f"branch/branch-{ensure_name(branch, 'branch')}/consumer"
-
-
-def _pattern(text: str | None) -> re.Pattern[str] | None:
-    if text is None or not text.strip():
-        return None
-    try:
-        return re.compile(text)
-    except re.error as error:
-        raise InvalidRequest(f"{text!r} is no regular expression: {error}", code="invalid-expression") from None
 
 
 def _read(store: Store, name: str, branch: str) -> Consumer | None:

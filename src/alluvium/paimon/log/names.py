@@ -22,6 +22,11 @@ def directory(branch: str, kind: str) -> str:
     return kind if branch == MAIN_BRANCH else f"branch/branch-{ensure_name(branch, 'branch')}/{kind}"
 
 
+def renamed_mark(branch: str) -> str:
+    """Stands in the folder of a branch while it gets another name."""
+    return f"branch/branch-{ensure_name(branch, 'branch')}/_renamed"
+
+
 def ensure_name(name: str, what: str) -> str:
     """A name of a tag or branch as it stands in a path.
 

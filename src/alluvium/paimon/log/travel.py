@@ -249,6 +249,26 @@ def find_until_watermark(store: Store, watermark: int, branch: str = MAIN_BRANCH
     )
 
 
+def find_since_watermark(store: Store, watermark: int, branch: str = MAIN_BRANCH) -> SnapshotDocument:
+    """The first snapshot, or one that a tag keeps, whose watermark is at least this.
+
+    Raises:
+        NotFound: There is none (`"snapshot-not-found"`).
+    """
+    kept = map_parallel(lambda name: read_tag(store, name, branch), list_tags(store, branch))
+    known = [document for document in (*read_snapshots(store, branch), *kept) if document.watermark is not None]
+    reached = [one for one in known if one.watermark is not None and one.watermark >= watermark]
+    if reached:
+        return min(reached, key=lambda one: (one.watermark, one.id))
+    raise NotFound(
+        f"no snapshot has a watermark of {watermark} or later",
+        code="snapshot-not-found",
+        hint=f"the latest watermark is {max(d.watermark or 0 for d in known)}"
+        if known
+        else "no snapshot has a watermark",
+    )
+
+
 def _at_watermark(store: Store, watermark: int, numbers: list[int], branch: str) -> SnapshotDocument:
     known = []
     for document in map_parallel(lambda number: read_snapshot(store, number, branch), numbers):

@@ -29,7 +29,7 @@ from alluvium.paimon.view.fallback import ensure_own_rows
 from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.selection import narrowed, select_files, unmerged
-from alluvium.paimon.view.source import PaimonSource
+from alluvium.paimon.view.source import TRACKING, PaimonSource, View, has_ids, with_named_ids
 from alluvium.plan.changes import RowChangeMode, RowColumns
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition, ScanPart, ScanPlan
 from alluvium.plan.write import StoredIds
@@ -141,7 +141,8 @@ class Candidates:
             paths = self.paths
             parts = tuple(self._placed(part, paths) for part in plan.parts if part.files.num_rows)
             places = tuple(Field(name, LONG) for name in names.names)
-            return replace(plan, parts=parts, schema=Struct((*plan.schema.fields, *places)))
+            own = plan.schema if names.row_id is None else with_named_ids(plan.schema, s.schema)
+            return replace(plan, parts=parts, schema=Struct((*own.fields, *places)))
 
     def _placed(self, part: ScanPart, paths: pa.Array) -> ScanPart:
         names, files = self.columns, part.files
@@ -150,7 +151,9 @@ class Candidates:
         fields = [*constants.type, pa.field(names.file, pa.int64())]
         made = pa.StructArray.from_arrays([*constants.flatten(), numbers], fields=fields)
         own = {c.name: c for c in part.output}
-        columns = [own[name] for name in self.snapshot.schema.names]
+        # Under names of ours rows keep their ids; under their own conditions ask for them.
+        ids = () if names.row_id is None else (ROW_ID, SEQUENCE)
+        columns = [own[name] for name in (*self.snapshot.schema.names, *ids)]
         columns.append(OutputColumn(names.file, LONG, False, FileConstant(names.file, LONG)))
         columns.append(OutputColumn(names.row, LONG, False, RowPosition()))
         if names.row_id is not None and names.row_version is not None:
@@ -174,11 +177,12 @@ class PaimonVersion:
 
     @property
     def source(self) -> PaimonSource:
-        return PaimonSource(self.snapshot)
+        """With the ids of rows, where they have any: conditions may name them."""
+        return PaimonSource(self.snapshot, View(TRACKING) if has_ids(self.snapshot.schema) else View())
 
     @property
     def schema(self) -> Struct:
-        return written_schema(self.snapshot.schema)
+        return with_named_ids(written_schema(self.snapshot.schema), self.snapshot.schema)
 
     @property
     def partition_columns(self) -> Sequence[str]:

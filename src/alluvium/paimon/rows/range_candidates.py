@@ -16,10 +16,12 @@ from alluvium.expr.tree import Expression
 from alluvium.paimon.files.partitions import data_paths, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import written_schema
+from alluvium.paimon.terms.spec import ROW_ID
+from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.paimon.view.row_ranges import IS_APART
 from alluvium.paimon.view.scan_parts import plan_files
 from alluvium.paimon.view.selection import narrowed, unmerged
-from alluvium.paimon.view.source import PaimonSource
+from alluvium.paimon.view.source import PaimonSource, with_named_ids
 from alluvium.plan.changes import RowColumns
 from alluvium.plan.scan import FileConstant, OutputColumn, RowPosition, ScanPart, ScanPlan
 from alluvium.plan.write import StoredIds
@@ -132,7 +134,8 @@ class RangeCandidates:
             numbers, paths = self.numbers.take(self.ranges), self._entry_paths()
             parts = tuple(self._placed(part, paths, numbers) for part in plan.parts if part.files.num_rows)
             places = (Field(names.file, LONG), Field(names.row, LONG))
-            return replace(plan, parts=parts, schema=Struct((*plan.schema.fields, *places)))
+            own = with_named_ids(plan.schema, s.schema)
+            return replace(plan, parts=parts, schema=Struct((*own.fields, *places)))
 
     def _placed(self, part: ScanPart, paths: pa.Array, numbers: pa.Array) -> ScanPart:
         names, files = self.columns, part.files
@@ -143,7 +146,7 @@ class RangeCandidates:
         columns = list(part.output)
         if part.merge is None:
             by_name = {c.name: c for c in part.output}
-            columns = [by_name[name] for name in self.snapshot.schema.names]
+            columns = [by_name[name] for name in (*self.snapshot.schema.names, ROW_ID, SEQUENCE)]
         # All files of a range have its rows in the same order.
         columns.append(OutputColumn(names.file, LONG, False, FileConstant(names.file, LONG)))
         columns.append(OutputColumn(names.row, LONG, False, RowPosition()))

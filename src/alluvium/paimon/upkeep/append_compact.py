@@ -53,8 +53,8 @@ def ensure_append_compactable(snapshot: Snapshot) -> None:
     options, asked = snapshot.schema.options, None
     if o.BUCKET.get(options) > 0:
         asked = f"without a primary key and {o.BUCKET.key} = {options[o.BUCKET.key]}"
-    elif o.DATA_EVOLUTION.get(options):
-        asked = f"with {o.DATA_EVOLUTION.key} = true"
+    elif o.DATA_EVOLUTION.get(options) and o.DELETION_VECTORS.get(options):
+        asked = f"with {o.DATA_EVOLUTION.key} and {o.DELETION_VECTORS.key}"
     if asked is not None:
         raise UnsupportedFeature(
             f"tables {asked} are not compacted yet",
@@ -109,7 +109,7 @@ def partitions_where(snapshot: Snapshot, entries: pa.Table, where: Expression | 
     found = decide_whole(where, values, snapshot.time_zone)
     if not found.is_decided:
         raise UnsupportedFeature(
-            "compaction by a condition that partition keys do not decide",
+            "which partitions are meant cannot be told by partition keys alone",
             code="replace-where-data",
             hint=f"partition keys: {', '.join(snapshot.schema.partition_keys) or 'none'}",
         )

@@ -19,6 +19,7 @@ from alluvium.paimon.files.partitions import Partitions, partitions_of
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import options as o
+from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.buckets import in_bucket, keeps_buckets, wanted_hash
 from alluvium.paimon.view.merge import FIRST_ROW, GROUP, merge_engine
 from alluvium.paimon.view.sections import Sections, number_sections
@@ -159,7 +160,10 @@ def narrowed(snapshot: Snapshot, selection: Selection, where: Expression | None)
     by_partition = before - selection.entries.num_rows
     selection = _in_buckets(snapshot, selection, where)
     left = selection.entries.num_rows
-    if where is not None and left and not is_data_evolution(snapshot):
+    if is_data_evolution(snapshot):
+        # Files of a range are told apart from others by their ids alone.
+        where = _about(where, (ROW_ID,))
+    if where is not None and left:
         selection = selection.kept(_may_hold(snapshot, selection, where), schema)
     return replace(selection, by_partition=by_partition, by_statistics=left - selection.entries.num_rows)
 

@@ -10,6 +10,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import logical_schema
+from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms.options import tracks_rows
 from alluvium.paimon.terms.spec import ROW_ID
 from alluvium.paimon.view.changes import plan_changes, plan_difference
@@ -28,6 +29,21 @@ DIFF_BEFORE, DIFF_AFTER = "diff_before", "diff_after"
 #: Views that have the rows' kinds before the table's columns, and those that have more behind them.
 _BEFORE = (AUDIT, CHANGES, DIFF_BEFORE, DIFF_AFTER)
 _BEHIND = {TRACKING: (ROW_ID, SEQUENCE)}
+
+
+def named_columns(schema: TableSchema) -> Struct:
+    """What conditions may name: the columns, and the ids of rows that have such."""
+    return with_named_ids(logical_schema(schema), schema)
+
+
+def with_named_ids(columns: Struct, schema: TableSchema) -> Struct:
+    """Columns of a table, and the ids of its rows behind them."""
+    return Struct((*columns.fields, *(Field(n, t.LONG) for n in _BEHIND[TRACKING]))) if has_ids(schema) else columns
+
+
+def has_ids(schema: TableSchema) -> bool:
+    """Whether rows have ids to ask for."""
+    return tracks_rows(schema.options) and not schema.primary_keys
 
 
 @dataclass(frozen=True, slots=True)

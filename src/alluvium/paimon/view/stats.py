@@ -15,6 +15,9 @@ from alluvium.paimon.files.partitions import Partitions
 from alluvium.paimon.log.snapshot import Snapshot
 from alluvium.paimon.schema.logical import to_logical
 from alluvium.paimon.schema.types import DataField, DataType
+from alluvium.paimon.terms.options import tracks_rows
+from alluvium.paimon.terms.spec import ROW_ID
+from alluvium.paimon.view.merge import SEQUENCE
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Decimal
@@ -47,13 +50,21 @@ class EntryStatistics:
         return self._partitions.column(path[0])
 
     def lower(self, path: tuple[str, ...]) -> pa.Array | None:
-        return self._bound(path, "stats_min")
+        known = self._identity(path)
+        return self._bound(path, "stats_min") if known is None else known
 
     def upper(self, path: tuple[str, ...]) -> pa.Array | None:
+        known = self._identity(path)
+        if known is not None:
+            more = pc.subtract(self._entries["row_count"].combine_chunks(), 1)
+            return pc.add(known, more) if path == (ROW_ID,) else known
         column = self._column(path)
         return None if column is None or to_logical(column.type) in _UNBOUNDED else self._bound(path, "stats_max")
 
     def null_count(self, path: tuple[str, ...]) -> pa.Array | None:
+        known = self._identity(path)
+        if known is not None:
+            return pc.if_else(known.is_valid(), pa.scalar(0, pa.int64()), pa.scalar(None, pa.int64()))
         column = self._column(path)
         if column is None:
             return None
@@ -66,6 +77,19 @@ class EntryStatistics:
             lists = self._entries["stats_nulls"].combine_chunks().take(pa.array(rows))
             pieces.append((rows, _element(lists, place)))
         return _assembled(pieces, self.num_files, pa.int64())
+
+    def _identity(self, path: tuple[str, ...]) -> pa.Array | None:
+        """Of each file the least id of its rows, or the snapshot that made them, where the file says it of no row by
+        itself.
+        """
+        schema, entries = self._snapshot.schema, self._entries
+        if path not in ((ROW_ID,), (SEQUENCE,)) or schema.primary_keys or not tracks_rows(schema.options):
+            return None
+        if self._column(path) is not None:
+            return None
+        stored = [names is not None and path[0] in names for names in entries["write_cols"].to_pylist()]
+        values = entries["first_row_id" if path == (ROW_ID,) else "max_sequence_number"].combine_chunks()
+        return pc.if_else(pa.array(stored, pa.bool_()), pa.scalar(None, pa.int64()), values)
 
     def _bound(self, path: tuple[str, ...], side: str) -> pa.Array | None:
         column = self._column(path)

@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 from paimon_rows import append, make, open_target
 
-from alluvium.api.paimon.life.procedures import PROCEDURES, bind_arguments, find_procedure
+from alluvium.api.paimon.life.procedure import bind_arguments
+from alluvium.api.paimon.life.procedures import PROCEDURES, REFUSED, find_procedure, run_procedure
+from alluvium.api.paimon.life.whole_databases import compact_database
 from alluvium.cli.app import main
-from alluvium.errors import InvalidRequest
+from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.paimon import PaimonTable
+from alluvium.paimon.log.travel import list_snapshots
 
 
 def test_arguments_are_bound_as_java_does() -> None:
@@ -54,3 +58,103 @@ def test_procedures_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFi
     assert printed(capsys, "expire_tags", url) == [{"expired_tags": "No expired tags."}]
     assert printed(capsys, "remove_orphan_files", url) == [{"deletedFileCount": 0, "deletedFileTotalLenInBytes": 0}]
     assert {"compact", "fast_forward", "reset_consumer"} <= set(PROCEDURES)
+
+
+def test_what_java_has_and_we_have_not_says_why(tmp_path: Path) -> None:
+    assert not set(REFUSED) & set(PROCEDURES)
+    for name in REFUSED:
+        with pytest.raises(UnsupportedFeature) as raised:
+            run_procedure(name, str(tmp_path), {}, {})
+        assert raised.value.code == "unsupported-procedure" and raised.value.hint
+    with pytest.raises(UnsupportedFeature):
+        find_procedure("REPAIR")
+
+
+def test_a_rollback_goes_to_one_place(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    for k in range(4):
+        append(open_target(store), [{"k": k}])
+    PaimonTable.forPath(store.url).create_tag("3", 2)
+    for given, code in [({}, "missing-argument"), ({"tag": "3", "snapshot": 3}, "contradicting-options")]:
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("rollback", store.url, given, {})
+        assert raised.value.code == code
+    # A tag may be called as a snapshot is.
+    for given, left in [({"snapshot": "3"}, 3), ({"version": "3"}, 3), ({"tag": "3"}, 2)]:
+        assert run_procedure("rollback", store.url, given, {}) == [{"result": True}]
+        assert list_snapshots(store)[-1] == left
+
+
+def test_options_of_a_call_are_on_top_of_the_tables(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"), **{"snapshot.num-retained.max": "3", "snapshot.num-retained.min": "1"})
+    for k in range(4):
+        append(open_target(store), [{"k": k}])
+    told = {"options": " snapshot.num-retained.max=2, snapshot.expire.limit = 1"}
+    assert run_procedure("expire_snapshots", store.url, told, {}) == [{"deleted_snapshots_count": 1}]
+    assert PaimonTable.forPath(store.url).schema.options["snapshot.num-retained.max"] == "3"
+    for wrong in ("nothing", "=3", "a=b,c"):
+        with pytest.raises(InvalidRequest) as raised:
+            run_procedure("expire_snapshots", store.url, {"options": wrong}, {})
+        assert raised.value.code == "invalid-option"
+
+
+def test_a_branch_that_is_there_may_be_left_as_it_is(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    for given in ({}, {"ignoreIfExists": "true"}):
+        run_procedure("create_branch", store.url, {"branch": "b", **given}, {})
+    with pytest.raises(InvalidRequest):
+        run_procedure("create_branch", store.url, {"branch": "b", "ignoreIfExists": "false"}, {})
+
+
+def test_a_tag_of_the_first_watermark(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    for k in range(4):
+        append(open_target(store), [{"k": k}])
+    for number, watermark in ((1, 10), (2, 20), (3, 20)):
+        path = tmp_path / f"t/snapshot/snapshot-{number}"
+        path.write_text(json.dumps({**json.loads(path.read_bytes()), "watermark": watermark}))
+    table = PaimonTable.forPath(store.url)
+    table.create_tag("kept", 1)
+    (row,) = run_procedure("create_tag_from_watermark", store.url, {"tag": "w", "watermark": 11}, {})
+    assert (row["tagName"], row["snapshot"], row["watermark"]) == ("w", 2, "20")
+    assert row["commit_time"] == table.tagged("w").time_millis
+    # Of one that has expired the tag is found.
+    table.delete_tag("w")
+    table.expire_snapshots(retain_max=1, retain_min=1)
+    assert table.create_tag_from_watermark("again", 5) == 1
+    with pytest.raises(NotFound) as late:
+        table.create_tag_from_watermark("late", 21)
+    assert late.value.code == "snapshot-not-found" and "10" in (late.value.hint or "")
+
+
+def test_the_hint_of_the_earliest_snapshot(tmp_path: Path) -> None:
+    store = make(str(tmp_path / "t"))
+    for k in range(3):
+        append(open_target(store), [{"k": k}])
+    store.put("snapshot/EARLIEST", b"77")
+    done = run_procedure("repair_earliest_snapshot", store.url, {"snapshot_id": 2}, {})
+    assert done == [{"previous_earliest_snapshot_id": 77, "current_earliest_snapshot_id": 2}]
+    assert store.get("snapshot/EARLIEST") == b"2"
+    store.delete("snapshot/EARLIEST")
+    assert PaimonTable.forPath(store.url).repair_earliest_snapshot(1) == 1
+    with pytest.raises(NotFound):
+        PaimonTable.forPath(store.url).repair_earliest_snapshot(9)
+
+
+def test_tables_of_a_warehouse_are_chosen_by_their_names(tmp_path: Path) -> None:
+    """Without a session none is compacted; which were asked for is told all the same."""
+    for name in ("one.db/a", "one.db/b", "two.db/a"):
+        append(open_target(make(str(tmp_path / name), **{"bucket": "1", "bucket-key": "k"})), [{"k": 1}])
+    for given, failed in [
+        ({}, 3),
+        ({"including_databases": "o.*"}, 2),
+        ({"including_tables": ".*[.]a"}, 2),
+        ({"including_tables": "a"}, 0),
+        ({"excluding_tables": "one[.]a|two[.].*"}, 1),
+    ]:
+        (row,) = run_procedure("compact_database", str(tmp_path), given, {})
+        assert row["result"] == f"Compact database finished. Success: 0, Failed: {failed}", given
+    found = compact_database(str(tmp_path), excluding_tables="one.*")
+    assert list(found.failed) == ["two.a"]
+    with pytest.raises(InvalidRequest):
+        compact_database(str(tmp_path), including_tables="(")

@@ -4,30 +4,40 @@ from __future__ import annotations
 
 import datetime as dt
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 
 from alluvium.api.paimon.life.history import TableHistory
 from alluvium.api.paimon.life.times import Duration, When, duration_ms, millis_of
+from alluvium.errors import UnsupportedFeature
+from alluvium.expr.sql.parse import parse_predicate
 from alluvium.paimon.log import consumers
+from alluvium.paimon.log.schema_log import MAIN_BRANCH
 from alluvium.paimon.log.snapshot import load_snapshot
 from alluvium.paimon.log.travel import At
+from alluvium.paimon.schema.logical import logical_schema
 from alluvium.paimon.terms.life_options import keeps_changelogs
+from alluvium.paimon.upkeep.copy_table import Copied, copy_table
 from alluvium.paimon.upkeep.life.marks import mark_partition_done, parse_partition
-from alluvium.paimon.upkeep.removal.expire import Expired, expire_changelogs, expire_snapshots
+from alluvium.paimon.upkeep.life.purge import Purged, purge_files
+from alluvium.paimon.upkeep.removal.expire import Expired, expire_changelogs, expire_snapshots, repair_earliest
 from alluvium.paimon.upkeep.removal.expire_partitions import ExpiredPartitions, expire_partitions, partition_expiry
 from alluvium.paimon.upkeep.removal.missing import Missing, remove_missing_files
 from alluvium.paimon.upkeep.removal.orphans import Orphans, remove_orphan_files
 from alluvium.paimon.upkeep.removal.retention import changelog_retention, snapshot_retention
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.storage.locating import locating
+from alluvium.storage.open import open_store
 
 _DAY_MS = 86_400_000
 
 
 class TableRetention(TableHistory):
     """What `PaimonTable` does about what is old. No Spark is needed."""
+
+    _storage_options: Mapping[str, str] | None
 
     def expire_snapshots(
         self,
@@ -156,6 +166,80 @@ class TableRetention(TableHistory):
             CommitConflict: Others wrote meanwhile.
         """
         return remove_missing_files(load_snapshot(self._store, At(), self._branch), dry_run, retry)
+
+    def purge_files(self, retry: RetryPolicy = DEFAULT_RETRY) -> Purged:
+        """Takes all rows out of the table, and its past with them: branches, tags, consumers, changelogs, all snapshots
+        but that of the empty state, and every file that these named. Nothing brings them back.
+
+        No writer may be at work: his files go, too.
+
+        Args:
+            retry: How often it is tried again when others commit.
+
+        Returns:
+            The snapshot, and the names of what went.
+
+        Raises:
+            CommitConflict: Others committed every time; the table is as it was.
+        """
+        self._ensure_own_main("emptied")
+        with locating(self._store, None):
+            return purge_files(self._store, retry)
+
+    def copy(
+        self,
+        target: str,
+        where: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+        retry: RetryPolicy = DEFAULT_RETRY,
+    ) -> Copied:
+        """Copies the newest state, file by file, to where nothing is, or to an earlier copy, which becomes equal.
+
+        The past, tags and branches are not copied. Files that the copy has already are left as they are.
+
+        Args:
+            target: The URL of the copy.
+            where: SQL text about partition keys: only these partitions; others that an earlier copy has stay there.
+            storage_options: Credentials and settings of the target's object store; None: as of this table.
+            retry: How often it is tried again when others commit to the copy.
+
+        Returns:
+            The snapshot of the copy, and what was copied.
+
+        Raises:
+            InvalidRequest: Something else is at the target (`"incompatible-target"`).
+            UnsupportedFeature: The condition is not about partition keys alone.
+            CommitConflict: Others wrote to the copy every time.
+        """
+        options = self._storage_options if storage_options is None else storage_options
+        own = partial(open_store, storage_options=self._storage_options)
+        with locating(self._store, None):
+            snapshot = load_snapshot(self._store, At(), self._branch, open_elsewhere=own)
+            condition = None if where is None else parse_predicate(where, logical_schema(snapshot.schema))
+            return copy_table(snapshot, open_store(target, options), condition, retry)
+
+    def _ensure_own_main(self, done: str) -> None:
+        if self._branch != MAIN_BRANCH:
+            raise UnsupportedFeature(
+                f"the branch {self._branch!r} is not {done} by itself",
+                code="unsupported-branch",
+                features=("branches",),
+                hint="delete_branch deletes it",
+            )
+
+    def repair_earliest_snapshot(self, snapshot_id: int) -> int:
+        """Has the hint `EARLIEST`, by which Java finds the oldest snapshot, name one that is there.
+
+        Alluvium lists the snapshots, and never needs it.
+
+        Returns:
+            The snapshot that the hint named before; the oldest where it named none.
+
+        Raises:
+            NotFound: There is no such snapshot (`"snapshot-not-found"`, `"snapshot-expired"`).
+        """
+        with locating(self._store, None):
+            return repair_earliest(self._store, snapshot_id, self._branch)
 
     def mark_partition_done(self, partitions: str | Sequence[str]) -> list[str]:
         """Marks partitions by a file `_SUCCESS` in the folder of each.

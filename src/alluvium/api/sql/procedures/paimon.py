@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
 
 from alluvium.api.names.paimon_access import known_paimon
-from alluvium.api.names.warehouses import warehouses_of
-from alluvium.api.paimon.life.procedures import BOOLEAN, INT, LONG, STRING, Given, Value, bind_arguments, find_procedure
-from alluvium.api.paimon.paimon_table import PaimonTable
+from alluvium.api.names.warehouses import find_named, url_of, warehouses_of
+from alluvium.api.paimon.life.procedure import BOOLEAN, INT, LONG, STRING, Given, Procedure, Value, bind_arguments
+from alluvium.api.paimon.life.procedures import find_procedure
 from alluvium.api.sql.call import Call, texts
-from alluvium.errors import NotFound
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import JavaObject
 from alluvium.spark.sessions.catalog import parse_name, quoted_name
 from alluvium.spark.sessions.session import time_zone
@@ -31,8 +33,7 @@ def run(call: Call) -> DataFrame | None:
     procedure = find_procedure(name)
     positional, named = _arguments(call)
     values = bind_arguments(name, procedure, positional, named)
-    table = _table(call, str(values["table"]), catalog[0] if catalog else None)
-    rows = procedure.run(Given(table, values, time_zone(call.spark)))
+    rows = procedure.run(_given(call, procedure, values, catalog[0] if catalog else None))
     schema = StructType()
     for column, kind in procedure.result:
         schema.add(column, _TYPES[kind])
@@ -57,8 +58,34 @@ def _is_named(node: JavaObject) -> bool:
     return str(node.getClass().getSimpleName()) == "NamedArgumentExpression"
 
 
-def _table(call: Call, text: str, catalog: str | None) -> PaimonTable:
-    """The table that an argument names, or one of its branches: `db.t$branch_x`.
+def _given(call: Call, procedure: Procedure, values: Mapping[str, Value], catalog: str | None) -> Given:
+    zone = time_zone(call.spark)
+    if procedure.subject is None:
+        return Given(_warehouse(call, catalog), values, zone)
+    url, branch = _table(call, str(values[procedure.subject]), catalog)
+    target = None if procedure.target is None else _place(call, str(values[procedure.target]), catalog)
+    return Given(url, values, zone, branch, target=target)
+
+
+def _warehouse(call: Call, catalog: str | None) -> str:
+    """Where the warehouse is that the call is about: the catalog that it names, or the current one.
+
+    Raises:
+        InvalidRequest: That is none (`"no-warehouse"`).
+    """
+    known = warehouses_of(call.spark)
+    name = catalog or str(call.spark.catalog.currentCatalog())
+    if name not in known:
+        raise InvalidRequest(
+            f"the catalog {name} is no Paimon warehouse",
+            code="no-warehouse",
+            hint=f"CALL {next(iter(known), 'lake')}.sys...",
+        )
+    return known[name]
+
+
+def _table(call: Call, text: str, catalog: str | None) -> tuple[str, str | None]:
+    """Where the table is that an argument names, and which of its branches is meant: `db.t$branch_x`.
 
     Raises:
         NotFound: There is no Paimon table of that name (`"not-a-table"`).
@@ -67,9 +94,30 @@ def _table(call: Call, text: str, catalog: str | None) -> PaimonTable:
     if _BRANCH in text:
         whole, has_branch, branch = text.replace("`", "").partition(_BRANCH)
         name = quoted_name(whole.split("."))
-    if catalog is not None and catalog != "spark_catalog" and len(parse_name(call.spark, name)) == 2:
-        name = f"{quoted_name((catalog,))}.{name}"
-    access = known_paimon(call.spark, name)
+    access = known_paimon(call.spark, _within(call, name, catalog))
     if access is None:
         raise NotFound(f"{text!r} is no Paimon table", code="not-a-table", hint="database.table, or paimon.`/path`")
-    return PaimonTable.forPath(access.url, branch=branch if has_branch else None)
+    return access.url, branch if has_branch else None
+
+
+def _place(call: Call, text: str, catalog: str | None) -> str:
+    """Where a table is, or would be, that an argument names.
+
+    Raises:
+        InvalidRequest: It is no name of a table in a warehouse, and no path (`"invalid-name"`).
+    """
+    name = _within(call, text, catalog)
+    named, access = find_named(call.spark, parse_name(call.spark, name)), known_paimon(call.spark, name)
+    if named is not None and named.branch is None and named.system is None:
+        return url_of(call.spark, named)
+    if named is None and access is not None:
+        return access.url
+    raise InvalidRequest(
+        f"{text!r} names no place for a table", code="invalid-name", hint="lake.database.table, or paimon.`/path`"
+    )
+
+
+def _within(call: Call, name: str, catalog: str | None) -> str:
+    """A name of two parts is one of the catalog that the call names."""
+    is_ours = catalog is not None and catalog != "spark_catalog" and len(parse_name(call.spark, name)) == 2
+    return f"{quoted_name((str(catalog),))}.{name}" if is_ours else name

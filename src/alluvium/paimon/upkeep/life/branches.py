@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from alluvium.errors import InvalidRequest, NotFound
 from alluvium.paimon.commit.callers import callers_of, pass_on, take_over
-from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names
+from alluvium.paimon.log.names import directory, ensure_name, is_there, list_branches, list_names, renamed_mark
 from alluvium.paimon.log.schema_log import MAIN_BRANCH, list_schema_ids, not_a_table, schema_path
 from alluvium.paimon.log.travel import list_snapshots, read_snapshot, read_tag
 from alluvium.paimon.terms.spec import parse_snapshot
@@ -39,13 +39,7 @@ def create_branch(store: Store, name: str, tag: str | None = None) -> None:
     if tag is not None:
         document = read_tag(store, tag)
         newest = document.schema_id
-    # Of two that make it at once one goes on: whoever fails later removes what is his own.
-    if store.put_if_absent(_claim(name), b"") is not PutOutcome.DONE:
-        raise _exists(name)
-    if any(info.path != _claim(name) for info in store.list_tree(f"branch/branch-{name}")):
-        # Made, and finished, since it was looked for.
-        store.delete(_claim(name))
-        raise _exists(name)
+    _claim_name(store, name)
     try:
         if tag is not None:
             _copy(store, tag_path(tag), tag_path(tag, name))
@@ -80,6 +74,60 @@ def delete_branch(store: Store, name: str) -> None:
     store.delete_tree(f"branch/branch-{name}")
 
 
+def rename_branch(store: Store, name: str, target: str) -> None:
+    """Gives a branch another name. A commit to the old one goes with it, or its writer is told that it is none, or that
+    nobody knows.
+
+    Raises:
+        NotFound: There is no such branch.
+        InvalidRequest: It is the main one, or the other is no name, or taken (`"branch-exists"`).
+    """
+    if name == MAIN_BRANCH:
+        raise InvalidRequest("the main branch cannot be renamed", code="invalid-name")
+    ensure_name(name, "branch")
+    if not list_schema_ids(store, name):
+        raise no_branch(store, name)
+    _ensure_new(store, target)
+    _claim_name(store, target)
+    try:
+        copied = _copy_documents(store, name, target, frozenset())
+    except Exception:
+        store.delete_tree(f"branch/branch-{target}")
+        raise
+    store.put(renamed_mark(name), b"")
+    # Whoever has put a snapshot looks for the schema then: before this moment his is there, and listed below.
+    for number in list_schema_ids(store, name):
+        store.delete(schema_path(number, name))
+    while more := _copy_documents(store, name, target, copied):
+        copied |= more
+    store.delete(_claim(target))
+    # What was copied goes before the mark: who finds his own snapshot and no mark knows that it was not.
+    store.delete_tree(directory(name, "snapshot"))
+    store.delete_tree(f"branch/branch-{name}")
+
+
+def _copy_documents(store: Store, name: str, target: str, known: frozenset[str]) -> frozenset[str]:
+    """Copies what a branch has into the folder of another, its schemas last: until then that is none.
+
+    Hints are not copied: they may be missing, and must not lead back.
+
+    Returns:
+        The paths, from the branch's folder, that were not known.
+    """
+    root = f"branch/branch-{name}/"
+    paths = {info.path.removeprefix(root) for info in store.list_tree(root.rstrip("/"))} - known
+    found = sorted(path for path in paths if path.rpartition("/")[2] not in _LEFT_ALONE)
+    for is_schema in (False, True):
+        # Of numbered ones the newest first, which is a whole state by itself.
+        for path in reversed([path for path in found if path.startswith("schema/") == is_schema]):
+            try:
+                data = store.get(f"{root}{path}")
+            except NotFound:
+                continue  # it has expired meanwhile
+            store.put(f"branch/branch-{target}/{path}", data)
+    return frozenset(found)
+
+
 def fast_forward(store: Store, name: str) -> int:
     """Has the main branch go on as another one, from where that one began; what came on the main branch since is gone
     from its history.
@@ -109,6 +157,10 @@ def fast_forward(store: Store, name: str) -> int:
         take_over(store, known, first)
         if list_snapshots(store)[-1] >= last:
             return last
+
+
+#: Of a branch's files what does not go with its name: hints, and marks.
+_LEFT_ALONE = ("EARLIEST", "LATEST", "_making", "_renamed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +259,16 @@ def _exists(name: str) -> InvalidRequest:
 def _claim(name: str) -> str:
     """Stands while a branch is made; what a crash leaves of it is deleted with the branch."""
     return f"branch/branch-{name}/_making"
+
+
+def _claim_name(store: Store, name: str) -> None:
+    """Of two that make a branch at once one goes on: whoever fails later removes what is his own."""
+    if store.put_if_absent(_claim(name), b"") is not PutOutcome.DONE:
+        raise _exists(name)
+    if any(info.path != _claim(name) for info in store.list_tree(f"branch/branch-{name}")):
+        # Made, and finished, since it was looked for.
+        store.delete(_claim(name))
+        raise _exists(name)
 
 
 def _begin_at(store: Store, tag: str, name: str) -> None:

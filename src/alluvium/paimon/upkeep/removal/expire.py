@@ -124,6 +124,22 @@ def _keep_changelog(store: Store, branch: str, number: int, data: bytes) -> None
         point_to(store, f"{folder}/{hint}", number)
 
 
+def repair_earliest(store: Store, snapshot_id: int, branch: str = MAIN_BRANCH) -> int:
+    """Has the hint name a snapshot that is there; what it named before, or else the oldest.
+
+    Raises:
+        NotFound: There is no such snapshot.
+    """
+    read_snapshot(store, snapshot_id, branch)
+    path = f"{directory(branch, Kind.SNAPSHOT.value)}/EARLIEST"
+    try:
+        said = store.get(path).strip()
+    except NotFound:
+        said = b""
+    store.put(path, str(snapshot_id).encode())
+    return int(said) if said.isdigit() else list_snapshots(store, branch)[0]
+
+
 def point_to(store: Store, path: str, number: int) -> None:
     """Leaves a hint, which spares readers a listing."""
     try:

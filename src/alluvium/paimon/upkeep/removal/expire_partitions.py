@@ -22,6 +22,7 @@ from alluvium.paimon.log.travel import At
 from alluvium.paimon.schema.table_schema import TableSchema
 from alluvium.paimon.terms import life_options as life
 from alluvium.paimon.terms.spec import ENTRIES
+from alluvium.paimon.upkeep.again import again
 from alluvium.paimon.upkeep.life.java_time_patterns import parse_time
 from alluvium.paimon.write.target import publish
 from alluvium.plan.changes import Committed
@@ -100,22 +101,22 @@ def expire_partitions(
     """
     if not snapshot.schema.partition_keys:
         raise InvalidRequest("the table is not partitioned", code="no-partitions", url=snapshot.store.url)
-    for repeated in range(retry.max_repeats + 1):
+
+    def attempt() -> ExpiredPartitions:
+        nonlocal snapshot
         rows, texts = _expired(snapshot, expiry)
         if not texts or dry_run:
             return ExpiredPartitions(tuple(texts))
         draft = Draft(snapshot.schema, ENTRIES.empty_table(), Replaced(partitions=rows))
         try:
             published = publish(snapshot.store, draft, snapshot, retry)
-            # Which files went, the snapshot tells.
-            nothing = Committed.nothing(published.entry.version)
-            return ExpiredPartitions(tuple(texts), nothing)
-        except CommitConflict as error:
-            if repeated == retry.max_repeats or error.code == "attempts-exhausted":
-                raise
-            log.warning("partitions expire anew: %s", error.message)
+        except CommitConflict:
             snapshot = load_snapshot(snapshot.store, At(), snapshot.branch, time_zone=snapshot.time_zone)
-    raise AssertionError("the last repetition returns or raises")
+            raise
+        # Which files went, the snapshot tells.
+        return ExpiredPartitions(tuple(texts), Committed.nothing(published.entry.version))
+
+    return again(attempt, retry, "partitions expire")
 
 
 def _expired(snapshot: Snapshot, expiry: PartitionExpiry) -> tuple[pa.Array, list[dict[str, str]]]:
