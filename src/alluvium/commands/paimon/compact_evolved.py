@@ -23,7 +23,7 @@ from alluvium.spark.jvm.frames import select_texts
 from alluvium.spark.naming.names import quote
 from alluvium.spark.placing import place_rows, task_keys
 from alluvium.spark.values.derive import CompleteRows
-from alluvium.spark.workers.worker_files import OpenStore
+from alluvium.storage.store import OpenStore
 
 
 def evolved_compacted(
