@@ -250,6 +250,14 @@ class TestData:
         assert len(adds(small)) == 4
         assert alluvium.open(small).to_arrow().num_rows == 500_000
 
+    def test_few_row_groups_of_many_batches(self, url: str) -> None:
+        data = pa.table({"n": range(20_000), "p": [n % 50 for n in range(20_000)]})
+        alluvium.write(data.to_reader(100), url, partition_by="p")
+        store, paths = open_store(url), [add["path"] for add in adds(url)]
+        groups = {pq.read_metadata(pa.BufferReader(store.get(path))).num_row_groups for path in paths}
+        assert (len(paths), groups) == (50, {1})
+        assert alluvium.open(url).to_arrow().num_rows == 20_000
+
     @pytest.mark.parametrize("codec", ["none", "uncompressed", "snappy", "gzip", "zstd", "lz4_raw", "brotli"])
     def test_codecs(self, url: str, codec: str) -> None:
         alluvium.write(FLIGHTS, url, compression=codec)
@@ -262,6 +270,8 @@ class TestData:
 
     def test_unknown_options(self, url: str) -> None:
         assert refused(lambda: alluvium.write(FLIGHTS, url, compression="zip")).code == "invalid-option"
+        level = {"parquet.compression.codec.zstd.level": "high"}
+        assert refused(lambda: alluvium.write(FLIGHTS, url, compression="zstd", **level)).code == "invalid-option"
         assert refused(lambda: alluvium.write(FLIGHTS, url, partitionby="month")).code == "unknown-option"
         assert refused(lambda: alluvium.write(FLIGHTS, url, mode="upsert")).code == "unknown-mode"
         assert refused(lambda: alluvium.write(FLIGHTS, url, format="hudi")).code == "unknown-format"

@@ -31,6 +31,10 @@ from alluvium.storage.store import Store
 PartitionTexts: TypeAlias = Callable[[pa.Array, DataType], pa.Array]
 #: Bytes of files that are not whole yet.
 _HELD_BYTES = 512 << 20
+#: Each of these has buffers of its own.
+_MOST_OPEN = 1000
+#: Of the rows of a row group, not encoded.
+_GROUP_BYTES = 64 << 20
 _CODECS = {"none": "none", "uncompressed": "none", "snappy": "snappy", "gzip": "gzip", "brotli": "brotli",
            "lz4": "lz4", "lz4_raw": "lz4", "lz4raw": "lz4", "zstd": "zstd"}  # fmt: skip
 _ZSTD_LEVEL = "parquet.compression.codec.zstd.level"
@@ -73,8 +77,8 @@ class FilesInTheMaking:
         options = dict(self.plan.options)
         self._codec = _codec(options.get("compression", "snappy"))
         self._schema = stored_schema(self.plan)
-        self._form = FileForm("parquet", self._schema, self._codec, int(options.get(_ZSTD_LEVEL, "3")))
-        most = int(options.get("maxRecordsPerFile", "0"))
+        self._form = FileForm("parquet", self._schema, self._codec, _number(_ZSTD_LEVEL, options.get(_ZSTD_LEVEL, "3")))
+        most = _number("maxRecordsPerFile", options.get("maxRecordsPerFile", "0"))
         self._most_rows = most if most > 0 else None
 
     def add(self, rows: pa.Table) -> None:
@@ -87,8 +91,8 @@ class FilesInTheMaking:
                 file.add(part)
                 if file.writer.size >= self.plan.target_file_bytes or file.rows == self._most_rows:
                     self._close(place)
-        while len(self._open) > 1 and sum(file.writer.size for file in self._open.values()) > _HELD_BYTES:
-            self._close(max(self._open, key=lambda place: self._open[place].writer.size))
+        while len(self._open) > 1 and self._holds_much():
+            self._close(max(self._open, key=lambda place: self._open[place].held_bytes))
 
     def finish(self) -> Mapping[str, FileFooter]:
         """Puts what is left.
@@ -100,10 +104,13 @@ class FilesInTheMaking:
             self._close(place)
         return self.written
 
+    def _holds_much(self) -> bool:
+        return len(self._open) > _MOST_OPEN or sum(file.held_bytes for file in self._open.values()) > _HELD_BYTES
+
     def _begun(self) -> _File:
         floating = [c for c in self.plan.stats_columns if c.type in t.FLOATING]
         with _refusing():
-            return _File(self._form.open(), ColumnBounds(floating))
+            return _File(self._form.open(), ColumnBounds(floating), min(_GROUP_BYTES, self.plan.target_file_bytes // 8))
 
     def _fitting(self, place: tuple[str | None, ...], rows: pa.Table) -> Iterator[pa.Table]:
         """The rows in parts that files have room for."""
@@ -144,24 +151,53 @@ class FilesInTheMaking:
         codec = "" if self._codec == "none" else f".{self._codec}"
         name = f"part-{len(self.written):05d}-{uuid.uuid4()}-c000{codec}.parquet"
         path = "/".join(part for part in (plan.directory, folder, name) if part)
-        content = file.writer.finish()
+        content = file.finish()
         self.store.put(path, content)
         self.written[path] = file.footer(content, plan.stats_columns)
 
 
 @dataclass
 class _File:
-    """A file in the making; `floating`: bounds that it will not tell itself."""
+    """A file in the making.
+
+    Attributes:
+        writer: Of its bytes.
+        floating: Bounds that it will not tell itself.
+        group_bytes: Of rows that make a row group: of many partitions each batch brings a few rows to each.
+        rows: How many it has.
+    """
 
     writer: FileWriter
     floating: ColumnBounds
-    rows: int = 0
+    group_bytes: int
+    rows: int = field(default=0, init=False)
+    _waiting: list[pa.Table] = field(default_factory=list, init=False)
+    _waiting_bytes: int = field(default=0, init=False)
+
+    @property
+    def held_bytes(self) -> int:
+        """What of it is in memory."""
+        return self.writer.size + self._waiting_bytes
 
     def add(self, rows: pa.Table) -> None:
-        with _refusing():
-            self.writer.add(rows)
         self.rows += rows.num_rows
         self.floating.add(rows)
+        self._waiting.append(rows)
+        self._waiting_bytes += rows.nbytes
+        if self._waiting_bytes >= self.group_bytes:
+            self._write()
+
+    def finish(self) -> bytes:
+        """The whole file."""
+        self._write()
+        with _refusing():
+            return self.writer.finish()
+
+    def _write(self) -> None:
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if waiting:
+            with _refusing():
+                self.writer.add(pa.concat_tables(waiting).combine_chunks())
 
     def footer(self, content: bytes, columns: Sequence[FooterColumn]) -> FileFooter:
         """What is known of it."""
@@ -191,6 +227,15 @@ def _codec(text: str) -> str:
             hint=suggest(text, _CODECS),
         )
     return known
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidRequest(
+            f"the option {name!r} must be a whole number, not {text!r}", code="invalid-option"
+        ) from None
 
 
 def stored_schema(plan: WritePlan) -> pa.Schema:
