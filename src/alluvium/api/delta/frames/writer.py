@@ -76,7 +76,7 @@ def write_parsed(
     """
     spark = df.sparkSession
     given, parsed = parsed, with_session(spark, parsed)
-    rows = NewRows(_schema_of(df), names, parsed, save_mode)
+    rows = NewRows(partial(_schema_of, df), names, parsed, save_mode)
     opened = write_target(store, rows, retry, partial(default_properties, spark), time_zone(spark), open_elsewhere)
     target = replace(opened, layout=session_layout(spark))
     if target.snapshot is not None:

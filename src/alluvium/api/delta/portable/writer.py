@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import alluvium
 from alluvium.api.delta.table import Table
 from alluvium.api.delta.written.options import (
@@ -38,7 +40,10 @@ def write_arrow(writing: ArrowWriting) -> Committed:
     """
     rows, store, save_mode, names = writing.rows, writing.store, writing.save_mode, writing.partition_by
     parsed = parse_options(writing.options, WRITE, WRITE_LATER)
-    new, own = NewRows(schema_from_arrow(rows.schema), names, parsed, save_mode), own_version(writing.source, store)
+    new, own = (
+        NewRows(partial(schema_from_arrow, rows.schema), names, parsed, save_mode),
+        own_version(writing.source, store),
+    )
     target = write_target(store, new, writing.retry, base=own)
     txn = parse_txn(parsed)
     if target.snapshot is not None:

@@ -29,13 +29,13 @@ class NewRows:
     """Rows, and what is said of where they go.
 
     Attributes:
-        schema: Their columns.
+        columns: Tells their columns, where anybody needs to know; of some types no table can be made.
         partition_by: Partition columns of a table to create.
         options: Of the writer.
         save_mode: As the history names it.
     """
 
-    schema: Struct
+    columns: Callable[[], Struct]
     partition_by: Sequence[str]
     options: Options
     save_mode: str
@@ -91,7 +91,7 @@ def write_target(
             **sorted_as(parsed),
         }
         clusters = parse_clusters(parsed)
-        made = new_config(rows.schema, names, properties, clusters)
+        made = new_config(rows.columns(), names, properties, clusters)
         return DeltaTarget(store, made, None, retry, (clustered_by(made, clusters),) if clusters else ())
     config = snapshot.config
     _warn_of_properties(parsed, config)
@@ -99,7 +99,7 @@ def write_target(
     with locating(store, snapshot.version):
         if overwrites:
             ensure_whole(parsed, config.partition_columns)
-            return DeltaTarget(store, overwritten_config(config, rows.schema, names), snapshot, retry)
+            return DeltaTarget(store, overwritten_config(config, rows.columns(), names), snapshot, retry)
         if names and resolve_partition_columns(config.schema, names) != config.partition_columns:
             raise InvalidRequest(
                 f"the table is partitioned by {', '.join(config.partition_columns) or 'nothing'}, "
@@ -107,7 +107,7 @@ def write_target(
                 code="partition-mismatch",
                 hint="leave partitionBy out, or overwrite the table with overwriteSchema",
             )
-        return DeltaTarget(store, merged_config(config, rows.schema) if merges else config, snapshot, retry)
+        return DeltaTarget(store, merged_config(config, rows.columns()) if merges else config, snapshot, retry)
 
 
 def ensure_clustered_alike(snapshot: Snapshot, names: Sequence[str]) -> None:
