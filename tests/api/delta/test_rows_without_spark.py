@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore, When
-from sessionless import KINDS, TRACKED, refused, rows, table_of
+from sessionless import KINDS, TRACKED, committed, refused, rows, table_of
 
 import alluvium
 from alluvium import DeltaTable
@@ -24,7 +24,7 @@ from alluvium.delta.features.columns.generated_columns import KEY as GENERATED
 from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown
-from alluvium.plan.changes import Committed, Describe, Operation, ReadScope
+from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_fields
 from alluvium.schema.types import Struct
@@ -121,6 +121,61 @@ def test_identity_default_and_texts_of_limited_length(url: str) -> None:
     )
     alluvium.write(source, url, mode="append")
     assert sorted(r["id"] for r in rows(url)) == [10, 15, 20, 25]
+
+
+def test_columns_are_told_from_those_that_say_where_rows_are(url: str, properties: dict[str, str]) -> None:
+    names = ["__alluvium_file", "__Alluvium_Row", "__alluvium_row_id", "__alluvium_row_version", "__alluvium_file_"]
+    alluvium.write(pa.table({"id": [0, 1, 2], **{name: [5, 6, 7] for name in names}}), url, **properties)
+    table = table_of(url)
+    table.update("__alluvium_file = 5", {"__alluvium_row": "__alluvium_row + 10"})
+    table.delete("__alluvium_row_id = 6")
+    source = pa.table({"id": [2, 3]})
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate(set={"__alluvium_row_version": "-t.__alluvium_row"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "__alluvium_file": "s.id"}).execute()
+    assert [list(row.values()) for row in rows(url)] == [
+        [0, 5, 15, 5, 5, 5],
+        [2, 7, 7, 7, -7, 7],
+        [3, 3, None, None, None, None],
+    ]
+
+
+def test_an_insert_of_no_columns_makes_rows(url: str, properties: dict[str, str]) -> None:
+    alluvium.write(pa.table({"id": [1], "v": ["x"]}), url, **properties)
+    source = pa.table({"id": [1, 2, 3]})
+    done = committed(table_of(url).merge(source, "t.id = s.id").whenNotMatchedInsert("s.id > 1", {}).execute())
+    assert done["numTargetRowsInserted"] == "2"
+    assert rows(url) == [{"id": 1, "v": "x"}, *[{"id": None, "v": None}] * 2]
+    numbered = made(f"{url}/numbered", "id bigint", {"id": {START: 1, STEP: 1, ALLOW_EXPLICIT_INSERT: False}})
+    for _ in range(2):
+        table_of(numbered).merge(source, "t.id = -s.id").whenNotMatchedInsert().execute()
+    assert [row["id"] for row in rows(numbered)] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["", "t."])
+def test_texts_of_fixed_length_are_compared_padded_behind_a_name_too(url: str, name: str) -> None:
+    made(url, "c string, n int", {"c": {CHAR_VARCHAR: "char(5)"}})
+    one, two = pa.array([1], pa.int32()), pa.array([1, 2], pa.int32())
+    alluvium.write(pa.table({"c": ["ab   ", "xy   "], "n": two}), url, mode="append")
+    table = table_of(url).alias("t")
+    for condition, count in (("= 'ab'", 1), ("in ('ab', 'xy')", 2), ("> 'ab'", 1), ("<=> 'xy      '", 1)):
+        told = table.delete(f"{name}c {condition}", dry_run=True)
+        assert isinstance(told, Preview) and told.operation.metrics["numDeletedRows"] == str(count)
+    assert refused(lambda: table.delete(f"{name}c = concat('a', 'b')")).code == "needs-spark"
+    table.merge(pa.table({"n": two}), "t.n = s.n").whenMatchedUpdate(f"{name}c = 'ab'", {"n": "7"}).execute()
+    table.merge(pa.table({"n": one}), f"t.n = s.n + 1 and {name}c = 'xy'").whenMatchedUpdate(set={"n": "8"}).execute()
+    table.update(f"{name}c = 'xy'", {"n": f"if({name}c = 'xy', 9, 0)"})
+    assert [row["n"] for row in rows(url)] == [7, 9]
+
+
+def test_quotes_that_are_doubled_are_left_to_spark(url: str) -> None:
+    """To Spark 4.0 they are nothing, to later versions a quote."""
+    alluvium.write(pa.table({"s": ["its", "it's"]}), url)
+    table = table_of(url)
+    assert refused(lambda: table.delete("s = 'it''s'")).code == "needs-spark"
+    assert refused(lambda: table.update({"s": "'it''s'"})).code == "needs-spark"
+    assert refused(lambda: alluvium.open(url).to_arrow(where="s = 'it''s'")).code == "unsupported-expression"
+    table.update(set={"s": "concat('a' 'b', 'it\\'s', '')"})
+    assert [row["s"] for row in rows(url)] == ["abit's"] * 2
 
 
 def test_nested_values_are_copied(url: str) -> None:
