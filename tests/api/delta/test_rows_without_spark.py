@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -362,6 +363,22 @@ def test_no_pyspark() -> None:
         "assert alluvium.open('memory://y/t').to_arrow().to_pylist() == [{'n': 6}]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("spelling", ["link", "t/../t", "t/"])
+def test_rows_of_the_table_itself_are_known_by_any_spelling(tmp_path: Path, spelling: str) -> None:
+    place, other = str(tmp_path / "t"), f"{tmp_path}/{spelling}"
+    alluvium.write(pa.table({"id": [1]}), place)
+    (tmp_path / "link").symlink_to(place)
+    for read, written in ((other, place), (place, other)):
+        view = alluvium.open(read)
+        alluvium.write(pa.table({"id": [2]}), place, mode="append")
+        with pytest.raises(CommitConflict):
+            alluvium.write(view, written, mode="overwrite")
+        merge = table_of(written).merge(view, "t.id = s.id").whenMatchedUpdate(None, {"id": "9"})
+        with pytest.raises(CommitConflict, match="read from the table itself"):
+            merge.execute()
+    assert len(rows(place)) == 3
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
