@@ -179,6 +179,23 @@ def test_quotes_that_are_doubled_are_left_to_spark(url: str) -> None:
     assert [row["s"] for row in rows(url)] == ["abit's"] * 2
 
 
+def test_messages_show_times_that_python_does_not_know(url: str) -> None:
+    made(url, "d date, s struct<x: date>", **{"delta.constraints.old": "d < date'2000-01-01' or s.x is not null"})
+    late = pa.array([2_932_897], pa.date32())
+    lone = pa.StructArray.from_arrays([pa.nulls(1, pa.date32())], ["x"], mask=pa.array([True]))
+    broken = refused(lambda: alluvium.write(pa.table({"d": late, "s": lone}), url, mode="append"))
+    assert (
+        broken.code == "constraint-violated" and "d = 10000-01-01" in broken.message and "s.x = null" in broken.message
+    )
+    alluvium.write(pa.table({"d": late, "s": pa.StructArray.from_arrays([late], ["x"])}), url, mode="append")
+    source = pa.table({"d": pa.concat_arrays([late, late])})
+    merge = (
+        table_of(url).merge(source, "t.d = s2.d", source_alias="s2").whenMatchedUpdate("t.s is not null", {"d": "null"})
+    )
+    several = refused(merge.execute)
+    assert several.code == "multiple-matches" and "d = 10000-01-01" in several.message and "s = ?" in several.message
+
+
 def test_nested_values_are_copied(url: str) -> None:
     data = pa.table({
         "id": [1, 2, 3],

@@ -21,6 +21,7 @@ from alluvium.expr.tree import Expression, Unknown, walk
 from alluvium.plan.checks import SHOWN_ROWS, Row, violation
 from alluvium.plan.completion import lacking
 from alluvium.plan.write import Check, Derived, Numbered, WritePlan
+from alluvium.portable.shown import shown
 from alluvium.portable.writing.fit import Fitted, fit_columns, fit_values
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Struct
@@ -184,7 +185,7 @@ def _shown(check: Check, rows: pa.Table, place: int) -> Row:
 
 def _text(rows: pa.Table, name: str, place: int) -> str | None:
     names = (name,) if name in rows.column_names else tuple(name.split("."))
-    value = rows[names[0]][place].as_py()
+    value = rows[names[0]][place]
     for member in names[1:]:
-        value = None if value is None else value[member]
-    return None if value is None else str(value)
+        value = value[member]
+    return shown(value)
