@@ -179,6 +179,46 @@ def test_quotes_that_are_doubled_are_left_to_spark(url: str) -> None:
     assert [row["s"] for row in rows(url)] == ["abit's"] * 2
 
 
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize("kind", ["not null", "p is not null", "p <> 'x'"])
+def test_a_text_that_comes_back_as_null_is_null_to_constraints(url: str, kind: str, text: str) -> None:
+    """As with Spark, and in delta-spark 4.4."""
+    never_null = kind == "not null"
+    fields = parse_fields(f"p string {kind if never_null else ''}, i int")
+    config = table_config(NewTable(Struct(fields), ("p",), {} if never_null else {"delta.constraints.c": kind}))
+    DeltaTarget(open_store(url), config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
+    one = pa.array([1], pa.int32())
+    codes = ("constraint-violated", "not-null-violated")
+    assert refused(lambda: alluvium.write(pa.table({"p": [text], "i": one}), url, mode="append")).code in codes
+    alluvium.write(pa.table({"p": ["y"], "i": one}), url, mode="append")
+    table, source = table_of(url), pa.table({"p": [text, "y"]})
+    assert refused(lambda: table.update(set={"p": f"'{text}'"})).code in codes
+    for merge in (
+        table.merge(source, "t.p = s.p").whenNotMatchedInsertAll(),
+        table.merge(source, "t.p = s.p").whenNotMatchedInsert(values={"p": "s.p"}),
+        table.merge(pa.table({"p": ["y"]}), "t.p = s.p").whenMatchedUpdate(set={"p": f"'{text}'"}),
+    ):
+        assert refused(merge.execute).code in (*codes, "unknown-column")
+    assert rows(url) == [{"p": "y", "i": 1}]
+
+
+def test_partitions_of_texts_that_come_back_as_null(url: str) -> None:
+    data = pa.table({"p": ["", "__HIVE_DEFAULT_PARTITION__", None, "x"], "i": range(4)})
+    alluvium.write(data, url, partition_by="p", **KINDS["feed"])
+    assert {row["i"]: row["p"] for row in rows(url)} == {0: None, 1: None, 2: None, 3: "x"}
+    assert sum(row["p"] is None for row in alluvium.open(url).changes(0).to_pylist()) == 3
+
+
+@pytest.mark.parametrize(("table", "source"), [("self", "tables"), ("cls", "self")])
+def test_any_name_is_one(url: str, table: str, source: str) -> None:
+    alluvium.write(pa.table({"id": [1, 2]}), url)
+    named = table_of(url).alias(table)
+    named.update(f"{table}.id = 1", {"id": f"{table}.id + 10"})
+    merge = named.merge(pa.table({"id": [2]}), f"{table}.id = {source}.id", source)
+    merge.whenMatchedUpdate(set={"id": f"{source}.id + 10"}).execute()
+    assert rows(url) == [{"id": 11}, {"id": 12}]
+
+
 def test_messages_show_times_that_python_does_not_know(url: str) -> None:
     made(url, "d date, s struct<x: date>", **{"delta.constraints.old": "d < date'2000-01-01' or s.x is not null"})
     late = pa.array([2_932_897], pa.date32())

@@ -89,7 +89,7 @@ class Names:
             return replace(node, path=(owner, *node.path))
         return node
 
-    def rows(self, **tables: pa.Table) -> pa.Table:
+    def rows(self, /, **tables: pa.Table) -> pa.Table:
         """Rows side by side, as expressions name them.
 
         Args:
