@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 
 from alluvium.errors import InvalidRequest
@@ -44,8 +46,8 @@ def _is_pandas(data: object) -> bool:
 
 
 def _from_pandas(data: object) -> pa.Table:
-    names = [str(name) for name in data.columns]  # type: ignore[attr-defined]  # it is pandas'
-    twice = next((name for name in names if names.count(name) > 1), None)
+    counts = Counter(str(name) for name in data.columns)  # type: ignore[attr-defined]  # it is pandas'
+    twice = next((name for name, count in counts.items() if count > 1), None)
     if twice is not None:
         raise InvalidRequest(
             f"the pandas frame has several columns called {twice!r}",
