@@ -13,7 +13,10 @@ def shown(value: pa.Scalar) -> str | None:
     try:
         return str(value.as_py())
     except (ValueError, OverflowError):  # a time that Python does not know, or text that is none
-        pass
+        return _cast(value)
+
+
+def _cast(value: pa.Scalar) -> str:
     try:
         return str(pc.cast(value, pa.string()).as_py())
     except (ValueError, pa.ArrowNotImplementedError):
