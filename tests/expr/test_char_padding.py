@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from alluvium.commands.rows_here.names import Names
 from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate
 from alluvium.expr.tree import Cast, Column, Compare, Expression, In, Literal, Unknown
 from alluvium.schema import types as t
@@ -41,6 +42,22 @@ def text(value: str | None) -> Literal:
 )
 def test_user_text(predicate: str, expected: Expression) -> None:
     assert parse_predicate(predicate, SCHEMA) == expected
+
+
+@pytest.mark.parametrize(
+    ("predicate", "expected"),
+    [
+        ("T.C = 'a'", Compare("=", Column(("t", "c"), t.STRING, 3), text("a  "))),
+        ("t.c in ('a', 'abcd')", In(Column(("t", "c"), t.STRING, 4), (text("a   "), text("abcd")))),
+        ("t.c <=> u.c", Compare("<=>", Column(("t", "c"), t.STRING, 4), Column(("u", "c"), t.STRING, 4))),
+        ("t.c = concat('a', '')", Unknown("t.c = concat('a', '')")),
+        ("t.s.c = 'a'", Compare("=", Column(("t", "s", "c"), t.STRING, 2), text("a"))),
+    ],
+)
+def test_columns_behind_the_name_of_their_rows(predicate: str, expected: Expression) -> None:
+    other = Struct((Field("c", t.STRING, True, {CHAR_VARCHAR: "char(4)"}),))
+    both = Names({"t": SCHEMA, "u": other}).schema
+    assert parse_predicate(predicate, both, rows=("t", "u")) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from alluvium.expr import tree
 from alluvium.expr.bind import CAST_FUNCTIONS, type_of
 from alluvium.expr.evaluate import evaluate
 from alluvium.expr.functions import ALIASES, FUNCTIONS, branch_type, decimal_of, wider_number
-from alluvium.expr.sql.parse import parse_predicate
+from alluvium.expr.sql.parse import parse_predicate, parse_value
 from alluvium.schema import types as t
 from alluvium.schema.arrow import to_arrow
 from alluvium.schema.types import Array, DataType, Decimal, Field, Struct
@@ -438,3 +438,10 @@ def test_functions_that_are_casts(name: str) -> None:
     assert CAST_FUNCTIONS[name] == kinds[name]
     node = parse_predicate(f"{name}(s) IS NULL", Struct((Field("s", t.STRING),)))
     assert isinstance(node, tree.IsNull) and type_of(node.child) == kinds[name]
+
+
+def test_rounding_comes_to_no_zero_below_zero() -> None:
+    """Spark rounds by way of Java's decimals, which have none; a partition of -0.0 is another than that of 0.0."""
+    values = pa.table({"d": [-0.0, -0.004, 0.0]})
+    value = parse_value("round(d, 2)", Struct((Field("d", t.DOUBLE),)), t.DOUBLE)
+    assert [math.copysign(1, found) for found in evaluate(value, values).to_pylist()] == [1, 1, 1]

@@ -85,10 +85,12 @@ class Binder:
     Attributes:
         zone: Session time zone, for constants that name none.
         engine: The text is an engine's: a local time that occurs twice may stand for either instant.
+        rows: Columns that stand for rows: their members are columns at the top level.
     """
 
     zone: dt.tzinfo
     engine: bool = False
+    rows: frozenset[str] = frozenset()
 
     def compare(self, op: str, left: tree.Expression, right: tree.Expression) -> tree.Expression:
         """A comparison with both sides in one type.
@@ -96,7 +98,7 @@ class Binder:
         Raises:
             InvalidRequest: Types that cannot be compared, or a constant that is no value of the type.
         """
-        left, right = padded_sides(left, right)
+        left, right = padded_sides(left, right, self.rows)
         common = self._shared_type(left, right)
         return tree.Compare(op, self.coerce(left, common), self.coerce(right, common))
 
@@ -135,7 +137,7 @@ class Binder:
 
     def is_in(self, child: tree.Expression, values: Sequence[tree.Expression]) -> tree.Expression:
         """`child IN (values)`; values that are not constants become comparisons."""
-        child, values = padded_in(child, values)
+        child, values = padded_in(child, values, self.rows)
         if not all(isinstance(v, tree.Literal) for v in values):
             result = self.compare("=", child, values[0])
             for value in values[1:]:

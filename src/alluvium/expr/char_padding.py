@@ -7,7 +7,7 @@ or with anything but constants compare the text as it is read, blanks and all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 from alluvium.expr import tree
@@ -15,13 +15,20 @@ from alluvium.expr.literals import NotUnderstood
 from alluvium.schema import types as t
 
 
-def padded_sides(left: tree.Expression, right: tree.Expression) -> tuple[tree.Expression, tree.Expression]:
+def padded_sides(
+    left: tree.Expression, right: tree.Expression, rows: Set[str] = frozenset()
+) -> tuple[tree.Expression, tree.Expression]:
     """Both sides of a comparison, the shorter one padded where a column is char(n).
+
+    Args:
+        left: One.
+        right: The other.
+        rows: Columns that stand for rows: their members are columns at the top level.
 
     Raises:
         NotUnderstood: A constant that is still to be computed.
     """
-    one, other = _char_length(left), _char_length(right)
+    one, other = _char_length(left, rows), _char_length(right, rows)
     if one is not None and other is not None:
         return _longer(left, other), _longer(right, one)
     if one is not None:
@@ -32,19 +39,19 @@ def padded_sides(left: tree.Expression, right: tree.Expression) -> tuple[tree.Ex
 
 
 def padded_in(
-    child: tree.Expression, values: Sequence[tree.Expression]
+    child: tree.Expression, values: Sequence[tree.Expression], rows: Set[str] = frozenset()
 ) -> tuple[tree.Expression, Sequence[tree.Expression]]:
     """A value and what it may be, padded where it is a column of char(n).
 
     Raises:
         NotUnderstood: As of `padded_sides`.
     """
-    length = _char_length(child)
+    length = _char_length(child, rows)
     texts = [v.value for v in values if isinstance(v, tree.Literal) and isinstance(v.value, str)]
     if length is not None and len(texts) == len(values):
         longest = max(length, *map(len, texts))
         return _longer(child, longest), [tree.Literal(text.ljust(longest), t.STRING) for text in texts]
-    if length is not None and all(_char_length(v) is not None for v in values):
+    if length is not None and all(_char_length(v, rows) is not None for v in values):
         return child, values
     if length is not None and any(_is_uncomputed(v) for v in values):
         raise NotUnderstood("a constant that is compared with char(n)")
@@ -56,8 +63,9 @@ def as_text(node: tree.Expression) -> tree.Expression:
     return tree.Cast(node, t.STRING) if isinstance(node, tree.Column) and node.char_length is not None else node
 
 
-def _char_length(node: tree.Expression) -> int | None:
-    return node.char_length if isinstance(node, tree.Column) and len(node.path) == 1 else None
+def _char_length(node: tree.Expression, rows: Set[str]) -> int | None:
+    is_top = isinstance(node, tree.Column) and len(node.path) == (2 if node.path[0] in rows else 1)
+    return node.char_length if isinstance(node, tree.Column) and is_top else None
 
 
 def _longer(node: tree.Expression, length: int) -> tree.Expression:

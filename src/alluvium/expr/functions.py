@@ -289,7 +289,8 @@ def _round(args: list[Datum], zone: dt.tzinfo, result: DataType) -> Datum:
             return number
         with decimal.localcontext() as context:
             context.prec = 400
-            return float(decimal.Decimal(repr(number)).quantize(step, rounding=decimal.ROUND_HALF_UP))
+            # Java's decimals have no zero below zero.
+            return float(decimal.Decimal(repr(number)).quantize(step, rounding=decimal.ROUND_HALF_UP)) + 0.0
 
     return by_value(args[0], one, result)
 

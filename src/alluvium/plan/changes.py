@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -60,6 +60,16 @@ class RowColumns:
     def with_ids(cls) -> RowColumns:
         """For a table whose rows have identities."""
         return cls(row_id="__alluvium_row_id", row_version="__alluvium_row_version")
+
+    def beside(self, taken: Iterable[str]) -> RowColumns:
+        """The same under names that no column of a table has, even where case does not count."""
+        folded = {name.casefold() for name in taken}
+
+        def unused(name: str) -> str:
+            return unused(f"{name}_") if name.casefold() in folded else name
+
+        tracked = (None if name is None else unused(name) for name in (self.row_id, self.row_version))
+        return RowColumns(unused(self.file), unused(self.row), *tracked)
 
     @property
     def names(self) -> tuple[str, ...]:

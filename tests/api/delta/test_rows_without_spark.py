@@ -8,12 +8,13 @@ import sys
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 from faulty_store import Fault, FaultyStore, When
-from sessionless import KINDS, TRACKED, refused, rows, table_of
+from sessionless import KINDS, TRACKED, committed, refused, rows, table_of
 
 import alluvium
 from alluvium import DeltaTable
@@ -24,7 +25,7 @@ from alluvium.delta.features.columns.generated_columns import KEY as GENERATED
 from alluvium.delta.features.columns.identity_columns import ALLOW_EXPLICIT_INSERT, START, STEP
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import AlluviumError, CommitConflict, CommitUnknown
-from alluvium.plan.changes import Committed, Describe, Operation, ReadScope
+from alluvium.plan.changes import Committed, Describe, Operation, Preview, ReadScope
 from alluvium.plan.retry import RetryPolicy
 from alluvium.schema.ddl import CHAR_VARCHAR, parse_fields
 from alluvium.schema.types import Struct
@@ -121,6 +122,118 @@ def test_identity_default_and_texts_of_limited_length(url: str) -> None:
     )
     alluvium.write(source, url, mode="append")
     assert sorted(r["id"] for r in rows(url)) == [10, 15, 20, 25]
+
+
+def test_columns_are_told_from_those_that_say_where_rows_are(url: str, properties: dict[str, str]) -> None:
+    names = ["__alluvium_file", "__Alluvium_Row", "__alluvium_row_id", "__alluvium_row_version", "__alluvium_file_"]
+    alluvium.write(pa.table({"id": [0, 1, 2], **{name: [5, 6, 7] for name in names}}), url, **properties)
+    table = table_of(url)
+    table.update("__alluvium_file = 5", {"__alluvium_row": "__alluvium_row + 10"})
+    table.delete("__alluvium_row_id = 6")
+    source = pa.table({"id": [2, 3]})
+    merge = table.merge(source, "t.id = s.id").whenMatchedUpdate(set={"__alluvium_row_version": "-t.__alluvium_row"})
+    merge.whenNotMatchedInsert(values={"id": "s.id", "__alluvium_file": "s.id"}).execute()
+    assert [list(row.values()) for row in rows(url)] == [
+        [0, 5, 15, 5, 5, 5],
+        [2, 7, 7, 7, -7, 7],
+        [3, 3, None, None, None, None],
+    ]
+
+
+def test_an_insert_of_no_columns_makes_rows(url: str, properties: dict[str, str]) -> None:
+    alluvium.write(pa.table({"id": [1], "v": ["x"]}), url, **properties)
+    source = pa.table({"id": [1, 2, 3]})
+    done = committed(table_of(url).merge(source, "t.id = s.id").whenNotMatchedInsert("s.id > 1", {}).execute())
+    assert done["numTargetRowsInserted"] == "2"
+    assert rows(url) == [{"id": 1, "v": "x"}, *[{"id": None, "v": None}] * 2]
+    numbered = made(f"{url}/numbered", "id bigint", {"id": {START: 1, STEP: 1, ALLOW_EXPLICIT_INSERT: False}})
+    for _ in range(2):
+        table_of(numbered).merge(source, "t.id = -s.id").whenNotMatchedInsert().execute()
+    assert [row["id"] for row in rows(numbered)] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("name", ["", "t."])
+def test_texts_of_fixed_length_are_compared_padded_behind_a_name_too(url: str, name: str) -> None:
+    made(url, "c string, n int", {"c": {CHAR_VARCHAR: "char(5)"}})
+    one, two = pa.array([1], pa.int32()), pa.array([1, 2], pa.int32())
+    alluvium.write(pa.table({"c": ["ab   ", "xy   "], "n": two}), url, mode="append")
+    table = table_of(url).alias("t")
+    for condition, count in (("= 'ab'", 1), ("in ('ab', 'xy')", 2), ("> 'ab'", 1), ("<=> 'xy      '", 1)):
+        told = table.delete(f"{name}c {condition}", dry_run=True)
+        assert isinstance(told, Preview) and told.operation.metrics["numDeletedRows"] == str(count)
+    assert refused(lambda: table.delete(f"{name}c = concat('a', 'b')")).code == "needs-spark"
+    table.merge(pa.table({"n": two}), "t.n = s.n").whenMatchedUpdate(f"{name}c = 'ab'", {"n": "7"}).execute()
+    table.merge(pa.table({"n": one}), f"t.n = s.n + 1 and {name}c = 'xy'").whenMatchedUpdate(set={"n": "8"}).execute()
+    table.update(f"{name}c = 'xy'", {"n": f"if({name}c = 'xy', 9, 0)"})
+    assert [row["n"] for row in rows(url)] == [7, 9]
+
+
+def test_quotes_that_are_doubled_are_left_to_spark(url: str) -> None:
+    """To Spark 4.0 they are nothing, to later versions a quote."""
+    alluvium.write(pa.table({"s": ["its", "it's"]}), url)
+    table = table_of(url)
+    assert refused(lambda: table.delete("s = 'it''s'")).code == "needs-spark"
+    assert refused(lambda: table.update({"s": "'it''s'"})).code == "needs-spark"
+    assert refused(lambda: alluvium.open(url).to_arrow(where="s = 'it''s'")).code == "unsupported-expression"
+    table.update(set={"s": "concat('a' 'b', 'it\\'s', '')"})
+    assert [row["s"] for row in rows(url)] == ["abit's"] * 2
+
+
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
+@pytest.mark.parametrize("kind", ["not null", "p is not null", "p <> 'x'"])
+def test_a_text_that_comes_back_as_null_is_null_to_constraints(url: str, kind: str, text: str) -> None:
+    """As with Spark, and in delta-spark 4.4."""
+    never_null = kind == "not null"
+    fields = parse_fields(f"p string {kind if never_null else ''}, i int")
+    config = table_config(NewTable(Struct(fields), ("p",), {} if never_null else {"delta.constraints.c": kind}))
+    DeltaTarget(open_store(url), config, None).commit(Describe(Operation("CREATE TABLE"), ReadScope.nothing()))
+    one = pa.array([1], pa.int32())
+    codes = ("constraint-violated", "not-null-violated")
+    assert refused(lambda: alluvium.write(pa.table({"p": [text], "i": one}), url, mode="append")).code in codes
+    alluvium.write(pa.table({"p": ["y"], "i": one}), url, mode="append")
+    table, source = table_of(url), pa.table({"p": [text, "y"]})
+    assert refused(lambda: table.update(set={"p": f"'{text}'"})).code in codes
+    for merge in (
+        table.merge(source, "t.p = s.p").whenNotMatchedInsertAll(),
+        table.merge(source, "t.p = s.p").whenNotMatchedInsert(values={"p": "s.p"}),
+        table.merge(pa.table({"p": ["y"]}), "t.p = s.p").whenMatchedUpdate(set={"p": f"'{text}'"}),
+    ):
+        assert refused(merge.execute).code in (*codes, "unknown-column")
+    assert rows(url) == [{"p": "y", "i": 1}]
+
+
+def test_partitions_of_texts_that_come_back_as_null(url: str) -> None:
+    data = pa.table({"p": ["", "__HIVE_DEFAULT_PARTITION__", None, "x"], "i": range(4)})
+    alluvium.write(data, url, partition_by="p", **KINDS["feed"])
+    assert {row["i"]: row["p"] for row in rows(url)} == {0: None, 1: None, 2: None, 3: "x"}
+    assert sum(row["p"] is None for row in alluvium.open(url).changes(0).to_pylist()) == 3
+
+
+@pytest.mark.parametrize(("table", "source"), [("self", "tables"), ("cls", "self")])
+def test_any_name_is_one(url: str, table: str, source: str) -> None:
+    alluvium.write(pa.table({"id": [1, 2]}), url)
+    named = table_of(url).alias(table)
+    named.update(f"{table}.id = 1", {"id": f"{table}.id + 10"})
+    merge = named.merge(pa.table({"id": [2]}), f"{table}.id = {source}.id", source)
+    merge.whenMatchedUpdate(set={"id": f"{source}.id + 10"}).execute()
+    assert rows(url) == [{"id": 11}, {"id": 12}]
+
+
+def test_messages_show_times_that_python_does_not_know(url: str) -> None:
+    made(url, "d date, s struct<x: date>", **{"delta.constraints.old": "d < date'2000-01-01' or s.x is not null"})
+    late = pa.array([2_932_897], pa.date32())
+    lone = pa.StructArray.from_arrays([pa.nulls(1, pa.date32())], ["x"], mask=pa.array([True]))
+    broken = refused(lambda: alluvium.write(pa.table({"d": late, "s": lone}), url, mode="append"))
+    assert (
+        broken.code == "constraint-violated" and "d = 10000-01-01" in broken.message and "s.x = null" in broken.message
+    )
+    alluvium.write(pa.table({"d": late, "s": pa.StructArray.from_arrays([late], ["x"])}), url, mode="append")
+    source = pa.table({"d": pa.concat_arrays([late, late])})
+    merge = (
+        table_of(url).merge(source, "t.d = s2.d", source_alias="s2").whenMatchedUpdate("t.s is not null", {"d": "null"})
+    )
+    several = refused(merge.execute)
+    assert several.code == "multiple-matches" and "d = 10000-01-01" in several.message and "s = ?" in several.message
 
 
 def test_nested_values_are_copied(url: str) -> None:
@@ -307,6 +420,22 @@ def test_no_pyspark() -> None:
         "assert alluvium.open('memory://y/t').to_arrow().to_pylist() == [{'n': 6}]\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("spelling", ["link", "t/../t", "t/"])
+def test_rows_of_the_table_itself_are_known_by_any_spelling(tmp_path: Path, spelling: str) -> None:
+    place, other = str(tmp_path / "t"), f"{tmp_path}/{spelling}"
+    alluvium.write(pa.table({"id": [1]}), place)
+    (tmp_path / "link").symlink_to(place)
+    for read, written in ((other, place), (place, other)):
+        view = alluvium.open(read)
+        alluvium.write(pa.table({"id": [2]}), place, mode="append")
+        with pytest.raises(CommitConflict):
+            alluvium.write(view, written, mode="overwrite")
+        merge = table_of(written).merge(view, "t.id = s.id").whenMatchedUpdate(None, {"id": "9"})
+        with pytest.raises(CommitConflict, match="read from the table itself"):
+            merge.execute()
+    assert len(rows(place)) == 3
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

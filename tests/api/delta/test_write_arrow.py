@@ -168,6 +168,8 @@ class TestData:
             assert refused(lambda d=data: alluvium.write(d, url, mode="append")).code == "not-rows"
         mixed = pd.DataFrame({"delay": [1, "x"]})
         assert refused(lambda: alluvium.write(mixed, url, mode="append")).code == "invalid-data"
+        twice = pd.DataFrame([["UA", "DL"]], columns=["carrier", "carrier"])
+        assert refused(lambda: alluvium.write(twice, url, mode="append")).code == "duplicate-column"
 
     def test_of_another_table(self, url: str) -> None:
         alluvium.write(FLIGHTS, url, partition_by="month")

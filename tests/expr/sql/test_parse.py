@@ -8,8 +8,8 @@ import pytest
 
 from alluvium.errors import InvalidRequest
 from alluvium.expr.literals import format_sql
-from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate
-from alluvium.expr.tree import Column, Unknown, walk
+from alluvium.expr.sql.parse import parse_engine_filter, parse_predicate, parse_value
+from alluvium.expr.tree import Column, Literal, Unknown, walk
 from alluvium.schema import types as t
 from alluvium.schema.types import Array, Decimal, Field, Map, Struct
 
@@ -289,6 +289,22 @@ def test_a_condition_beside_a_comparison_needs_parentheses(text: str) -> None:
     # Spark means (b < c) IN (false), for which sqlglot has b < (c IN (false)): by it DELETE took other rows.
     schema = Struct((*NAMED.fields, Field("s", t.STRING)))
     assert isinstance(parse_predicate(text, schema), Unknown)
+
+
+@pytest.mark.parametrize("text", ["s = 'it''s'", 's = "a""b"', "s = ''''", "s in ('a', 'b''c')", "i = 1 or s = '''a'"])
+def test_a_doubled_quote_is_a_quote_to_some_versions_of_spark_alone(text: str) -> None:
+    schema = Struct((*NAMED.fields, Field("s", t.STRING)))
+    assert any(isinstance(node, Unknown) for node in walk(parse_predicate(text, schema)))
+    value = parse_value("concat(s, 'it''s')", schema, t.STRING)
+    assert any(isinstance(node, Unknown) for node in walk(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("'it' 's'", "its"), (r"'it\'s'", "it's"), ("\"it''s\"", "it''s"), ("''", ""), ("'a'\"b\"", "ab")],
+)
+def test_other_quotes_are_the_same_to_all(text: str, value: str) -> None:
+    assert parse_value(text, NAMED, t.STRING) == Literal(value, t.STRING)
 
 
 def test_a_condition_beside_a_comparison_in_parentheses() -> None:

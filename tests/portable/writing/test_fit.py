@@ -106,3 +106,28 @@ def test_values_that_would_change_are_refused(values: pa.Array, target: DataType
         fitted(values, target)
     assert caught.value.code == code
     assert caught.value.column is not None and caught.value.column.casefold().startswith("c")
+
+
+def test_what_is_beside_a_slice_or_behind_a_null_needs_no_place() -> None:
+    valid, hidden = pa.array([False, True]), pa.array([1, 2, 300, 4])
+    ends, two = pa.array([0, 2, 4], pa.int32()), pa.array(["a", "b", "c", "d"])
+    lists = pa.ListArray.from_arrays(ends, hidden)
+    behind = pa.ListArray.from_arrays(ends, hidden, mask=valid)
+    fixed = pa.FixedSizeListArray.from_arrays(hidden, 2, mask=valid)
+    maps = pa.MapArray.from_arrays(ends, two, hidden)
+    masked = pa.MapArray.from_arrays(ends, two, hidden, mask=valid)
+    assert fitted(lists.slice(0, 1), Array(t.BYTE)) == [[1, 2]]
+    assert fitted(behind, Array(t.BYTE)) == fitted(fixed, Array(t.BYTE)) == [[1, 2], None]
+    assert fitted(maps.slice(0, 1), Map(t.STRING, t.BYTE)) == [[("a", 1), ("b", 2)]]
+    assert fitted(masked, Map(t.STRING, t.BYTE)) == [[("a", 1), ("b", 2)], None]
+    nested = pa.ListArray.from_arrays(pa.array([0, 1, 2], pa.int32()), behind).slice(1)
+    assert fitted(nested, Array(Array(t.BYTE))) == [[None]]
+    for values in (lists, maps):
+        with pytest.raises(AlluviumError) as caught:
+            fitted(values, Map(t.STRING, t.BYTE) if values is maps else Array(t.BYTE))
+        assert caught.value.code == "invalid-data"
+
+
+def test_entries_of_maps_may_have_other_names() -> None:
+    own = pa.map_(pa.field("k", pa.string(), False), pa.field("v", pa.int8()))
+    assert fitted(of([[("a", 1)], None, []], own), Map(t.STRING, t.LONG)) == [[("a", 1)], None, []]

@@ -19,6 +19,7 @@ from alluvium.expr.evaluate import evaluate
 from alluvium.expr.tree import Column, Compare, Expression, Literal, column_paths, conjunction, conjuncts, within
 from alluvium.plan.changes import ChangeKind
 from alluvium.plan.merging import Action, When
+from alluvium.portable.shown import shown
 from alluvium.schema import types as t
 from alluvium.schema.types import Struct
 
@@ -251,15 +252,16 @@ class Merging:
         counted = at[applied] if all(c.when is When.MATCHED for c in self.clauses) else at
         several = np.flatnonzero(np.bincount(counted) > 1) if len(counted) else np.array([], np.int64)
         if len(several):
-            shown = rows.slice(int(np.flatnonzero(at == several[0])[0]), 1).select(self.columns).to_pylist()[0]
+            place = int(np.flatnonzero(at == several[0])[0])
+            row = {name: shown(rows[name][place]) for name in self.columns}
             raise InvalidRequest(
-                f"several rows of the source match one row of the table, with {_text(shown)}",
+                f"several rows of the source match one row of the table, with {_text(row)}",
                 code="multiple-matches",
                 hint="make the source's keys unique first",
             )
 
 
-def _text(row: Mapping[str, object]) -> str:
+def _text(row: Mapping[str, str | None]) -> str:
     return ", ".join(f"{name} = {'null' if value is None else value}" for name, value in row.items())[:300]
 
 

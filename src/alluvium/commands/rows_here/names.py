@@ -61,11 +61,15 @@ class Names:
             InvalidRequest: It does not parse, names no column, or is none.
             UnsupportedFeature: Only Spark evaluates it (`"needs-spark"`).
         """
-        return self._understood(parse_predicate(text, self.schema, self.time_zone), f"{what} {text}")
+        return self._understood(
+            parse_predicate(text, self.schema, self.time_zone, tuple(self.tables)), f"{what} {text}"
+        )
 
     def value(self, text: str, target: DataType, column: str) -> Expression:
         """A value of a column; errors as of `condition`."""
-        return self._understood(parse_value(text, self.schema, target, self.time_zone), f"{column} = {text}")
+        return self._understood(
+            parse_value(text, self.schema, target, self.time_zone, tuple(self.tables)), f"{column} = {text}"
+        )
 
     def _understood(self, found: Expression, what: str) -> Expression:
         if any(isinstance(node, Unknown) for node in walk(found)):
@@ -85,7 +89,7 @@ class Names:
             return replace(node, path=(owner, *node.path))
         return node
 
-    def rows(self, **tables: pa.Table) -> pa.Table:
+    def rows(self, /, **tables: pa.Table) -> pa.Table:
         """Rows side by side, as expressions name them.
 
         Args:

@@ -51,7 +51,9 @@ class Values:
 
     def insert(self, named: pa.Table) -> pa.Table:
         """The rows that come: of the columns that are set."""
-        return pa.table(self._made(named))
+        made = self._made(named)
+        # Of no column Arrow would not know how many rows there are.
+        return pa.table(made) if made else named.select([])
 
     def _made(self, named: pa.Table) -> dict[str, pa.Array]:
         made = {}

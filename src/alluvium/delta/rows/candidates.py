@@ -151,4 +151,5 @@ def choose_candidates(snapshot: Snapshot, where: Expression | None) -> Candidate
 def candidates_of(snapshot: Snapshot, files: pa.Table) -> Candidates:
     """Some live files, numbered."""
     columns = RowColumns.with_ids() if is_enabled(snapshot.config) else RowColumns()
+    columns = columns.beside(snapshot.config.schema.names)
     return Candidates(snapshot, files, pa.array(range(files.num_rows), pa.int64()), columns)

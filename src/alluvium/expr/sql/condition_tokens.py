@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sqlglot import Token, TokenType
 
@@ -70,6 +71,18 @@ def has_bare_is(tokens: Sequence[Token]) -> bool:
             return True
         before = token.token_type
     return False
+
+
+def has_doubled_quote(tokens: Sequence[Token], text: str) -> bool:
+    """Whether a text has its quote twice: to Spark 4.0 `'it''s'` is two texts that follow each other, to later ones a
+    quote within one.
+    """
+    return any(
+        one.token_type == other.token_type == TokenType.STRING
+        and one.end + 1 == other.start
+        and text[one.end] == text[other.start]
+        for one, other in pairwise(tokens)
+    )
 
 
 def matching(tokens: Sequence[Token], text: str) -> list[int]:

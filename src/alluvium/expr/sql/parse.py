@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from collections.abc import Collection
 from typing import Protocol, cast
 
 from alluvium.expr.tree import Expression
@@ -14,11 +15,13 @@ from alluvium.schema.types import DataType, Struct
 
 
 class _Reader(Protocol):
-    def parse_predicate(self, text: str, schema: Struct, time_zone: str) -> Expression: ...
+    def parse_predicate(self, text: str, schema: Struct, time_zone: str, rows: Collection[str]) -> Expression: ...
 
     def parse_engine_filter(self, text: str, schema: Struct, time_zone: str) -> Expression: ...
 
-    def parse_value(self, text: str, schema: Struct, target: DataType, time_zone: str) -> Expression: ...
+    def parse_value(
+        self, text: str, schema: Struct, target: DataType, time_zone: str, rows: Collection[str]
+    ) -> Expression: ...
 
 
 @functools.cache
@@ -26,7 +29,7 @@ def _reader() -> _Reader:
     return cast(_Reader, importlib.import_module("alluvium.expr.sql.sql_reader"))
 
 
-def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> Expression:
+def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC", rows: Collection[str] = ()) -> Expression:
     """Parses a predicate that a user wrote as Spark SQL.
 
     A part that Spark may understand and we do not (a function that is not known here, an array element) becomes
@@ -36,12 +39,13 @@ def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> Expres
         text: Such as `"day >= '2024-01-01' and n in (1, 2)"`.
         schema: The columns that it may name, without regard to case.
         time_zone: In which times without a zone are read.
+        rows: Columns of the schema that stand for rows: their members are columns, as `t.a` is of a table called t.
 
     Raises:
         InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
             aggregate or window; `"unknown-column"`.
     """
-    return _reader().parse_predicate(text, schema, time_zone)
+    return _reader().parse_predicate(text, schema, time_zone, rows)
 
 
 def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> Expression:
@@ -52,7 +56,9 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> Ex
     return _reader().parse_engine_filter(text, schema, time_zone)
 
 
-def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "UTC") -> Expression:
+def parse_value(
+    text: str, schema: Struct, target: DataType, time_zone: str = "UTC", rows: Collection[str] = ()
+) -> Expression:
     """Parses an expression of any type, and casts it: what Spark computes for a column of that type.
 
     Args:
@@ -60,6 +66,7 @@ def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "U
         schema: The columns that it may name, without regard to case.
         target: The type of the result.
         time_zone: In which times without a zone are read.
+        rows: Columns of the schema that stand for rows: their members are columns, as `t.a` is of a table called t.
 
     Returns:
         The expression; `Unknown` where Spark may understand a part of it and we do not. A column of structs, arrays or
@@ -68,4 +75,4 @@ def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "U
     Raises:
         InvalidRequest: `"invalid-predicate"`: not SQL, or a subquery, aggregate or window; `"unknown-column"`.
     """
-    return _reader().parse_value(text, schema, target, time_zone)
+    return _reader().parse_value(text, schema, target, time_zone, rows)

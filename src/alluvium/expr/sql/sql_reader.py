@@ -8,7 +8,7 @@ nesting need no deep recursion, and the cost is linear.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, cast
 
@@ -25,6 +25,7 @@ from alluvium.expr.literals import BARE_NAME, NotUnderstood
 from alluvium.expr.sql.condition_tokens import (
     count_commas,
     has_bare_is,
+    has_doubled_quote,
     invalid,
     matching,
     split,
@@ -76,7 +77,7 @@ _WORD = re.compile(r"\w+")
 _AGGREGATES = frozenset({"count", "sum", "avg", "mean", "min", "max", "first", "last", "collect_list", "collect_set"})
 
 
-def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> tree.Expression:
+def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC", rows: Collection[str] = ()) -> tree.Expression:
     """Parses a predicate that a user wrote as Spark SQL.
 
     A part that Spark may understand and we do not (a function that is not known here, an array element) becomes
@@ -86,7 +87,7 @@ def parse_predicate(text: str, schema: Struct, time_zone: str = "UTC") -> tree.E
         InvalidRequest: `"invalid-predicate"`: not SQL, not boolean, types that do not match, or a subquery,
             aggregate or window; `"unknown-column"`.
     """
-    reader = _Reader(text, schema, Binder(parse_zone(time_zone)))
+    reader = _Reader(text, schema, Binder(parse_zone(time_zone), rows=frozenset(rows)))
     return reader.read()
 
 
@@ -104,13 +105,15 @@ def parse_engine_filter(text: str, schema: Struct, time_zone: str = "UTC") -> tr
         return tree.Unknown(text)
 
 
-def parse_value(text: str, schema: Struct, target: DataType, time_zone: str = "UTC") -> tree.Expression:
+def parse_value(
+    text: str, schema: Struct, target: DataType, time_zone: str = "UTC", rows: Collection[str] = ()
+) -> tree.Expression:
     """Parses an expression of any type, and casts it; what is not understood becomes `Unknown` as a whole.
 
     Raises:
         InvalidRequest: As of `parse_predicate`, but for the type.
     """
-    binder = Binder(parse_zone(time_zone))
+    binder = Binder(parse_zone(time_zone), rows=frozenset(rows))
     found = _Reader(text, schema, binder, is_condition=False).read()
     if isinstance(found, tree.Column) and _is_nested(found.type) and type(found.type) is type(target):
         # Members go by their names, which is not a cast's business.
@@ -182,7 +185,8 @@ class _Reader:
             if len(parsed) != 1 or parsed[0] is None:
                 raise invalid("is more than one expression", sql)
             commas = count_commas(tokens, start, end)
-            return self._bound(cast(exp.Expression, parsed[0]), sql, commas)
+            is_doubled = has_doubled_quote(tokens[start:end], self.text)
+            return self._bound(cast(exp.Expression, parsed[0]), sql, commas, is_doubled=is_doubled)
         except RecursionError:
             error = invalid("is nested too deeply", sql)
         except (sqlglot.errors.SqlglotError, ValueError, ArithmeticError):
@@ -194,8 +198,10 @@ class _Reader:
             return tree.Unknown(sql)
         raise error
 
-    def _bound(self, node: exp.Expression, sql: str, commas: int) -> tree.Expression:
+    def _bound(self, node: exp.Expression, sql: str, commas: int, *, is_doubled: bool) -> tree.Expression:
         try:
+            if is_doubled:
+                raise NotUnderstood("a quote that is twice within a text")
             if commas and commas != _commas(node):
                 raise NotUnderstood("an argument that is a word to sqlglot: of coalesce(a, all) it keeps one")
             found = self._expression(node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pyarrow as pa
 
 from alluvium.errors import InvalidRequest
@@ -19,7 +21,7 @@ def arrow_rows(data: object) -> pa.RecordBatchReader:
 
     Raises:
         InvalidRequest: It is none of these (`"not-rows"`), or pandas cannot say of which type a column is
-            (`"invalid-data"`).
+            (`"invalid-data"`) or has columns of one name (`"duplicate-column"`).
     """
     if isinstance(data, pa.RecordBatchReader):
         return data
@@ -44,6 +46,15 @@ def _is_pandas(data: object) -> bool:
 
 
 def _from_pandas(data: object) -> pa.Table:
+    counts = Counter(str(name) for name in data.columns)  # type: ignore[attr-defined]  # it is pandas'
+    twice = next((name for name, count in counts.items() if count > 1), None)
+    if twice is not None:
+        raise InvalidRequest(
+            f"the pandas frame has several columns called {twice!r}",
+            code="duplicate-column",
+            column=twice,
+            hint="rename or drop all but one",
+        )
     try:
         return pa.Table.from_pandas(data, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from alluvium.codecs.partition_path import DEFAULT_PARTITION
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.evaluate import conform, evaluate
 from alluvium.expr.sql.parse import parse_predicate, parse_value
@@ -21,7 +22,9 @@ from alluvium.expr.tree import Expression, Unknown, walk
 from alluvium.plan.checks import SHOWN_ROWS, Row, violation
 from alluvium.plan.completion import lacking
 from alluvium.plan.write import Check, Derived, Numbered, WritePlan
+from alluvium.portable.shown import shown
 from alluvium.portable.writing.fit import Fitted, fit_columns, fit_values
+from alluvium.schema import types as t
 from alluvium.schema.arrow import schema_to_arrow
 from alluvium.schema.types import Struct
 
@@ -70,6 +73,7 @@ class Completion:
         for name, expression in self.derived[self._constants :]:
             arrays[name] = self._value(name, expression, arrays, data.num_rows)
         self.rows += data.num_rows
+        arrays |= {name: _with_one_null(arrays[name]) for name in self._texts}
         # Whether a column may be null is a check's, which has more to say than Arrow.
         schema = pa.schema([f.with_nullable(True) for f in schema_to_arrow(self.plan.schema)])
         table = pa.table([arrays[name] for name in names], schema=schema)
@@ -81,6 +85,12 @@ class Completion:
     def _constants(self) -> int:
         constant = {d.column for d in self.plan.derived if d.is_constant}
         return sum(name in constant for name, _ in self.derived)
+
+    @property
+    def _texts(self) -> list[str]:
+        """Partition columns whose values may be texts."""
+        fields = self.plan.schema.fields
+        return [f.name for f in fields if f.name in self.plan.partition_by and f.type in (t.STRING, t.BINARY)]
 
     def _value(self, name: str, expression: Expression, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
         found = self.plan.schema.find(name)
@@ -165,6 +175,14 @@ def _needs_spark(what: str, column: str | None) -> UnsupportedFeature:
     )
 
 
+def _with_one_null(values: pa.Array) -> pa.Array:
+    """Texts that share a directory with null become null, to constraints, too: "The empty string [...] translates to
+    null".
+    """
+    alike = pa.array(["", DEFAULT_PARTITION]).cast(values.type)
+    return pc.if_else(pc.is_in(values, value_set=alike), pa.scalar(None, values.type), values)
+
+
 def _numbers(column: Numbered, start: int, count: int) -> pa.Array:
     last = column.first + (start + count - 1) * column.step
     if count and not _MIN <= last <= _MAX:
@@ -184,7 +202,7 @@ def _shown(check: Check, rows: pa.Table, place: int) -> Row:
 
 def _text(rows: pa.Table, name: str, place: int) -> str | None:
     names = (name,) if name in rows.column_names else tuple(name.split("."))
-    value = rows[names[0]][place].as_py()
+    value = rows[names[0]][place]
     for member in names[1:]:
-        value = None if value is None else value[member]
-    return None if value is None else str(value)
+        value = value[member]
+    return shown(value)

@@ -154,8 +154,9 @@ def _fit_list(source: pa.DataType, target: Array, path: tuple[str, ...]) -> Fit:
     wanted = to_arrow(target)
 
     def fit(values: pa.Array) -> pa.Array:
-        whole = _whole(values if values.type == plain else pc.cast(values, plain))
-        return pa.ListArray.from_arrays(whole.offsets, inner(whole.values), type=wanted, mask=whole.is_null())
+        own = values if values.type == plain else pc.cast(values, plain)
+        # Of these rows alone: what is beside a slice, or behind a null, need not have a place in the table.
+        return pa.ListArray.from_arrays(_offsets(own), inner(own.flatten()), type=wanted, mask=own.is_null())
 
     return fit
 
@@ -163,19 +164,21 @@ def _fit_list(source: pa.DataType, target: Array, path: tuple[str, ...]) -> Fit:
 def _fit_map(source: pa.MapType, target: Map, path: tuple[str, ...]) -> Fit:
     key = _fit(source.key_type, target.key, (*path, "key"))
     value = _fit(source.item_type, target.value, (*path, "value"))
-    wanted = to_arrow(target)
+    entries, wanted = pa.list_(pa.struct([source.key_field, source.item_field])), to_arrow(target)
 
     def fit(values: pa.Array) -> pa.Array:
-        whole = _whole(values)
-        keys, items = key(whole.keys), value(whole.items)
-        return pa.MapArray.from_arrays(whole.offsets, keys, items, type=wanted, mask=whole.is_null())
+        # A map is a list of its entries, which Arrow flattens of lists alone.
+        own = pc.cast(values, entries)
+        keys, items = own.flatten().flatten()
+        return pa.MapArray.from_arrays(_offsets(own), key(keys), value(items), type=wanted, mask=own.is_null())
 
     return fit
 
 
-def _whole(values: pa.Array) -> pa.Array:
-    """The same values; Arrow cannot rebuild a list with nulls from a slice."""
-    return values if values.offset == 0 else pa.concat_arrays([values, values.slice(0, 0)])
+def _offsets(values: pa.Array) -> pa.Array:
+    """Where lists begin and end in what is flattened of them."""
+    lengths = pc.fill_null(pc.list_value_length(values), 0)
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
 
 
 def _ensure_goes(source: DataType, target: DataType, path: tuple[str, ...]) -> None:

@@ -28,6 +28,7 @@ from alluvium.expr.sql.parse import parse_predicate
 from alluvium.expr.tree import Unknown, walk
 from alluvium.plan.changes import Committed, ReadScope, Replace
 from alluvium.schema.arrow import schema_from_arrow
+from alluvium.storage.places import same_place
 from alluvium.storage.store import Store
 
 
@@ -73,7 +74,7 @@ def own_version(data: object, store: Store) -> Snapshot | None:
         data: What the caller gave for rows.
         store: The table's objects.
     """
-    return data.snapshot if isinstance(data, Table) and data.url == store.url else None
+    return data.snapshot if isinstance(data, Table) and same_place(data.url, store.url) else None
 
 
 def _replace(parsed: Options, save_mode: str, target: DeltaTarget) -> Replace | None:
