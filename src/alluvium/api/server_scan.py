@@ -20,7 +20,7 @@ from alluvium.api.doors import Format, format_at
 from alluvium.api.lane import read_batches
 from alluvium.errors import InvalidRequest, suggest
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, walk
+from alluvium.expr.tree import Expression, is_understood
 from alluvium.plan.ports import ScanSource
 from alluvium.spark.jvm import failures
 from alluvium.spark.naming.names import quote
@@ -150,7 +150,7 @@ def read_by_workers(
         predicate: `where`, parsed, if it is text, and the session's settings make of it what we do.
     """
     register(spark, OWN_FORMAT)
-    understood = predicate is not None and not any(isinstance(node, Unknown) for node in walk(predicate))
+    understood = predicate is not None and is_understood(predicate)
     source, url = request.source, request.url
     options = {**request.format.door.pins(source), "timeZone": request.time_zone}
     if understood:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
@@ -17,11 +14,12 @@ from alluvium.commands.layout import session_layout
 from alluvium.commands.own_reads import ensure_current, unpinned
 from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
+from alluvium.commands.rows.remove_whole import remove_whole
 from alluvium.commands.rows.repeat import until_committed
 from alluvium.commands.rows.row_changes import FirstPass, Purpose, RowChanges
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import may_mask
-from alluvium.commands.rows.verb import Counts, Verb, delete_metrics
+from alluvium.commands.rows.verb import Verb, delete_metrics
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
@@ -31,20 +29,14 @@ from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.expr.tree import Expression
 from alluvium.plan.changes import (
-    TOUCHED_FILES,
     ChangeKind,
     Committed,
-    EditFigures,
-    EditRows,
-    NewFiles,
     Operation,
     Preview,
     ReadScope,
 )
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.plan.write import WRITTEN_FILES
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
 from alluvium.spark.scan.native_lane.native import read_native
@@ -111,10 +103,10 @@ def _delete(
     scope = None if own else where
     whole = whole_files(snapshot, where)
     if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
-        return _remove_whole(target, candidates_of(snapshot, whole.every), scope, verb, dry_run)
+        return remove_whole(target, candidates_of(snapshot, whole.every), scope, verb, dry_run)
     candidates = choose_candidates(snapshot, where)
     if not candidates.files.num_rows:
-        return _remove_whole(target, candidates, scope, verb, dry_run)
+        return remove_whole(target, candidates, scope, verb, dry_run)
     mode = row_change_mode(target.config, candidates, masks=may_mask(spark, "DELETE"))
     skips = skips_within_files(where, snapshot.config.partition_columns)
     changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope, only=ChangeKind.DELETE)
@@ -124,29 +116,6 @@ def _delete(
 def _is_counted(snapshot: Snapshot, files: pa.Table) -> bool:
     """Whether it is known how many rows go with files that nobody reads: the history tells."""
     return not files.num_rows or live_counts(snapshot, files).null_count == 0
-
-
-def _remove_whole(
-    target: DeltaTarget, candidates: Candidates, where: Expression | None, verb: Verb, dry_run: bool
-) -> Committed | Preview:
-    files = candidates.files
-    deleted = int(pc.sum(live_counts(candidates.snapshot, files)).as_py() or 0) if files.num_rows else 0
-    counts = Counts(deleted=deleted, scan_ms=int((time.monotonic() - verb.started) * 1000))
-
-    def describe(figures: EditFigures) -> Mapping[str, str]:
-        took = int((time.monotonic() - verb.started) * 1000)
-        return {k: str(v) for k, v in {**delete_metrics(counts, figures), "executionTimeMs": took}.items()}
-
-    nothing = WRITTEN_FILES.empty_table()
-    version = candidates.snapshot.version
-    if dry_run:
-        operation = replace(verb.operation, metrics=describe(EditFigures(files_removed=files.num_rows)))
-        return Preview(version, operation, {}, (), tuple(files["path"].to_pylist()))
-    if not files.num_rows and verb.txn is None:
-        return Committed(version, nothing, describe(EditFigures()), 0)
-    touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-    read = ReadScope.rows(where)
-    return target.commit(EditRows(NewFiles.none(), touched, verb.operation, read, describe=describe, txn=verb.txn))
 
 
 def _first_pass(

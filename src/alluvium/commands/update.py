@@ -18,7 +18,6 @@ from alluvium.commands.repeating import Txn
 from alluvium.commands.rows.apply_changes import apply_changes
 from alluvium.commands.rows.new_values import (
     default_values,
-    ensure_no_identities,
     generated,
     with_generated,
     without_made,
@@ -28,6 +27,7 @@ from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, RowCh
 from alluvium.commands.rows.row_condition import RowCondition, row_condition
 from alluvium.commands.rows.session_rules import change_policy, may_mask
 from alluvium.commands.rows.verb import Verb, update_metrics
+from alluvium.delta.features.columns.identity_columns import ensure_not_set
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
 from alluvium.delta.rows.candidates import choose_candidates
@@ -116,7 +116,7 @@ def _attempt(
         target = DeltaTarget(snapshot.store, snapshot.config, snapshot, retry, layout=session_layout(spark))
         rows = read_native(spark, DeltaSource(snapshot))
         with row_condition(rows, request.condition, "the condition of UPDATE", request.name) as judged:
-            ensure_no_identities(target, assigned_columns(request.values, target.schema, request.name))
+            ensure_not_set(target.schema, assigned_columns(request.values, target.schema, request.name))
             where = judged.where(snapshot.config.schema)
             shown = msgspec.json.encode([text for text in (judged.shown,) if text is not None]).decode()
             operation = Operation("UPDATE", {"predicate": shown}, {}, engine)

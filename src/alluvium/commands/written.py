@@ -12,7 +12,7 @@ from alluvium.codecs.footers.parquet_footer import FileFooter, FooterColumn, rea
 from alluvium.codecs.partition_path import parse_partition_path
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
-from alluvium.errors import AlluviumError, CorruptTable
+from alluvium.errors import AlluviumError, CorruptTable, InvalidRequest
 from alluvium.plan.changes import (
     Append,
     Committed,
@@ -52,6 +52,16 @@ class Request:
     options: tuple[tuple[str, str], ...] = ()
     data_change: bool = True
     sort: tuple[str, ...] | None = None
+
+
+def ensure_data_changes(request: Request) -> None:
+    """Refuses an overwrite of single rows that is said only to rearrange rows (`"contradicting-options"`)."""
+    if not request.data_change:
+        raise InvalidRequest(
+            "an overwrite with dataChange=false cannot replace single rows",
+            code="contradicting-options",
+            hint="name partition columns in replaceWhere, or leave dataChange out",
+        )
 
 
 def changes_of(request: Request, new: NewFiles) -> WrittenRows:

@@ -143,6 +143,11 @@ def walk(node: Expression) -> Iterator[Expression]:
         yield from walk(child)
 
 
+def is_understood(node: Expression) -> bool:
+    """Whether no part of the expression is left to an engine (`Unknown`)."""
+    return not any(isinstance(n, Unknown) for n in walk(node))
+
+
 def conjuncts(node: Expression) -> tuple[Expression, ...]:
     """The operands of the outermost chain of ANDs."""
     if isinstance(node, And):

@@ -83,3 +83,14 @@ def _ensure_not_given(numbered: Sequence[Numbered], brought: set[str]) -> None:
                 column=column.column,
                 hint=f"leave it out: df.drop({column.column!r})",
             )
+
+
+def numbers_exhausted(column: str, url: str) -> InvalidRequest:
+    """What the caller is told where a column has no number left."""
+    return InvalidRequest(
+        f"the numbers of column {column!r} do not fit into 64 bits any more",
+        code="numbers-exhausted",
+        url=url,
+        column=column,
+        hint="nothing was written; the column's values, or its step, are too far out for so many rows",
+    )

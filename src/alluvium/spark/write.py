@@ -16,6 +16,7 @@ from pyspark.sql import functions as sf
 from alluvium.codecs.footers.parquet_footer import FileFooter
 from alluvium.errors import AlluviumError, InvalidRequest, UnsupportedFeature
 from alluvium.plan.checks import violation
+from alluvium.plan.completion import numbers_exhausted
 from alluvium.plan.write import LOG_COLUMN, STAGED_MARK, Bucketing, KeyedRows, WritePlan
 from alluvium.schema.types import (
     BINARY,
@@ -41,7 +42,7 @@ from alluvium.spark.regrouped import merged_groups
 from alluvium.spark.sessions.clone import is_observed, runs_in_copy, with_settings
 from alluvium.spark.sessions.session import ensure_native, is_connect
 from alluvium.spark.values.checks import examples, find_violation, with_checks
-from alluvium.spark.values.derive import find_exhausted, numbers_exhausted
+from alluvium.spark.values.derive import find_exhausted
 from alluvium.spark.workers.worker_errors import carried_error
 from alluvium.spark.workers.worker_files import write_in_workers
 from alluvium.storage.store import OpenStore

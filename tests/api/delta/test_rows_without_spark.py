@@ -285,7 +285,12 @@ def test_what_is_not_understood_changes_nothing(url: str) -> None:
             lambda: table.merge(source.select(["id"]), "t.id = s.id").whenMatchedUpdateAll().execute(),
             lambda: table.merge(source, "t.id = s.id").whenNotMatchedInsert(None, {"id": "t.id"}).execute(),
         ],
-        "invalid-predicate": [lambda: table.delete("id ="), lambda: table.delete("id"), lambda: table.delete("")],
+        "invalid-predicate": [
+            lambda: table.delete("id ="),
+            lambda: table.delete("id"),
+            lambda: table.delete(""),
+            lambda: table.update("id = 2", {"id": "t"}),
+        ],
         "duplicate-column": [lambda: table.update(None, {"id": "1", "ID": "2"})],
         "multiple-matches": [lambda: table.merge(source, "t.id = s.id").whenMatchedUpdateAll().execute()],
         "merge-without-clauses": [lambda: table.merge(source, "t.id = s.id").execute()],
@@ -300,11 +305,10 @@ def test_what_is_not_understood_changes_nothing(url: str) -> None:
             lambda: table.update("id = 1"),
             lambda: table.merge(source, None),  # type: ignore[arg-type]
         ],
-        "invalid-predicate ": [lambda: table.update("id = 2", {"id": "t"})],
     }
     for code, acts in invalid.items():
         for act in acts:
-            assert refused(act).code == code.strip()
+            assert refused(act).code == code
     assert (alluvium.open(url).version, len(rows(url))) == (0, 2)
     assert len([o for o in open_store(url).list_tree("") if o.path.endswith(".parquet")]) == 1
     done = table.merge(source, "t.id = s.id").whenMatchedDelete().execute()

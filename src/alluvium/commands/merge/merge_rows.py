@@ -13,9 +13,9 @@ from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_source import NUMBER, MergeSource
 from alluvium.commands.merge.merge_values import MergeValues
-from alluvium.commands.rows.new_values import ensure_no_identities, generated, with_generated
+from alluvium.commands.rows.new_values import generated, with_generated
 from alluvium.commands.rows.row_changes import BEFORE, FirstPass, Purpose, is_recorded, kept_pass, read_places
-from alluvium.delta.features.columns.identity_columns import identities
+from alluvium.delta.features.columns.identity_columns import ensure_not_set, identities
 from alluvium.plan.changes import ChangeKind, RowColumns
 from alluvium.plan.merging import Action, When
 from alluvium.plan.ports import RowPlaces, RowTarget
@@ -243,7 +243,7 @@ class MergeRows:
             self.condition_text(clause, table)
             self._values.of(clause, self._visible(clause, table, joined))
             if clause.action is not Action.DELETE:
-                ensure_no_identities(self.target, self._values.given(clause), is_insert=clause.action is Action.INSERT)
+                ensure_not_set(self.target.schema, self._values.given(clause), is_insert=clause.action is Action.INSERT)
 
     def condition_text(self, clause: Clause, table: DataFrame) -> str | None:
         """The clause's condition for the history; None: it has none."""

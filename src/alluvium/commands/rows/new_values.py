@@ -9,7 +9,6 @@ from pyspark.sql import functions as sf
 
 from alluvium.delta.features.columns.generated_columns import generation_expressions
 from alluvium.delta.features.columns.identity_columns import identities
-from alluvium.errors import InvalidRequest
 from alluvium.plan.ports import RowTarget
 from alluvium.plan.write import Derived
 from alluvium.schema.types import Struct
@@ -17,25 +16,6 @@ from alluvium.spark.naming.names import quote
 from alluvium.spark.statements.resolve import Qualifier
 from alluvium.spark.values.assign import assigned_columns, is_default
 from alluvium.spark.values.derive import derived_values
-
-
-def ensure_no_identities(target: RowTarget, columns: frozenset[str], is_insert: bool = False) -> None:
-    """Raises where an identity column would be set whose numbers only the table may make.
-
-    "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own values
-    for Identity columns." In rows that are there nobody may change them, as in the reference.
-
-    Raises:
-        InvalidRequest: `"numbers-given"`.
-    """
-    for identity in identities(target.schema):
-        if identity.column in columns and not (is_insert and identity.allow_explicit_insert):
-            verb = "given" if is_insert else "changed"
-            raise InvalidRequest(
-                f"the numbers of the identity column {identity.column!r} cannot be {verb}",
-                code="numbers-given",
-                column=identity.column,
-            )
 
 
 def without_made(

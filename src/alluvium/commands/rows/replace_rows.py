@@ -18,7 +18,7 @@ from alluvium.commands.rows.row_changes import FirstPass, RowChanges, is_recorde
 from alluvium.commands.rows.session_rules import may_mask
 from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.commands.write import WriteRequest, arranged_as, write_here
-from alluvium.commands.written import numbered_files, written_files
+from alluvium.commands.written import ensure_data_changes, numbered_files, written_files
 from alluvium.commit.clear import clear
 from alluvium.commit.loop import NOTHING_STANDS
 from alluvium.delta.rows.candidates import Candidates, choose_candidates
@@ -28,7 +28,6 @@ from alluvium.delta.terms.actions import total
 from alluvium.delta.view.scan import data_paths
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.delta.write.write import CHANGE_TYPE, plan_change_files
-from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import ChangeKind, Committed, EditFigures, EditRows, NewFiles, Replace, RowChangeMode
 from alluvium.plan.ports import RowPlaces
@@ -54,12 +53,7 @@ def replace_rows(df: DataFrame, target: DeltaTarget, request: WriteRequest) -> C
     """
     snapshot, overwrites = target.snapshot, request.replace
     assert snapshot is not None and overwrites is not None and overwrites.sql is not None
-    if not request.data_change:
-        raise InvalidRequest(
-            "an overwrite with dataChange=false cannot replace single rows",
-            code="contradicting-options",
-            hint="name partition columns in replaceWhere, or leave dataChange out",
-        )
+    ensure_data_changes(request)
     with locating(snapshot.store, snapshot.version):
         candidates = choose_candidates(snapshot, overwrites.where)
         deletion = _Deletion(df.sparkSession, target, overwrites)

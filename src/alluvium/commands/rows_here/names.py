@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate, parse_value
-from alluvium.expr.tree import Column, Expression, Unknown, walk, with_children
+from alluvium.expr.tree import Column, Expression, is_understood, with_children
 from alluvium.schema.ddl import CHAR_VARCHAR
 from alluvium.schema.text_lengths import declared_struct
 from alluvium.schema.types import DataType, Field, Struct
@@ -72,7 +72,7 @@ class Names:
         )
 
     def _understood(self, found: Expression, what: str) -> Expression:
-        if any(isinstance(node, Unknown) for node in walk(found)):
+        if not is_understood(found):
             raise UnsupportedFeature(
                 f"{what}: only Spark can evaluate this",
                 code="needs-spark",

@@ -10,9 +10,10 @@ import pyarrow.compute as pc
 
 from alluvium.commands.rows_here.names import Names
 from alluvium.delta.features.columns.generated_columns import generation_expressions
-from alluvium.delta.features.columns.identity_columns import identities
+from alluvium.delta.features.columns.identity_columns import ensure_not_set, identities
 from alluvium.errors import InvalidRequest, UnsupportedFeature, suggest
 from alluvium.expr.evaluate import evaluate
+from alluvium.expr.sql.not_null import quote
 from alluvium.expr.tree import Expression
 from alluvium.portable.writing.fit import fit_values
 from alluvium.schema.ddl import parse_column_path
@@ -47,7 +48,7 @@ class Values:
         made = self._made(named)
         anew = generation_expressions(self.schema).keys() - made.keys()
         names = [name for name in self.schema.names if name not in anew]
-        return pa.table({name: made.get(name, rows[name] if name not in made else None) for name in names})
+        return pa.table({name: made[name] if name in made else rows[name] for name in names})
 
     def insert(self, named: pa.Table) -> pa.Table:
         """The rows that come: of the columns that are set."""
@@ -104,7 +105,7 @@ def assigned(
                 hint="write the value, or leave the column out of an INSERT",
             )  # fmt: skip
         found[f.name] = names.value(value, f.type, f.name)
-    _ensure_no_identities(found, schema, is_insert=is_insert)
+    ensure_not_set(schema, found, is_insert=is_insert)
     return found
 
 
@@ -127,17 +128,6 @@ def _column(text: str, schema: Struct, table: str) -> Field:
     return found
 
 
-def _ensure_no_identities(columns: Mapping[str, Expression], schema: Struct, *, is_insert: bool) -> None:
-    for identity in identities(schema):
-        if identity.column in columns and not (is_insert and identity.allow_explicit_insert):
-            verb = "given" if is_insert else "changed"
-            raise InvalidRequest(
-                f"the numbers of the identity column {identity.column!r} cannot be {verb}",
-                code="numbers-given",
-                column=identity.column,
-            )
-
-
 def all_columns(schema: Struct, source: Struct, name: str) -> dict[str, str]:
     """What a star sets: every column of the table, from the source's column of the same name.
 
@@ -157,9 +147,5 @@ def all_columns(schema: Struct, source: Struct, name: str) -> dict[str, str]:
                 column=f.name,
                 hint="name the columns to set",
             )
-        found[_quoted(f.name)] = f"{_quoted(name)}.{_quoted(own.name)}"
+        found[quote((f.name,))] = quote((name, own.name))
     return found
-
-
-def _quoted(name: str) -> str:
-    return f"`{name.replace('`', '``')}`"

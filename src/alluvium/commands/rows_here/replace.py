@@ -12,11 +12,10 @@ from alluvium.commands.rows.verb import Counts, Verb
 from alluvium.commands.rows_here.apply import RowsHere
 from alluvium.commands.rows_here.delete import Deletion
 from alluvium.commands.rows_here.judged import Judged
-from alluvium.commands.written import Request
+from alluvium.commands.written import Request, ensure_data_changes
 from alluvium.delta.rows.candidates import choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.write.target import DeltaTarget
-from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression
 from alluvium.plan.changes import Committed, EditFigures, RowChangeMode
 from alluvium.storage.locating import locating
@@ -65,12 +64,7 @@ def replace_rows_here(
     """
     snapshot, overwrites = target.snapshot, request.replace
     assert snapshot is not None and overwrites is not None, "there are rows that can be replaced"
-    if not request.data_change:
-        raise InvalidRequest(
-            "an overwrite with dataChange=false cannot replace single rows",
-            code="contradicting-options",
-            hint="name partition columns in replaceWhere, or leave dataChange out",
-        )
+    ensure_data_changes(request)
     with locating(snapshot.store, snapshot.version):
         candidates = choose_candidates(snapshot, overwrites.where)
         mode = row_change_mode(target.config, candidates, masks=True)

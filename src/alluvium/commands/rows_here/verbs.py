@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from alluvium.commands.repeating import Txn, repeat_until_committed
-from alluvium.commands.rows.verb import Counts, Verb, delete_metrics, merge_metrics, update_metrics
+from alluvium.commands.rows.remove_whole import remove_whole
+from alluvium.commands.rows.verb import Verb, delete_metrics, merge_metrics, update_metrics
 from alluvium.commands.rows_here.apply import RowsHere
 from alluvium.commands.rows_here.delete import Deletion
 from alluvium.commands.rows_here.judged import Judge
@@ -22,7 +22,7 @@ from alluvium.commands.rows_here.new_rows import Values, assigned
 from alluvium.commands.rows_here.update import Update
 from alluvium.delta.features.registry import ensure_writable
 from alluvium.delta.features.rows.append_only import ensure_removable
-from alluvium.delta.rows.candidates import Candidates, candidates_of, choose_candidates
+from alluvium.delta.rows.candidates import candidates_of, choose_candidates
 from alluvium.delta.rows.modes import row_change_mode
 from alluvium.delta.rows.row_edits import live_counts
 from alluvium.delta.view.scan import whole_files
@@ -30,14 +30,9 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.expr.tree import Expression, names_only, within
 from alluvium.plan.changes import (
-    TOUCHED_FILES,
     Committed,
-    EditFigures,
-    EditRows,
-    NewFiles,
     Operation,
     Preview,
-    ReadScope,
 )
 from alluvium.plan.merging import When, clause_problem
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
@@ -177,7 +172,7 @@ def _delete(
     verb = Verb(Operation("DELETE", {"predicate": shown}, {}, asked.engine), delete_metrics, started, txn=asked.txn)
     whole = whole_files(snapshot, where)
     if not whole.undecided.num_rows and live_counts(snapshot, whole.every).null_count == 0:
-        return _remove_whole(target, candidates_of(snapshot, whole.every), where, verb, asked)
+        return remove_whole(target, candidates_of(snapshot, whole.every), where, verb, asked.dry_run)
     candidates = choose_candidates(snapshot, where)
     mode = row_change_mode(target.config, candidates, masks=True)
     judge: Judge = Deletion(where, asked.time_zone)
@@ -239,24 +234,3 @@ def _condition(text: str | None, snapshot: Snapshot, asked: Asked, verb: str) ->
 
 def _done(rows: RowsHere, asked: Asked) -> Committed | Preview:
     return rows.preview() if asked.dry_run else rows.apply()
-
-
-def _remove_whole(
-    target: DeltaTarget, candidates: Candidates, where: Expression | None, verb: Verb, asked: Asked
-) -> Committed | Preview:
-    """Files all of whose rows go, and which nobody reads."""
-    files = candidates.files
-    counts = Counts(deleted=int(pc.sum(candidates.live_counts(files)).as_py() or 0))
-
-    def describe(figures: EditFigures) -> Mapping[str, str]:
-        took = int((time.monotonic() - verb.started) * 1000)
-        return {k: str(v) for k, v in {**verb.metrics(counts, figures), "executionTimeMs": took}.items()}
-
-    if asked.dry_run:
-        operation = replace(verb.operation, metrics=describe(EditFigures(files_removed=files.num_rows)))
-        return Preview(candidates.version, operation, {}, removed=tuple(files["path"].to_pylist()))
-    if not files.num_rows and verb.txn is None:
-        return Committed.nothing(candidates.version)
-    touched = pa.table([candidates.paths, pa.nulls(files.num_rows, pa.binary())], schema=TOUCHED_FILES)
-    read = ReadScope.rows(where)
-    return target.commit(EditRows(NewFiles.none(), touched, verb.operation, read, describe=describe, txn=verb.txn))

@@ -8,7 +8,7 @@ from alluvium.delta.terms.config import TableConfig
 from alluvium.delta.terms.properties import CONSTRAINT_PREFIX, parse_properties
 from alluvium.errors import AlluviumError, InvalidRequest
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Expression, Unknown, column_paths, walk
+from alluvium.expr.tree import Expression, Unknown, column_paths, is_understood
 from alluvium.schema.ddl import parse_column_path
 from alluvium.schema.edit import Path
 from alluvium.schema.types import Struct
@@ -50,7 +50,7 @@ def _names(sql: str, schema: Struct, path: Path) -> bool:
         parsed: Expression = parse_predicate(f"({sql}) is null", schema)
     except AlluviumError:
         parsed = Unknown(sql)
-    if any(isinstance(node, Unknown) for node in walk(parsed)):
+    if not is_understood(parsed):
         # What we cannot read may name any column: as far as we can tell, the ones whose name stands in it.
         return path[0].casefold() in sql.casefold()
     return any(_overlaps(found, path) for found in column_paths(parsed))

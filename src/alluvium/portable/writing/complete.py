@@ -18,9 +18,9 @@ from alluvium.codecs.partition_path import DEFAULT_PARTITION
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.evaluate import conform, evaluate
 from alluvium.expr.sql.parse import parse_predicate, parse_value
-from alluvium.expr.tree import Expression, Unknown, walk
+from alluvium.expr.tree import Expression, is_understood
 from alluvium.plan.checks import SHOWN_ROWS, Row, violation
-from alluvium.plan.completion import lacking
+from alluvium.plan.completion import lacking, numbers_exhausted
 from alluvium.plan.write import Check, Derived, Numbered, WritePlan
 from alluvium.portable.shown import shown
 from alluvium.portable.writing.fit import Fitted, fit_columns, fit_values
@@ -38,7 +38,8 @@ class Completion:
     Attributes:
         plan: How rows are written.
         columns: Where the table's columns come from.
-        derived: Columns with values of their own, constants first.
+        constants: Columns of one value, which all others see.
+        computed: Columns that are computed of the others.
         numbered: Columns of numbers.
         checks: What must hold, and as what it was understood.
         time_zone: In which expressions are evaluated.
@@ -47,7 +48,8 @@ class Completion:
 
     plan: WritePlan
     columns: Mapping[str, Fitted]
-    derived: Sequence[tuple[str, Expression]]
+    constants: Sequence[tuple[str, Expression]]
+    computed: Sequence[tuple[str, Expression]]
     numbered: Sequence[Numbered]
     checks: Sequence[tuple[Check, Expression]]
     time_zone: str
@@ -66,12 +68,12 @@ class Completion:
         """
         names = self.plan.schema.names
         arrays = {name: self.columns[name].of(data) for name in names}
-        for name, expression in self.derived[: self._constants]:
-            arrays[name] = self._value(name, expression, arrays, data.num_rows)
+        for name, expression in self.constants:
+            arrays[name] = self._value(name, expression, arrays)
         for n in self.numbered:
-            arrays[n.column] = _numbers(n, self.rows, data.num_rows)
-        for name, expression in self.derived[self._constants :]:
-            arrays[name] = self._value(name, expression, arrays, data.num_rows)
+            arrays[n.column] = _numbers(n, self.rows, data.num_rows, self.plan.root)
+        for name, expression in self.computed:
+            arrays[name] = self._value(name, expression, arrays)
         self.rows += data.num_rows
         arrays |= {name: _with_one_null(arrays[name]) for name in self._texts}
         # Whether a column may be null is a check's, which has more to say than Arrow.
@@ -82,21 +84,15 @@ class Completion:
         return table
 
     @property
-    def _constants(self) -> int:
-        constant = {d.column for d in self.plan.derived if d.is_constant}
-        return sum(name in constant for name, _ in self.derived)
-
-    @property
     def _texts(self) -> list[str]:
         """Partition columns whose values may be texts."""
         fields = self.plan.schema.fields
         return [f.name for f in fields if f.name in self.plan.partition_by and f.type in (t.STRING, t.BINARY)]
 
-    def _value(self, name: str, expression: Expression, arrays: Mapping[str, pa.Array], count: int) -> pa.Array:
+    def _value(self, name: str, expression: Expression, arrays: Mapping[str, pa.Array]) -> pa.Array:
         found = self.plan.schema.find(name)
         assert found is not None, "a plan derives columns of its table"
         rows = pa.RecordBatch.from_arrays(list(arrays.values()), names=list(arrays))
-        assert rows.num_rows == count
         with _without_spark(f"column {name!r} is computed", name):
             values = evaluate(expression, rows, self.time_zone)
             return fit_values(values, found) if pa.types.is_nested(values.type) else conform(values, found.type)
@@ -129,30 +125,29 @@ def completion(
     """
     needed = lacking(plan, table, data.names, may_lack_partitions=may_lack_partitions)
     columns = fit_columns(data, plan.schema)
-    derived = [(d.column, _derivation(d, plan.schema, time_zone)) for d in needed.derived]
+    constants, computed = (
+        [(d.column, _derivation(d, plan.schema, time_zone)) for d in some]
+        for some in (needed.constants, needed.computed)
+    )
     checks = [(c, _condition(c, plan.schema, time_zone)) for c in needed.checks]
-    return Completion(plan, columns, derived, needed.numbered, checks, time_zone)
+    return Completion(plan, columns, constants, computed, needed.numbered, checks, time_zone)
 
 
 def _derivation(derived: Derived, schema: Struct, time_zone: str) -> Expression:
     found = schema.find(derived.column)
     assert found is not None, "a plan derives columns of its table"
     value = parse_value(derived.sql, schema, found.type, time_zone)
-    if _is_unknown(value):
+    if not is_understood(value):
         raise _needs_spark(f"column {derived.column!r} is {derived.sql}", derived.column)
     return value
 
 
 def _condition(check: Check, schema: Struct, time_zone: str) -> Expression:
     understood = parse_predicate(check.sql, schema, time_zone)
-    if _is_unknown(understood):
+    if not is_understood(understood):
         column = check.columns[0] if len(check.columns) == 1 else None
         raise _needs_spark(f"{check.name!r} ({check.sql}) must hold of every row", column)
     return understood
-
-
-def _is_unknown(expression: Expression) -> bool:
-    return any(isinstance(node, Unknown) for node in walk(expression))
 
 
 @contextmanager
@@ -183,15 +178,10 @@ def _with_one_null(values: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_in(values, value_set=alike), pa.scalar(None, values.type), values)
 
 
-def _numbers(column: Numbered, start: int, count: int) -> pa.Array:
+def _numbers(column: Numbered, start: int, count: int, url: str) -> pa.Array:
     last = column.first + (start + count - 1) * column.step
     if count and not _MIN <= last <= _MAX:
-        raise InvalidRequest(
-            f"the numbers of column {column.column!r} do not fit into 64 bits any more",
-            code="numbers-exhausted",
-            column=column.column,
-            hint="nothing was written; the column's values, or its step, are too far out for so many rows",
-        )
+        raise numbers_exhausted(column.column, url)
     first = column.first + start * column.step
     return pa.array(first + np.arange(count, dtype=np.int64) * column.step)
 

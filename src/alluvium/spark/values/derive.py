@@ -183,14 +183,3 @@ def find_exhausted(text: str) -> str | None:
     """The column whose numbers came to their end, if that is what a job's error says."""
     match = _EXHAUSTED_TEXT.search(text)
     return bytes.fromhex(match[1]).decode(errors="replace") if match else None
-
-
-def numbers_exhausted(column: str, url: str) -> InvalidRequest:
-    """What the caller is told of `find_exhausted`."""
-    return InvalidRequest(
-        f"the numbers of column {column!r} do not fit into 64 bits any more",
-        code="numbers-exhausted",
-        url=url,
-        column=column,
-        hint="nothing was written; the column's values, or its step, are too far out for so many rows",
-    )

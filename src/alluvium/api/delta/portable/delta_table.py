@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
+from typing import NoReturn
 
 import alluvium
 from alluvium.api.delta.alter import Alteration
@@ -219,7 +220,7 @@ class PortableDeltaTable:
         ensure_mode(mode)
         return generate_manifests(self.path, self.storage_options)
 
-    def optimize(self) -> None:
+    def optimize(self) -> NoReturn:
         """Refused: files are put together by Spark.
 
         Raises:

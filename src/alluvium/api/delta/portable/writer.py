@@ -25,7 +25,7 @@ from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.write.target import DeltaTarget
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 from alluvium.expr.sql.parse import parse_predicate
-from alluvium.expr.tree import Unknown, walk
+from alluvium.expr.tree import is_understood
 from alluvium.plan.changes import Committed, ReadScope, Replace
 from alluvium.schema.arrow import schema_from_arrow
 from alluvium.storage.places import same_place
@@ -41,10 +41,8 @@ def write_arrow(writing: ArrowWriting) -> Committed:
     """
     rows, store, save_mode, names = writing.rows, writing.store, writing.save_mode, writing.partition_by
     parsed = parse_options(writing.options, WRITE, WRITE_LATER)
-    new, own = (
-        NewRows(partial(schema_from_arrow, rows.schema), names, parsed, save_mode),
-        own_version(writing.source, store),
-    )
+    own = own_version(writing.source, store)
+    new = NewRows(partial(schema_from_arrow, rows.schema), names, parsed, save_mode)
     target = write_target(store, new, writing.retry, base=own)
     txn = parse_txn(parsed)
     if target.snapshot is not None:
@@ -97,7 +95,7 @@ def _replace(parsed: Options, save_mode: str, target: DeltaTarget) -> Replace | 
         )
     schema = target.schema if target.snapshot is None else target.snapshot.config.schema
     condition = parse_predicate(where, schema)
-    if any(isinstance(node, Unknown) for node in walk(condition)):
+    if not is_understood(condition):
         raise UnsupportedFeature(
             f"the condition of replaceWhere: {where}: only Spark can evaluate this",
             code="needs-spark",

@@ -7,7 +7,7 @@ writers that both make numbers would make the same: the second conflicts (`confl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 import msgspec
@@ -210,6 +210,25 @@ def on_scan(plan: ScanPlan, context: ScanContext) -> ScanPlan:
     if not is_used(context.config):
         return plan
     return replace(plan, schema=drop_metadata(plan.schema, lambda key: key.startswith(PREFIX)))
+
+
+def ensure_not_set(schema: Struct, columns: Collection[str], *, is_insert: bool = False) -> None:
+    """Raises where an identity column would be set whose numbers only the table may make.
+
+    "When `delta.identity.allowExplicitInsert` is false [...] Users should not be allowed to provide their own values
+    for Identity columns." In rows that are there nobody may change them, as in the reference.
+
+    Raises:
+        InvalidRequest: `"numbers-given"`.
+    """
+    for identity in identities(schema):
+        if identity.column in columns and not (is_insert and identity.allow_explicit_insert):
+            verb = "given" if is_insert else "changed"
+            raise InvalidRequest(
+                f"the numbers of the identity column {identity.column!r} cannot be {verb}",
+                code="numbers-given",
+                column=identity.column,
+            )
 
 
 FEATURE = Feature(
