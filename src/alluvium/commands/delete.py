@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import partial
 
 import msgspec
@@ -29,6 +30,7 @@ from alluvium.delta.view.scan import whole_files
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.target import DeltaTarget
+from alluvium.expr.tree import Expression
 from alluvium.plan.changes import (
     ChangeKind,
     Committed,
@@ -36,6 +38,7 @@ from alluvium.plan.changes import (
     Preview,
     ReadScope,
 )
+from alluvium.plan.ports import RowPlaces
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.names import quote
 from alluvium.spark.positions import KIND, MATCHED
@@ -101,6 +104,36 @@ def _delete(
     ensure_current(own, snapshot, ReadScope.table(), admits_blind=False)
     # A subquery over the table itself depends on rows that the condition does not speak of.
     scope = None if own else where
+    skips = skips_within_files(where, snapshot.config.partition_columns)
+    first_pass, only = partial(_first_pass, spark, judged, skips), ChangeKind.DELETE
+    return apply_deletion(spark, target, where, scope, first_pass, verb, dry_run, only=only)
+
+
+def apply_deletion(
+    spark: SparkSession,
+    target: DeltaTarget,
+    where: Expression | None,
+    scope: Expression | None,
+    first_pass: Callable[[RowPlaces, Purpose], FirstPass],
+    verb: Verb,
+    dry_run: bool,
+    *,
+    only: ChangeKind | None = None,
+) -> Committed | Preview:
+    """Chooses the files, and applies a deletion; files all of whose rows go are not read.
+
+    Args:
+        spark: The session.
+        target: The table, at the version that is read.
+        where: What the condition says of its columns; None: all rows go.
+        scope: What rows that go have in common, for conflicts; None: any row may.
+        first_pass: Finds them in files.
+        verb: Who asks.
+        dry_run: Whether only to tell what would change.
+        only: As of `locate`.
+    """
+    snapshot = target.snapshot
+    assert snapshot is not None, "rows are deleted from a version"
     whole = whole_files(snapshot, where)
     if not whole.undecided.num_rows and _is_counted(snapshot, whole.every):
         return remove_whole(target, candidates_of(snapshot, whole.every), scope, verb, dry_run)
@@ -108,8 +141,7 @@ def _delete(
     if not candidates.files.num_rows:
         return remove_whole(target, candidates, scope, verb, dry_run)
     mode = row_change_mode(target.config, candidates, masks=may_mask(spark, "DELETE"))
-    skips = skips_within_files(where, snapshot.config.partition_columns)
-    changes = RowChanges(partial(_first_pass, spark, judged, skips), candidates, scope, only=ChangeKind.DELETE)
+    changes = RowChanges(first_pass, candidates, scope, only=only)
     return apply_changes(spark, target, changes, verb, mode, dry_run=dry_run)
 
 

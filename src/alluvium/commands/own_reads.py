@@ -53,7 +53,7 @@ def read_scope(df: DataFrame, snapshot: Snapshot | None, replaces: Replace | Non
     """
     if snapshot is None:
         return ReadScope.nothing()
-    reads, read = _reads_by_server(df, snapshot) if is_connect(df.sparkSession) else _reads_by_plan(df, snapshot)
+    reads, read = reads_by_server(df, snapshot) if is_connect(df.sparkSession) else _reads_by_plan(df, snapshot)
     # Which partitions a dynamic overwrite replaces is not known yet; what it read of them counts.
     seen = read if replaces is None or replaces.dynamic else ReadScope.rows(replaces.where).beside(read)
     ensure_current(reads, snapshot, seen, admits_blind=replaces is None)
@@ -65,8 +65,10 @@ def _reads_by_plan(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, 
     return reads, scope_of(df, reads)
 
 
-def _reads_by_server(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
-    """Over Connect: the scans tell by marks what they are and which rows they ask for (see `connect_lane.marks`)."""
+def reads_by_server(df: DataFrame, snapshot: Snapshot) -> tuple[tuple[TableRead, ...], ReadScope]:
+    """Over Connect, what rows have read of a table, and which of its rows: scans tell by marks what they are (see
+    `connect_lane.marks`).
+    """
     # Loaded by name: it needs packages that a classic session does without.
     connect = importlib.import_module("alluvium.spark.scan.connect_lane.connect_reads")
     found: tuple[Mark | None, ...] = connect.reads_of(df, own_table(snapshot))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 
+import msgspec
+
 from alluvium.errors import InvalidRequest
+from alluvium.schema.types import JsonValue
 
 
 class When(enum.Enum):
@@ -22,6 +25,30 @@ class Action(enum.Enum):
     UPDATE = "update"
     DELETE = "delete"
     INSERT = "insert"
+
+
+def merge_parameters(predicate: str, clauses: Sequence[tuple[When, Action, str | None]]) -> dict[str, JsonValue]:
+    """How a merge was asked for, as the history shows it.
+
+    Args:
+        predicate: Which rows meet, as text.
+        clauses: Of each which rows it is about, what it does, and its condition as text.
+    """
+
+    def listed(when: When) -> str:
+        shown = [
+            {**({} if condition is None else {"predicate": condition}), "actionType": action.value}
+            for kind, action, condition in clauses
+            if kind is when
+        ]
+        return msgspec.json.encode(shown).decode()
+
+    return {
+        "predicate": msgspec.json.encode([predicate]).decode(),
+        "matchedPredicates": listed(When.MATCHED),
+        "notMatchedPredicates": listed(When.NOT_MATCHED),
+        "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
+    }
 
 
 def clause_problem(clauses: Sequence[tuple[When, bool]]) -> InvalidRequest | None:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from pyspark.sql import DataFrame
 
+from alluvium.spark.sessions.session import is_connect
+
 log = logging.getLogger("alluvium")
 
 
@@ -25,6 +27,9 @@ def keep_rows(rows: DataFrame) -> DataFrame:
 
 def release_rows(rows: DataFrame) -> None:
     """Frees what `keep_rows` has kept; rows that come from it count as lost."""
+    if is_connect(rows.sparkSession):
+        # The client tells the server when it has forgotten the frame.
+        return
     _free(lambda: rows._jdf.queryExecution().analyzed().rdd().unpersist(False))
 
 

@@ -16,6 +16,7 @@ from alluvium.api.stores import storage_for
 from alluvium.delta.view.snapshot import Snapshot
 from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
 from alluvium.plan.changes import Author
+from alluvium.schema.ddl import parse_column_path
 from alluvium.spark.sessions.catalog import CatalogTable, find_relation, find_table, has_database, parse_name
 from alluvium.spark.sessions.session import ensure_native, hadoop_access, is_connect, time_zone
 from alluvium.storage.store import Store
@@ -75,7 +76,8 @@ def path_access(spark: SparkSession, path: str, options: Mapping[str, str] | Non
     Raises:
         InvalidRequest: Settings of other things than file systems (`invalid-option`).
     """
-    ensure_native(spark)
+    if not is_connect(spark):
+        ensure_native(spark)
     given = dict(options or {})
     foreign = sorted(name for name in given if not name.startswith(("fs.", "dfs.")))
     if foreign:
@@ -93,7 +95,29 @@ def named_access(spark: SparkSession, name: str) -> TableAccess | None:
         InvalidRequest: The name does not parse.
         UnsupportedFeature: It names another catalog than the session's.
     """
+    if is_connect(spark):
+        return over_connect(spark, parse_column_path(name))
     return _access(spark, name, find_relation(spark, name))
+
+
+def over_connect(spark: SparkSession, parts: tuple[str, ...]) -> TableAccess:
+    """The table of delta.`/path` over Spark Connect: whose names the server's catalog has, it does not tell.
+
+    Raises:
+        UnsupportedFeature: It is another name (`no-jvm-for-names`).
+    """
+    if len(parts) == 2 and parts[0].casefold() == PROVIDER:
+        return TableAccess(spark, parts[1])
+    raise names_are_the_servers(parts)
+
+
+def names_are_the_servers(parts: tuple[str, ...]) -> UnsupportedFeature:
+    """The error that a name of the catalog stands in a statement over Spark Connect."""
+    return UnsupportedFeature(
+        f"over Spark Connect a table is named by its path, not {'.'.join(parts)!r}",
+        code="no-jvm-for-names",
+        hint="write delta.`/path/of/table`; names of the catalog need a classic session",
+    )
 
 
 def known_access(spark: SparkSession, name: str) -> TableAccess | None:

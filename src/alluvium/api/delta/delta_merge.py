@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.api.counterparts.raising import raises_counterparts
+from alluvium.api.delta import row_verbs
 from alluvium.api.delta.delta_access import TableAccess
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.frames.session_options import forget_version, session_txn
 from alluvium.api.delta.optimize.auto import compacting
-from alluvium.commands.merge.merge import explain_rows, merge_rows
 from alluvium.commands.merge.merge_clauses import Clause
 from alluvium.commands.merge.merge_explain import MergeExplanation
 from alluvium.commands.merge.merging import MergeRequest
@@ -101,7 +101,7 @@ class DeltaMergeBuilder:
         """
         txn = None if dry_run else session_txn(self._spark)
         more = (self._asked(), self._access.engine, dry_run, retry, txn)
-        done = compacting(self._access, lambda snapshot: merge_rows(self._spark, snapshot, *more))
+        done = compacting(self._access, lambda snapshot: row_verbs.merge(self._spark, snapshot, *more))
         forget_version(self._spark, txn)
         if isinstance(done, Preview):
             return done
@@ -121,7 +121,7 @@ class DeltaMergeBuilder:
             InvalidRequest: As `execute`, as far as it shows without the rows.
             UnsupportedFeature: The table needs a writer that we are not.
         """
-        return explain_rows(self._spark, self._access.snapshot(), self._asked())
+        return row_verbs.explain_merge(self._spark, self._access.snapshot(), self._asked())
 
     def _asked(self) -> MergeRequest:
         """The merge as the session has it at this moment; columns of the table's frames are called by name."""

@@ -11,6 +11,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import DataType, StructField, StructType
 
 from alluvium.api.counterparts.raising import raises_counterparts
+from alluvium.api.delta import row_verbs
 from alluvium.api.delta.alter import Alteration, PositionLike
 from alluvium.api.delta.creation.request import Mode
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, ensure_table, named_access, path_access
@@ -24,16 +25,17 @@ from alluvium.api.delta.frames.session_options import forget_version, session_tx
 from alluvium.api.delta.optimize.auto import compacting, renewed
 from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.api.delta.row_verbs import own_columns
 from alluvium.api.delta.upkeep.clone import CloneVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
 from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.options import parse_session_timestamp
 from alluvium.commands.constraint import add_checked_constraint
-from alluvium.commands.delete import delete_rows
+from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merging import MergeRequest
 from alluvium.commands.rewrite import remove_mapping, rewriter
-from alluvium.commands.update import UpdateRequest, update_rows
+from alluvium.commands.update import UpdateRequest
 from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
@@ -42,7 +44,8 @@ from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.spark.naming.types import show_not_null
 from alluvium.spark.scan.native_lane.native import read_native
-from alluvium.spark.sessions.session import time_zone
+from alluvium.spark.scan.own_lane import read_own_lane
+from alluvium.spark.sessions.session import is_connect, time_zone
 from alluvium.spark.statements.own_columns import OwnColumns
 from alluvium.spark.statements.resolve import Qualifier, named_rows
 
@@ -78,7 +81,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         self._spark = spark
         self._access = access
         self._alias = alias
-        self._own = OwnColumns() if own is None else own
+        self._own = own_columns(spark) if own is None else own
 
     @classmethod
     @overload
@@ -161,10 +164,15 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         return DeltaColumnBuilder(name)
 
     def toDF(self) -> DataFrame:
-        """The rows of the table, each query those of the newest version. Its columns (`rows["id"]`) can be used in the
-        verbs of this table.
+        """The rows of the table, each query those of the newest version; over Spark Connect those of the version that
+        is the newest now. Its columns (`rows["id"]`) can be used in the verbs of this table.
         """
         snapshot = self._access.snapshot()
+        if is_connect(self._spark):
+            rows = read_own_lane(self._spark, DeltaSource(snapshot))
+            rows = rows if self._alias is None else rows.alias(self._alias)
+            self._own.remember(rows)
+            return rows
         rows = read_native(self._spark, DeltaSource(snapshot, follows=True), follows=True)
         if self._alias is not None or self._access.entry is not None:
             rows = named_rows(rows, self._name)
@@ -296,7 +304,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         given = None if condition is None else self._by_name(expression_argument(condition, "'condition'"))
         txn = None if dry_run else session_txn(self._spark)
         more = (self._access.engine, self._name, dry_run, retry, txn)
-        done = compacting(self._access, lambda snapshot: delete_rows(self._spark, snapshot, given, *more))
+        done = compacting(self._access, lambda snapshot: row_verbs.delete(self._spark, snapshot, given, *more))
         forget_version(self._spark, txn)
         return done
 
@@ -333,7 +341,7 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
     def _update(self, request: UpdateRequest, dry_run: bool, retry: RetryPolicy) -> Committed | Preview:
         txn = None if dry_run else session_txn(self._spark)
         more = (self._access.engine, dry_run, retry, txn)
-        done = compacting(self._access, lambda snapshot: update_rows(self._spark, snapshot, request, *more))
+        done = compacting(self._access, lambda snapshot: row_verbs.update(self._spark, snapshot, request, *more))
         forget_version(self._spark, txn)
         return done
 
@@ -463,6 +471,9 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         """By which expressions know the table."""
         if self._alias is not None:
             return (self._alias,)
+        if self._access.entry is None and is_connect(self._spark):
+            # Rows have one name there.
+            return (TABLE,)
         if self._access.entry is None:
             # As of delta.`/path` in Spark.
             return ("spark_catalog", PROVIDER, self._access.url)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from alluvium.commands.layout import session_layout
@@ -33,6 +33,28 @@ from alluvium.spark.statements.statement import one_statement
 from alluvium.storage.locating import locating
 
 
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """How a session of some kind merges.
+
+    Attributes:
+        keep: Has the source computed once, which goes into a version of a table.
+        rows: What rows come to.
+        merge: One attempt.
+    """
+
+    keep: Callable[[DataFrame, Snapshot], MergeSource]
+    rows: type[MergeRows]
+    merge: type[Merge]
+
+
+def _keep(source: DataFrame, snapshot: Snapshot) -> MergeSource:
+    return keep_source(source, own_table(snapshot))
+
+
+CLASSIC = Lane(_keep, MergeRows, Merge)
+
+
 def merge_rows(
     spark: SparkSession,
     snapshot: Snapshot,
@@ -41,6 +63,7 @@ def merge_rows(
     dry_run: bool = False,
     retry: RetryPolicy = DEFAULT_RETRY,
     txn: Txn | None = None,
+    lane: Lane = CLASSIC,
 ) -> Committed | Preview:
     """Merges a source into a table.
 
@@ -54,10 +77,10 @@ def merge_rows(
     started = time.monotonic()
 
     def attempt(base: Snapshot, policy: RetryPolicy) -> Committed | Preview:
-        with _merging(spark, base, request, source, policy, started) as merge:
+        with _merging(spark, base, request, source, policy, started, lane) as merge:
             return merge.run(DeltaVersion(merge.target, base, may_mask(spark, "MERGE")), engine, dry_run, txn)
 
-    with _kept(spark, snapshot, request) as source:
+    with _kept(spark, snapshot, request, lane) as source:
         # Rows that were read from an older version would be merged into a newer one.
         if not snapshot.has_come_to(txn):
             ensure_current(source.reads, snapshot, source.scope, admits_blind=False)
@@ -65,7 +88,9 @@ def merge_rows(
         return until_committed(spark, snapshot, retry, attempt, obstacle, txn)
 
 
-def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> MergeExplanation:
+def explain_rows(
+    spark: SparkSession, snapshot: Snapshot, request: MergeRequest, lane: Lane = CLASSIC
+) -> MergeExplanation:
     """How the source would be merged; it is counted, the table is not read.
 
     Raises:
@@ -74,8 +99,8 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
     """
     started = time.monotonic()
     with (
-        _kept(spark, snapshot, request) as source,
-        _merging(spark, snapshot, request, source, DEFAULT_RETRY, started) as merge,
+        _kept(spark, snapshot, request, lane) as source,
+        _merging(spark, snapshot, request, source, DEFAULT_RETRY, started, lane) as merge,
     ):
         planned = merge.plan(DeltaVersion(merge.target, snapshot, may_mask(spark, "MERGE")))
         broadcasts = planned.rows.broadcasts
@@ -83,14 +108,14 @@ def explain_rows(spark: SparkSession, snapshot: Snapshot, request: MergeRequest)
 
 
 @contextmanager
-def _kept(spark: SparkSession, snapshot: Snapshot, request: MergeRequest) -> Iterator[MergeSource]:
+def _kept(spark: SparkSession, snapshot: Snapshot, request: MergeRequest, lane: Lane) -> Iterator[MergeSource]:
     """The source, computed once however often the merge is carried out, as the table is in the version."""
     ensure_clauses(request.clauses)
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         with one_statement(spark, own_table(snapshot)) as statement:
             statement.stand_on(snapshot.version)
-            source = keep_source(request.source, own_table(snapshot))
+            source = lane.keep(request.source, snapshot)
         try:
             yield source
         finally:
@@ -105,13 +130,14 @@ def _merging(
     source: MergeSource,
     retry: RetryPolicy,
     started: float,
+    lane: Lane,
 ) -> Iterator[Merge]:
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
         request = replace(request, source=source.rows)
         target = replace(_target(snapshot, request, retry), layout=session_layout(spark))
-        rows = MergeRows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
-        yield Merge(spark, target, request, rows, started)
+        rows = lane.rows(spark, target, source, request.condition, request.clauses, request.name, request.evolves)
+        yield lane.merge(spark, target, request, rows, started)
 
 
 def _target(snapshot: Snapshot, request: MergeRequest, retry: RetryPolicy) -> DeltaTarget:

@@ -33,14 +33,14 @@ from alluvium.spark.values.storing import StorePolicy
 from alluvium.storage.store import OpenStore
 
 #: The clause that a row falls under, and numbers of rows of the source that met one of the table's.
-_CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
+CLAUSE, _MET = "__alluvium_clause", "__alluvium_met"
 _KINDS = {Action.UPDATE: ChangeKind.UPDATE, Action.DELETE: ChangeKind.DELETE, Action.INSERT: ChangeKind.INSERT}
 #: Keys shown in an error.
 _SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
-class _Scope:
+class Scope:
     """Rows that expressions are resolved over, the columns that the table has now, and the values that the clauses set
     (none where nobody asks).
     """
@@ -122,7 +122,7 @@ class MergeRows:
         """Whether no row of the table changes."""
         return all(c.when is When.NOT_MATCHED for c in self.clauses)
 
-    def _scope(self, candidates: RowPlaces, *, reads_whole: bool, has_values: bool) -> _Scope:
+    def _scope(self, candidates: RowPlaces, *, reads_whole: bool, has_values: bool) -> Scope:
         table = named_rows(
             read_places(self.spark, candidates, reads_whole=reads_whole, open_store=self.open_store), self.name
         )
@@ -132,27 +132,27 @@ class MergeRows:
             if has_values
             else None
         )
-        return _Scope(candidates.table_schema, table, both, candidates.columns, values)
+        return Scope(candidates.table_schema, table, both, candidates.columns, values)
 
     def _about(self, *whens: When) -> list[int]:
         """The numbers of the clauses about some rows."""
         return [number for number, clause in enumerate(self.clauses) if clause.when in whens]
 
-    def _pairs(self, scope: _Scope, how: str) -> DataFrame:
+    def _pairs(self, scope: Scope, how: str) -> DataFrame:
         condition = resolve_condition(scope.both, self.condition, "the condition of MERGE").column
         there = self.source.numbered
         return scope.table.join(there.hint("broadcast") if self.broadcasts else there, condition, how)
 
-    def _own(self, scope: _Scope, copies: bool, keeps: bool) -> DataFrame:
+    def _own(self, scope: Scope, copies: bool, keeps: bool) -> DataFrame:
         """The table's rows. Where nobody asks for rows that stay, or go, columns that are set need not be read."""
         about = self._about(When.MATCHED, When.NOT_MATCHED_BY_SOURCE)
         lonely = copies or bool(self._about(When.NOT_MATCHED_BY_SOURCE))
         is_pair = sf.col(NUMBER).isNotNull() if lonely else sf.lit(True)
-        chosen = self._chosen(scope, about, is_pair).alias(_CLAUSE)
+        chosen = self._chosen(scope, about, is_pair).alias(CLAUSE)
         marked = self._pairs(scope, "left" if lonely else "inner").select("*", chosen)
         return self._after(scope, marked, about, attributes(scope.table), is_pair, keeps, [sf.col(NUMBER)])
 
-    def _inserts(self, scope: _Scope, met: DataFrame | None) -> DataFrame:
+    def _inserts(self, scope: Scope, met: DataFrame | None) -> DataFrame:
         """The source's rows that met none of the table's, and fall under a clause.
 
         Args:
@@ -160,17 +160,21 @@ class MergeRows:
             met: Rows of the join, with the numbers of those that met one; None: nobody knows them yet.
         """
         about = self._about(When.NOT_MATCHED)
-        pairs = self._pairs(scope, "inner") if met is None else met
-        numbers = pairs.select(sf.col(NUMBER).alias(_MET))
-        alone = self.source.numbered.join(numbers, sf.col(NUMBER) == sf.col(_MET), "left_anti")
-        chosen = self._chosen(scope, about, sf.lit(False)).alias(_CLAUSE)
-        marked = alone.select("*", chosen).where(sf.col(_CLAUSE).isNotNull())
+        alone = self._alone(scope, met)
+        chosen = self._chosen(scope, about, sf.lit(False)).alias(CLAUSE)
+        marked = alone.select("*", chosen).where(sf.col(CLAUSE).isNotNull())
         before = {name: null_of(t.LONG) for name in scope.columns.names}
         return self._after(scope, marked, about, before, sf.lit(False), True, [])
 
+    def _alone(self, scope: Scope, met: DataFrame | None) -> DataFrame:
+        """The source's rows that met none of the table's, and their numbers; `met` as of `_inserts`."""
+        pairs = self._pairs(scope, "inner") if met is None else met
+        numbers = pairs.select(sf.col(NUMBER).alias(_MET))
+        return self.source.numbered.join(numbers, sf.col(NUMBER) == sf.col(_MET), "left_anti")
+
     def _after(
         self,
-        scope: _Scope,
+        scope: Scope,
         marked: DataFrame,
         about: list[int],
         before: dict[str, Column],
@@ -189,13 +193,13 @@ class MergeRows:
         places = [before[name].alias(name) for name in names.names]
         wanted = [before[n].alias(n) for n in self.target.before_columns]
         recorded = [sf.struct(*wanted).alias(BEFORE)] if wanted else []
-        rows = marked.select(*columns, *places, *told[:2], *recorded, *more, sf.col(_CLAUSE))
+        rows = marked.select(*columns, *places, *told[:2], *recorded, *more, sf.col(CLAUSE))
         # Numbers first: generated columns see them.
         if self.numbered and any(action is Action.INSERT for _, action, _ in clauses):
             rows = with_numbers(rows, self.numbered, self._among(values))
-        return with_generated(rows, schema, self._anew(values, about)).drop(_CLAUSE)
+        return with_generated(rows, schema, self._anew(values, about)).drop(CLAUSE)
 
-    def _evolved(self, scope: _Scope, before: Mapping[str, Column]) -> dict[str, Column]:
+    def _evolved(self, scope: Scope, before: Mapping[str, Column]) -> dict[str, Column]:
         """The table's columns as rows had them, in the types that they have now."""
         known = {f.name: f for f in scope.schema.fields if f.name in before}
         had = [
@@ -234,7 +238,7 @@ class MergeRows:
             ]
             for n in self.numbered
         }
-        return {column: sf.col(_CLAUSE).isin(*numbers) for column, numbers in lacking.items()}
+        return {column: sf.col(CLAUSE).isin(*numbers) for column, numbers in lacking.items()}
 
     def ensure_resolvable(self, table: DataFrame) -> None:
         """Raises where an expression does not resolve, before anything is read; see `assignments`."""
@@ -269,7 +273,7 @@ class MergeRows:
             return joined
         return self.source.rows if clause.when is When.NOT_MATCHED else table
 
-    def _chosen(self, scope: _Scope, about: list[int], is_pair: Column) -> Column:
+    def _chosen(self, scope: Scope, about: list[int], is_pair: Column) -> Column:
         """The number of the first clause that a row falls under; null: none."""
         applicable = {When.MATCHED: is_pair, When.NOT_MATCHED_BY_SOURCE: ~is_pair, When.NOT_MATCHED: ~is_pair}
         chosen = null_of(t.INTEGER)
@@ -286,7 +290,7 @@ class MergeRows:
     def _kind(self, about: list[int]) -> Column:
         kind = sf.lit(int(ChangeKind.COPY))
         for number in about:
-            kind = sf.when(sf.col(_CLAUSE) == number, int(_KINDS[self.clauses[number].action])).otherwise(kind)
+            kind = sf.when(sf.col(CLAUSE) == number, int(_KINDS[self.clauses[number].action])).otherwise(kind)
         return kind
 
     def _anew(self, values: list[Assignments], about: list[int]) -> Mapping[str, tuple[Derived, str]]:
@@ -299,7 +303,7 @@ class MergeRows:
                 if self.clauses[n].action is not Action.DELETE and derived.column not in values[n].columns
             ]
             if numbers:
-                anew[derived.column] = (derived, f"{_CLAUSE} in ({', '.join(numbers)})")
+                anew[derived.column] = (derived, f"{CLAUSE} in ({', '.join(numbers)})")
         return anew
 
 
@@ -313,7 +317,7 @@ def _column(f: Field, before: Column, clauses: list[tuple[int, Action, Assignmen
     for number, action, found in clauses:
         if f.name in found.columns:
             old = before if action is Action.UPDATE else null_of(f.type)
-            column = sf.when(sf.col(_CLAUSE) == number, found.after(f.name, f.type, old)).otherwise(column)
+            column = sf.when(sf.col(CLAUSE) == number, found.after(f.name, f.type, old)).otherwise(column)
         elif action is Action.UPDATE and not keeps:
-            column = sf.when(sf.col(_CLAUSE) == number, before).otherwise(column)
+            column = sf.when(sf.col(CLAUSE) == number, before).otherwise(column)
     return column

@@ -34,7 +34,7 @@ BROADCAST_BYTES = 64 * 1024 * 1024
 _FIXED_BYTES, _NESTED_BYTES = 8, 256
 _NESTED = (s.ArrayType, s.MapType, s.StructType, s.VariantType)
 #: Types whose smallest and greatest value skip files, and mean the same to Python.
-_ORDERED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING, t.DATE)
+ORDERED = (t.BYTE, t.SHORT, t.INTEGER, t.LONG, t.STRING, t.DATE)
 _EPOCH = datetime.date(1970, 1, 1)
 _FIRST_DAY, _LAST_DAY = (datetime.date.min - _EPOCH).days, (datetime.date.max - _EPOCH).days
 
@@ -85,6 +85,11 @@ class MergeSource:
     reads: tuple[TableRead, ...] = ()
     scope: ReadScope = field(default_factory=ReadScope.nothing)
 
+    @property
+    def outputs(self) -> list[Column]:
+        """The columns, in order."""
+        return [column for _, column in outputs(self.rows)]
+
     def measure(self, table: DataFrame, condition: Resolved | None, schema: Struct) -> SourceFigures:
         """Counts the rows, and finds the bounds of their keys: one job, the first that computes the source.
 
@@ -93,7 +98,10 @@ class MergeSource:
             condition: Of the merge; None: keys do not matter.
             schema: Of the table.
         """
-        keys = [] if condition is None else list(self._keys(table, condition, schema))
+        return self.measure_keys([] if condition is None else list(self._keys(table, condition, schema)))
+
+    def measure_keys(self, keys: list[tuple[Field, Column]]) -> SourceFigures:
+        """The same, of columns of the table and what they must equal."""
         try:
             return self._measured(keys)
         except (PySparkException, Py4JJavaError):
@@ -103,8 +111,8 @@ class MergeSource:
             return self._measured([])
 
     def _measured(self, keys: list[tuple[Field, Column]]) -> SourceFigures:
-        columns = zip(outputs(self.rows), self.rows.schema.fields, strict=True)
-        texts = [column for (_, column), f in columns if isinstance(f.dataType, (s.StringType, s.BinaryType))]
+        columns = zip(self.outputs, self.rows.schema.fields, strict=True)
+        texts = [column for column, f in columns if isinstance(f.dataType, (s.StringType, s.BinaryType))]
         ends = [_to_python(f, end) for f, value in keys for end in (sf.min(value), sf.max(value))]
         lengths = [sf.sum(sf.octet_length(column)) for column in texts]
         count, *found = self.numbered.agg(sf.count(sf.lit(1)), *ends, *lengths).collect()[0]
@@ -119,7 +127,7 @@ class MergeSource:
             f = schema.find(name)
             if f is None or (char_lengths(f) and not pads_when_reading(self.rows.sparkSession)):
                 continue
-            if f.type in _ORDERED or isinstance(f.type, t.Decimal):
+            if f.type in ORDERED or isinstance(f.type, t.Decimal):
                 found = resolve(self.rows, value, "a key of MERGE")
                 if from_spark(found.type, name) == f.type:
                     keys.append((f, value))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
@@ -16,7 +16,7 @@ from alluvium.plan.ports import RowTarget
 from alluvium.schema.types import DataType, Struct
 from alluvium.spark.jvm.failures import Unresolvable
 from alluvium.spark.statements.resolve import Qualifier, outputs
-from alluvium.spark.values.assign import Assignments, Path, assigned_columns, assignments, null_of
+from alluvium.spark.values.assign import Assignments, Path, assigned_columns, assignments, is_case_sensitive, null_of
 from alluvium.spark.values.conversion import value_type
 from alluvium.spark.values.fit import NewValue, fit
 from alluvium.spark.values.storing import StorePolicy
@@ -43,9 +43,9 @@ class MergeValues:
         if clause.values is None:
             known = {name.casefold() for name in self.source.columns}
             return frozenset(name for name in self.target.schema.names if name.casefold() in known)
-        return assigned_columns(self._named(clause), self.target.schema, self.name)
+        return assigned_columns(self.named(clause), self.target.schema, self.name)
 
-    def _named(self, clause: Clause) -> Mapping[str, Column | str]:
+    def named(self, clause: Clause) -> Mapping[str, Column | str]:
         """The values that a clause names, without those that the table makes by itself."""
         is_insert = clause.action is Action.INSERT
         return without_made(clause.values or {}, self.target, self.name, is_insert=is_insert)
@@ -64,31 +64,41 @@ class MergeValues:
             return Assignments({})
         schema = self.target.schema
         if clause.values is None:
-            found = Assignments(self._starred(clause))
+            values = self.starred(clause, [column for _, column in outputs(self.source)])
+            fitted = fit(self.source, list(values.values()), self.policy, fills=self.evolves)
+            found = Assignments(dict(zip(values, fitted, strict=True)))
         else:
             found = assignments(
-                self._named(clause),
+                self.named(clause),
                 schema,
                 visible,
                 self.name,
                 clause.shown,
-                self._policy,
+                self.policy,
                 default_values(self.target, self.source),
                 fills=self.evolves,
             )
-        return found if clause.action is Action.UPDATE else self._inserted(found)
+        return found if clause.action is Action.UPDATE else self.inserted(found)
 
-    def _starred(self, clause: Clause) -> dict[Path, Column]:
+    def starred(self, clause: Clause, columns: Sequence[Column]) -> dict[Path, NewValue]:
+        """What a star sets, before it is stored.
+
+        Args:
+            clause: With the star.
+            columns: Of the source, in order.
+
+        Raises:
+            InvalidRequest: The source lacks a column (`unknown-column`), or has one twice (`invalid-expression`).
+        """
         plan = self.target.plan_write(None, ())
         made = {d.column for d in plan.derived} | {n.column for n in plan.numbered}
         keeps_fields = self.evolves and clause.action is Action.UPDATE
-        columns = outputs(self.source)
         values: dict[Path, NewValue] = {}
         for f in self.target.schema.fields:
             place = self._place(f.name, clause)
             if place is not None:
                 data_type = value_type(self.source.schema.fields[place].dataType, f.name)
-                values.update(_parts((f.name,), columns[place][1], data_type, f.type, keeps_fields))
+                values.update(_parts((f.name,), columns[place], data_type, f.type, keeps_fields))
             elif not self.evolves and f.name not in made:
                 raise Unresolvable(
                     f"{clause.shown} needs a column {f.name!r} of the source",
@@ -96,8 +106,7 @@ class MergeValues:
                     column=f.name,
                     hint=f"{suggest(f.name, self.source.columns)}; or name the columns, or use withSchemaEvolution()",
                 )
-        fitted = fit(self.source, list(values.values()), self._policy, fills=self.evolves)
-        return dict(zip(values, fitted, strict=True))
+        return values
 
     def _place(self, name: str, clause: Clause) -> int | None:
         """Which column of the source a star means by one of the table; None: there is none.
@@ -107,7 +116,7 @@ class MergeValues:
         """
         names = self.source.columns
         alike = [place for place, known in enumerate(names) if known.casefold() == name.casefold()]
-        if str(self.source.sparkSession.conf.get("spark.sql.caseSensitive")).casefold() == "true":
+        if is_case_sensitive(self.source.sparkSession):
             alike = [place for place in alike if names[place] == name] or alike
         if len(alike) > 1:
             raise Unresolvable(
@@ -119,10 +128,11 @@ class MergeValues:
         return alike[0] if alike else None
 
     @property
-    def _policy(self) -> StorePolicy:
+    def policy(self) -> StorePolicy:
+        """What becomes of values that do not fit."""
         return change_policy(self.source.sparkSession)
 
-    def _inserted(self, given: Assignments) -> Assignments:
+    def inserted(self, given: Assignments) -> Assignments:
         """A row to insert: what is not given has its default, or is null."""
         plan = self.target.plan_write(None, ())
         constant = default_values(self.target, self.source)

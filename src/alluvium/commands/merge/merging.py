@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-import msgspec
 from pyspark.sql import Column, DataFrame, SparkSession
 
 from alluvium.commands.any_rows import read_any
@@ -21,7 +21,7 @@ from alluvium.commands.rows.verb import Verb, merge_metrics
 from alluvium.errors import InvalidRequest
 from alluvium.expr.tree import Expression, conjunction
 from alluvium.plan.changes import Committed, Operation, Preview, ReadScope, RowChangeMode
-from alluvium.plan.merging import Action, When
+from alluvium.plan.merging import Action, When, merge_parameters
 from alluvium.plan.ports import RowPlaces, RowTable, RowTarget
 from alluvium.schema.types import JsonValue
 from alluvium.spark.positions import Located
@@ -64,8 +64,7 @@ class MergeRequest:
 class Planned:
     """What is known before the table is read."""
 
-    table: DataFrame
-    condition: Resolved
+    parameters: dict[str, JsonValue]
     figures: SourceFigures
     rows: MergeRows
     where: Expression | None
@@ -105,18 +104,39 @@ class Merge:
         figures = self._measured(table, condition, version)
         own = condition_tree(table, condition, version.schema, request.name)
         skips = skips_within_files(own, tuple(version.partition_columns))
-        rows = replace(self.rows, broadcasts=self._broadcasts(figures), skips=skips)
-        where = None if request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction((own, *figures.bounds))
+        rows = replace(self.rows, skips=skips)
+        return self.planned(version, rows, self._parameters(table, condition), figures, own)
+
+    def planned(
+        self,
+        version: RowTable,
+        rows: MergeRows,
+        parameters: dict[str, JsonValue],
+        figures: SourceFigures,
+        own: Expression | None,
+    ) -> Planned:
+        """Chooses files.
+
+        Args:
+            version: Of the table.
+            rows: What rows come to.
+            parameters: As the history shows the merge.
+            figures: Of the source.
+            own: What rows of the table that meet one have in common; None: nothing is known.
+        """
+        known = figures.bounds if own is None else (own, *figures.bounds)
+        where = None if self.request.of(When.NOT_MATCHED_BY_SOURCE) else conjunction(tuple(known))
         candidates = version.candidates(where)
         mode = version.mode(candidates)
         if rows.only_inserts and mode in (RowChangeMode.REWRITE_FILES, RowChangeMode.PATCH_COLUMNS):
             mode = RowChangeMode.MASK_ROWS
-        return Planned(table, condition, figures, rows, where, candidates, mode)
+        rows = replace(rows, broadcasts=self._broadcasts(figures))
+        return Planned(parameters, figures, rows, where, candidates, mode)
 
     def run(self, version: RowTable, engine: str, dry_run: bool, txn: Txn | None) -> Committed | Preview:
         """Carries the merge out."""
         p = self.plan(version)
-        operation = Operation("MERGE", self._parameters(p.rows, p.table, p.condition), {}, engine)
+        operation = Operation("MERGE", p.parameters, {}, engine)
         join = Join(
             inserts=bool(self.request.of(When.NOT_MATCHED)),
             numbered=p.rows.numbered,
@@ -129,9 +149,14 @@ class Merge:
         return apply_changes(self.spark, self.target, changes, verb, p.mode, dry_run=dry_run)
 
     def _measured(self, table: DataFrame, condition: Resolved, version: RowTable) -> SourceFigures:
-        begun = time.monotonic()
         lonely = bool(self.request.of(When.NOT_MATCHED_BY_SOURCE))
-        figures = self.rows.source.measure(table, None if lonely else condition, version.schema)
+        known, source = None if lonely else condition, self.rows.source
+        return self.noted(lambda: source.measure(table, known, version.schema))
+
+    def noted(self, measure: Callable[[], SourceFigures]) -> SourceFigures:
+        """What a measure of the source tells, which the history tells, too."""
+        begun = time.monotonic()
+        figures = measure()
         self.figures["numSourceRows"] = figures.rows
         self.figures["materializeSourceTimeMs"] = int((time.monotonic() - begun) * 1000)
         return figures
@@ -154,20 +179,6 @@ class Merge:
             hint="make the source's keys unique first, e.g. by dropDuplicates()",
         )
 
-    def _parameters(self, rows: MergeRows, table: DataFrame, condition: Resolved) -> dict[str, JsonValue]:
-        def listed(when: When) -> str:
-            return msgspec.json.encode(
-                [_shown(c, rows.condition_text(c, table)) for c in self.request.of(when)]
-            ).decode()
-
-        return {
-            "predicate": msgspec.json.encode([shown_text(table, condition, hidden_name(self.request.name))]).decode(),
-            "matchedPredicates": listed(When.MATCHED),
-            "notMatchedPredicates": listed(When.NOT_MATCHED),
-            "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
-        }
-
-
-def _shown(clause: Clause, condition: str | None) -> dict[str, str]:
-    shown = {} if condition is None else {"predicate": condition}
-    return {**shown, "actionType": clause.action.value}
+    def _parameters(self, table: DataFrame, condition: Resolved) -> dict[str, JsonValue]:
+        clauses = [(c.when, c.action, self.rows.condition_text(c, table)) for c in self.request.clauses]
+        return merge_parameters(shown_text(table, condition, hidden_name(self.request.name)), clauses)

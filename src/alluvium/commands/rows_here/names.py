@@ -65,6 +65,14 @@ class Names:
             parse_predicate(text, self.schema, self.time_zone, tuple(self.tables)), f"{what} {text}"
         )
 
+    def known(self, text: str) -> Expression:
+        """A condition as far as it is understood; what is not, is `Unknown`.
+
+        Raises:
+            InvalidRequest: It does not parse, names no column, or is none.
+        """
+        return self._qualified(parse_predicate(text, self.schema, self.time_zone, tuple(self.tables)))
+
     def value(self, text: str, target: DataType, column: str) -> Expression:
         """A value of a column; errors as of `condition`."""
         return self._understood(

@@ -34,7 +34,7 @@ from alluvium.plan.changes import (
     Operation,
     Preview,
 )
-from alluvium.plan.merging import When, clause_problem
+from alluvium.plan.merging import When, clause_problem, merge_parameters
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
 from alluvium.schema.types import JsonValue, Struct
 from alluvium.storage.locating import locating
@@ -88,21 +88,8 @@ class MergeText:
 
     def parameters(self) -> dict[str, JsonValue]:
         """As the history shows them."""
-
-        def listed(when: When) -> str:
-            shown = [
-                {**({} if c.condition is None else {"predicate": c.condition}), "actionType": c.action.value}
-                for c in self.clauses
-                if c.when is when
-            ]
-            return msgspec.json.encode(shown).decode()
-
-        return {
-            "predicate": msgspec.json.encode([self.condition]).decode(),
-            "matchedPredicates": listed(When.MATCHED),
-            "notMatchedPredicates": listed(When.NOT_MATCHED),
-            "notMatchedBySourcePredicates": listed(When.NOT_MATCHED_BY_SOURCE),
-        }
+        clauses = [(clause.when, clause.action, clause.condition) for clause in self.clauses]
+        return merge_parameters(self.condition, clauses)
 
 
 def delete_here(snapshot: Snapshot, condition: str | None, asked: Asked) -> Committed | Preview:

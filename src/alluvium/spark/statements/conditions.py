@@ -21,7 +21,7 @@ from alluvium.spark.jvm.filters import calls_users
 from alluvium.spark.jvm.gateway import JavaObject, java_of
 from alluvium.spark.naming.names import nullable_schema, plain, quote, unused_name
 from alluvium.spark.naming.types import from_spark, to_spark
-from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows
+from alluvium.spark.scan.connect_lane.explained import analysed_tree, is_over_rows, is_without_subquery
 from alluvium.spark.sessions.readings import reading_zone
 from alluvium.spark.sessions.session import analysed, ensure_native, is_connect, time_zone
 from alluvium.spark.statements.resolve import condition_tree, named_rows, resolve_condition
@@ -134,11 +134,12 @@ def steady_condition(
     try:
         text = statement.at_moment(sql, {f.name.casefold() for f in schema.fields})
     except UnsteadyText as problem:
-        raise _unsteady(what, f" ({problem})") from None
+        raise unsteady(what, f" ({problem})") from None
     return text, text_condition(spark, text, schema, what, rows, is_steady=True)
 
 
-def _unsteady(what: str, how: str = "") -> InvalidRequest:
+def unsteady(what: str, how: str = "") -> InvalidRequest:
+    """The error that something would be another time in each job of one statement."""
     return Unresolvable(
         f"{what} cannot be used: it asks for the time in a way that gives each job another one{how}",
         code="invalid-expression",
@@ -181,7 +182,7 @@ def text_condition(
         parse_predicate(sql, schema, time_zone(spark))
         raise
     if is_steady and asks_for_time(spark, found.plan):
-        raise _unsteady(what)
+        raise unsteady(what)
     return condition_tree(frame, found, schema, (_TABLE,))
 
 
@@ -198,26 +199,58 @@ def _server_condition(spark: SparkSession, sql: str, schema: Struct, what: str, 
     except InvalidRequest as error:
         # Where we see what is wrong with it, we say it better. What we do not know may be a variable of the session.
         raise problem or error from None
-    if is_steady and _CAST_TO_TIME.search(condition):
-        raise _unsteady(what)
+    if is_steady:
+        ensure_steady(condition, what)
     return found
 
 
+def ensure_steady(condition: str, what: str) -> None:
+    """Refuses what the server will compute anew in each job: a text that it casts to a time (`ts < 'now'`).
+
+    Args:
+        condition: As the server prints it (`ensure_on_rows`).
+        what: For errors.
+    """
+    if _CAST_TO_TIME.search(condition):
+        raise unsteady(what)
+
+
 def _ensure_on_rows(spark: SparkSession, sql: str, schema: Struct, what: str) -> str:
-    """Over Connect: what `resolve_condition` sees in the tree, asked of the server; the condition as it prints it."""
-    rows: Any = spark.createDataFrame([], to_spark(nullable_schema(schema)))
-    condition = sf.expr(f"({sql})")
+    """Over Connect: a text as a condition on rows of a table; see `ensure_on_rows`."""
+    rows = spark.createDataFrame([], to_spark(nullable_schema(schema)))
+    return ensure_on_rows(rows, sf.expr(f"({sql})"), what, is_over_rows)
+
+
+def ensure_on_rows(
+    rows: DataFrame,
+    condition: Column,
+    what: str,
+    fits: Callable[[tuple[str, ...], str], bool] = is_without_subquery,
+) -> str:
+    """Over Connect: what `resolve_condition` sees in the tree, asked of the server; the condition as it prints it.
+
+    Args:
+        rows: Whose columns it may name. They are analysed, not read.
+        condition: The condition.
+        what: For errors: `"the condition of DELETE"`.
+        fits: What the tree must be like.
+
+    Raises:
+        InvalidRequest: It is not a condition on single rows, or not deterministic.
+    """
+    asked: Any = rows
     try:
         # Neither an aggregate nor a window or a generator may stand in a filter.
-        tree = analysed_tree(str(rows.where(condition)._explain_string(extended=True)))
+        tree = analysed_tree(str(asked.where(condition)._explain_string(extended=True)))
         # Conditions of joins are the ones that Spark refuses where they are not deterministic.
-        analysed(rows.join(spark.range(0).toDF(unused_name("__id", rows.columns)), condition))
+        other = rows.sparkSession.range(0).toDF(unused_name("__id", rows.columns))
+        analysed(asked.join(other, condition))
     except (AnalysisException, ParseException) as error:
         problem = "it is not deterministic, so that it may say something else each time"
         if "NON_DETERMINISTIC" not in str(error.getCondition()):
             problem = analysis_problem(error)
         raise Unresolvable(f"{what} cannot be used: {problem}", code="invalid-expression") from None
-    if tree is None or not is_over_rows(tree, "Filter"):
+    if tree is None or not fits(tree, "Filter"):
         raise Unresolvable(
             f"{what} cannot be used: subqueries are not supported",
             code="invalid-expression",

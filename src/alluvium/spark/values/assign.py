@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
 from alluvium.errors import suggest
@@ -78,9 +78,53 @@ def assignments(
             `"schema-mismatch"`.
     """
     found: dict[Path, NewValue] = {}
-    is_exact = bool(given) and str(rows.sparkSession.conf.get("spark.sql.caseSensitive")).casefold() == "true"
-    for column_name, value in given.items():
-        path, wanted = _find(column_name, schema, name, is_exact=is_exact)
+    for each in targets(given, schema, name, what, is_exact=bool(given) and is_case_sensitive(rows.sparkSession)):
+        value, shown = each.value, f"the value of {each.said!r} in {what}"
+        if is_default(value, schema):
+            value = default_of(each.path, defaults or {})
+        resolved = resolve(rows, value, shown, subqueries=is_update)
+        source = value_type(resolved.type, shown)
+        found[each.path] = NewValue(".".join(each.path), resolved.column, source, each.type)
+    fitted = fit(rows, list(found.values()), policy, fills=fills)
+    values = dict(zip(found, fitted, strict=True))
+    return Assignments({path: fitted_text(v, path, schema) for path, v in values.items()} if is_update else values)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a SET list sets.
+
+    Attributes:
+        path: The column or field, in the schema's spelling.
+        type: Its type.
+        said: As the list calls it.
+        value: What it gets.
+    """
+
+    path: Path
+    type: DataType
+    said: str
+    value: Column | str
+
+
+def targets(
+    given: Mapping[str, Column | str], schema: Struct, name: Qualifier, what: str, *, is_exact: bool = False
+) -> Iterator[Target]:
+    """The columns and fields that a SET list sets, each once.
+
+    Args:
+        given: Column, or dotted field, to its value.
+        schema: The table's columns.
+        name: Of the table, which may stand before a column.
+        what: For errors: `"UPDATE"`.
+        is_exact: Whether names go by case.
+
+    Raises:
+        InvalidRequest: `"unknown-column"`; `"assigned-twice"`.
+    """
+    found: list[Path] = []
+    for said, value in given.items():
+        path, wanted = _find(said, schema, name, is_exact=is_exact)
         clash = next((p for p in found if p[: len(path)] == path or path[: len(p)] == p), None)
         if clash is not None:
             raise Unresolvable(
@@ -88,14 +132,18 @@ def assignments(
                 code="assigned-twice",
                 column=".".join(path),
             )
-        shown = f"the value of {column_name!r} in {what}"
-        if is_default(value, schema):
-            value = (defaults or {}).get(path[0], sf.lit(None)) if len(path) == 1 else sf.lit(None)
-        resolved = resolve(rows, value, shown, subqueries=is_update)
-        found[path] = NewValue(".".join(path), resolved.column, value_type(resolved.type, shown), wanted)
-    fitted = fit(rows, list(found.values()), policy, fills=fills)
-    values = dict(zip(found, fitted, strict=True))
-    return Assignments({path: _within_length(v, path, schema) for path, v in values.items()} if is_update else values)
+        found.append(path)
+        yield Target(path, wanted, said, value)
+
+
+def default_of(path: Path, defaults: Mapping[str, Column]) -> Column:
+    """What the word `default` stands for."""
+    return defaults.get(path[0], sf.lit(None)) if len(path) == 1 else sf.lit(None)
+
+
+def is_case_sensitive(spark: SparkSession) -> bool:
+    """Whether names of columns go by case in a session."""
+    return str(spark.conf.get("spark.sql.caseSensitive")).casefold() == "true"
 
 
 def is_default(value: Column | str, schema: Struct) -> bool:
@@ -103,7 +151,8 @@ def is_default(value: Column | str, schema: Struct) -> bool:
     return isinstance(value, str) and value.strip().casefold() == "default" and schema.find("default") is None
 
 
-def _within_length(value: Column, path: Path, schema: Struct) -> Column:
+def fitted_text(value: Column, path: Path, schema: Struct) -> Column:
+    """A new value of a column, as an UPDATE makes it (`within_length`)."""
     column = schema.find(path[0]) if len(path) == 1 else None
     return value if column is None else within_length(value, column)
 

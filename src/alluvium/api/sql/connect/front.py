@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from alluvium.api.counterparts.raising import counterparts
+from alluvium.api.delta.delta_access import names_are_the_servers
 from alluvium.api.reader import changes, read
 from alluvium.api.sql.call import Arguments
 from alluvium.api.sql.connect.insert import Insert, insert, parse_insert
@@ -36,7 +37,7 @@ from alluvium.api.sql.kinds import Kind, head_of
 from alluvium.api.sql.text.lexer import TokenKind, scan_tokens
 from alluvium.api.sql.text.names import split_name
 from alluvium.api.sql.text.terms import Parameter, PathLiteral, Settings, TableName
-from alluvium.api.sql.upkeep.targets import names_are_the_servers, table_access
+from alluvium.api.sql.upkeep.targets import table_access
 from alluvium.errors import InvalidRequest, UnsupportedFeature
 
 Original = Callable[..., DataFrame]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from alluvium.api.delta.delta_access import PROVIDER, TableAccess, named_access, path_access
+from alluvium.api.delta.delta_access import TableAccess, named_access, over_connect, path_access
 from alluvium.api.delta.delta_table import DeltaTable
 from alluvium.api.sql.text.terms import PathLiteral, TableName, Target
-from alluvium.errors import InvalidRequest, NotFound, UnsupportedFeature
+from alluvium.errors import InvalidRequest, NotFound
 from alluvium.spark.jvm.gateway import java_of
 from alluvium.spark.sessions.catalog import find_table, quoted_name
 from alluvium.spark.sessions.session import is_connect, session_catalog
@@ -49,18 +49,7 @@ def _over_connect(spark: SparkSession, target: PathLiteral | TableName) -> Table
     """
     if isinstance(target, PathLiteral):
         return TableAccess(spark, str(target.path))
-    if len(target.parts) == 2 and target.parts[0].casefold() == PROVIDER:
-        return TableAccess(spark, target.parts[1])
-    raise names_are_the_servers(target.parts)
-
-
-def names_are_the_servers(parts: tuple[str, ...]) -> UnsupportedFeature:
-    """The error that a name of the catalog stands in a statement over Spark Connect."""
-    return UnsupportedFeature(
-        f"over Spark Connect a table is named by its path, not {'.'.join(parts)!r}",
-        code="no-jvm-for-names",
-        hint="write delta.`/path/of/table`; names of the catalog need a classic session",
-    )
+    return over_connect(spark, target.parts)
 
 
 def _is_somebodys(spark: SparkSession, parts: tuple[str, ...]) -> bool:

@@ -49,8 +49,17 @@ def is_over_rows(tree: tuple[str, ...], node: str) -> bool:
         tree: As of `analysed_tree`.
         node: What it is called.
     """
-    has_others = any(line.startswith(":") for line in tree)
-    return tree[0].startswith(f"{node} ") and tree[-1].startswith("+- LocalRelation ") and not has_others
+    return tree[-1].startswith("+- LocalRelation ") and is_without_subquery(tree, node)
+
+
+def is_without_subquery(tree: tuple[str, ...], node: str) -> bool:
+    """Whether a tree is a node that has no subquery in it, whatever is below it.
+
+    Args:
+        tree: As of `analysed_tree`.
+        node: What it is called.
+    """
+    return tree[0].startswith(f"{node} ") and not any(line.startswith(":") for line in tree)
 
 
 def marks(tree: tuple[str, ...]) -> Iterator[Mark]:

@@ -1,0 +1,112 @@
+"""Expressions of a caller over Spark Connect: checked by the server before anything is run, and read here for what they
+say of a table's columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+
+from alluvium.commands.rows_connect.columns import asks_for_time, text_of
+from alluvium.commands.rows_here.names import Names
+from alluvium.errors import InvalidRequest
+from alluvium.expr.sql.clocks import UnsteadyText
+from alluvium.expr.tree import Expression, Unknown, in_zone
+from alluvium.schema.types import Struct
+from alluvium.spark.naming.names import nullable_schema
+from alluvium.spark.naming.types import to_spark
+from alluvium.spark.sessions.readings import reading_zone
+from alluvium.spark.statements.conditions import ensure_on_rows, ensure_steady, unsteady
+from alluvium.spark.statements.statement import current_statement
+
+
+@dataclass(frozen=True, slots=True)
+class ServerCondition:
+    """A condition that the server understands.
+
+    Attributes:
+        column: As jobs evaluate it, over rows under the names that it was checked with.
+        shown: For the history.
+        known: What it says, as far as it is understood here; columns stand behind the names of their rows.
+    """
+
+    column: Column
+    shown: str
+    known: Expression
+
+
+def no_rows(spark: SparkSession, schema: Struct, name: str) -> DataFrame:
+    """Rows of which there are none, under a name: the server says what it makes of expressions over them."""
+    return spark.createDataFrame([], to_spark(nullable_schema(schema))).alias(name)
+
+
+def server_condition(rows: DataFrame, tables: Mapping[str, Struct], given: Column | str, what: str) -> ServerCondition:
+    """Has a condition checked.
+
+    Args:
+        rows: Whose columns it may name; they are analysed, not read.
+        tables: These columns, by the names of rows.
+        given: The condition.
+        what: For errors: `"the condition of DELETE"`.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: it is no condition on single rows, or asks for the time in a way that
+            gives each job another one.
+    """
+    column, text = steady(given, _names(tables), what)
+    known, problem = _known(rows.sparkSession, text, tables)
+    try:
+        ensure_steady(ensure_on_rows(rows, column, what), what)
+    except InvalidRequest as error:
+        # Where we see what is wrong with it, we say it better.
+        raise problem or error from None
+    return ServerCondition(column, str(given) if text is None else text, known)
+
+
+def steady(given: Column | str, names: Container[str], what: str) -> tuple[Column, str | None]:
+    """What several jobs evaluate, with the time of the statement in its place; and its text, if it has one.
+
+    Args:
+        given: The expression.
+        names: What a bare word may mean, in small letters.
+        what: For errors.
+
+    Raises:
+        InvalidRequest: `"invalid-expression"`: it asks for the time in a way that gives each job another one.
+    """
+    # Where nothing is carried out (`explain`) there is no statement, and no time.
+    statement = current_statement()
+    text = given if isinstance(given, str) else text_of(given)
+    if text is None:
+        assert isinstance(given, Column)
+        if asks_for_time(given):
+            raise unsteady(what)
+        return given, None
+    try:
+        settled = text if statement is None else statement.at_moment(text, names)
+    except UnsteadyText as problem:
+        raise unsteady(what, f" ({problem})") from None
+    if isinstance(given, Column) and settled == text:
+        return given, text
+    # The line ends a comment.
+    return sf.expr(f"({settled}\n)"), settled
+
+
+def _names(tables: Mapping[str, Struct]) -> frozenset[str]:
+    return frozenset(f.name.casefold() for columns in tables.values() for f in columns.fields)
+
+
+def _known(
+    spark: SparkSession, text: str | None, tables: Mapping[str, Struct]
+) -> tuple[Expression, InvalidRequest | None]:
+    """What a text says, and what is wrong with it."""
+    zone = None if text is None else reading_zone(spark)
+    if text is None or zone is None:
+        return Unknown(text or ""), None
+    try:
+        return in_zone(Names(tables, zone).known(text), zone), None
+    except InvalidRequest as error:
+        return Unknown(text), error

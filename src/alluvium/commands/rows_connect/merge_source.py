@@ -1,0 +1,119 @@
+"""The source of a MERGE over Spark Connect: kept by the server, its columns known under names of ours, too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as sf
+from pyspark.sql import types as s
+from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
+from pyspark.sql.connect.plan import SubqueryAlias
+
+from alluvium.commands.merge.merge_source import NUMBER, MergeSource
+from alluvium.commands.own_reads import reads_by_server
+from alluvium.commands.rows_connect.columns import renamed
+from alluvium.delta.view.snapshot import Snapshot
+from alluvium.errors import InvalidRequest
+from alluvium.schema.ddl import parse_column_path
+from alluvium.schema.types import Field, Struct
+from alluvium.spark.kept import keep_rows
+from alluvium.spark.naming.names import quote
+from alluvium.spark.scan.connect_lane.connect_frame import plan_nodes
+from alluvium.spark.values.conversion import value_type
+
+#: The source's name in our own reading of expressions, where the caller gave it none.
+_SOURCE = "__alluvium_source"
+_COPY = "__alluvium_new"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSource(MergeSource):
+    """A source, each of whose columns is there twice: under its own name, and under one that no other rows have.
+
+    Attributes:
+        fields: Of the source.
+        alias: The caller's name for it; None: it has none.
+        frames: Numbers of the frames that it was made of: columns of the caller say by them whose they are.
+    """
+
+    fields: tuple[s.StructField, ...] = ()
+    alias: str | None = None
+    frames: frozenset[int] = frozenset()
+
+    @property
+    def outputs(self) -> list[Column]:
+        return [sf.col(copy_of(number)) for number in range(len(self.fields))]
+
+    @property
+    def name(self) -> str:
+        """By which our own reading of expressions knows it."""
+        return self.alias or _SOURCE
+
+    @property
+    def known(self) -> Struct:
+        """Its columns, but for those of types that no table has."""
+        found = []
+        for f in self.fields:
+            try:
+                found.append(Field(f.name, value_type(f.dataType, f.name)))
+            except InvalidRequest:
+                continue
+        return Struct(tuple(found))
+
+    @property
+    def no_rows(self) -> DataFrame:
+        """None of its rows: the server says what it makes of expressions over them."""
+        frame = self.rows.sparkSession.createDataFrame([], s.StructType(list(self.fields)))
+        return named(with_copies(frame, self.fields), self.alias)
+
+    def own_names(self, given: Column) -> Column:
+        """An expression with columns of the caller's frames under names that mean them in a join."""
+        return renamed(given, self._copy if self.frames else lambda text, frame: None)
+
+    def _copy(self, text: str, frame: int) -> str | None:
+        if frame not in self.frames:
+            return None
+        first, *rest = parse_column_path(text)
+        places = [n for n, f in enumerate(self.fields) if f.name.casefold() == first.casefold()]
+        # Of several columns of one name the server says that they are.
+        return None if len(places) != 1 else ".".join((copy_of(places[0]), *map(quote, rest)))
+
+
+def copy_of(place: int) -> str:
+    """The other name of a column of the source."""
+    return f"{_COPY}{place}"
+
+
+def with_copies(rows: DataFrame, fields: Sequence[s.StructField]) -> DataFrame:
+    """Rows with each of their columns a second time; those of a doubled name have none."""
+    folded = [f.name.casefold() for f in fields]
+    single = [n for n, name in enumerate(folded) if folded.count(name) == 1]
+    return rows.select("*", *(sf.col(quote(fields[n].name)).alias(copy_of(n)) for n in single))
+
+
+def named(rows: DataFrame, alias: str | None) -> DataFrame:
+    """Rows under a name."""
+    return rows if alias is None else rows.alias(alias)
+
+
+def keep_server_source(source: DataFrame, snapshot: Snapshot) -> ServerSource:
+    """Has a source computed once, by the first job that asks for it, and kept by the server.
+
+    Args:
+        source: The rows.
+        snapshot: Of the table that they are merged into.
+
+    Raises:
+        OvertakenRead: It was read from a version of the table that cannot be compared with this one.
+    """
+    assert isinstance(source, ConnectFrame)
+    reads, scope = reads_by_server(source, snapshot)
+    fields = tuple(source.schema.fields)
+    alias = source._plan._alias if isinstance(source._plan, SubqueryAlias) else None
+    numbered = with_copies(source, fields).withColumn(NUMBER, sf.monotonically_increasing_id())
+    kept = named(keep_rows(numbered), alias)
+    frames = frozenset(node._root_plan_id for node in plan_nodes(source))
+    rows = kept.drop(NUMBER, *map(copy_of, range(len(fields))))
+    return ServerSource(rows, kept, reads, scope, fields, alias, frames)
