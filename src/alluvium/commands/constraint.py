@@ -18,7 +18,7 @@ from alluvium.errors import InvalidRequest
 from alluvium.expr.sql.sql_tokens import UnreadableText, without_comments
 from alluvium.plan.changes import Committed, Preview
 from alluvium.plan.retry import DEFAULT_RETRY, RetryPolicy
-from alluvium.spark.scan.native_lane.native import read_native
+from alluvium.spark.scan.own_lane import read_own_lane
 from alluvium.spark.statements.conditions import ensure_condition, ensure_holds
 from alluvium.spark.values.checks import with_checks
 from alluvium.storage.locating import locating
@@ -44,7 +44,7 @@ def add_checked_constraint(
     """
     with locating(snapshot.store, snapshot.version):
         ensure_writable(snapshot.config)
-        rows = read_native(spark, DeltaSource(snapshot, is_exact=True))
+        rows = read_own_lane(spark, DeltaSource(snapshot, is_exact=True))
         condition = _kept_text(rows, name, condition)
         # Whether it may be added at all is known before a pass over the data.
         added = add_constraint(snapshot.config, name, condition).config

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.connect.client import DefaultChannelBuilder
 
 import alluvium
-from model.engines.spark_engine import frame, told
+from model.engines.spark_engine import SparkEngine, told
 
 
 def connect_session() -> SparkSession:
@@ -28,21 +28,13 @@ def connect_session() -> SparkSession:
     return builder.config("spark.log.level", "OFF").config("spark.driver.memory", "1g").getOrCreate()
 
 
-class ConnectEngine:
-    """What the library does over Connect: rows written as a whole, and read."""
+class ConnectEngine(SparkEngine):
+    """What the library does over Connect: rows written and changed, and read."""
 
     def __init__(self) -> None:
-        self._spark = connect_session()
-
-    def do(self, url: str, call: dict[str, Any]) -> None:
-        options = {
-            "append": {},
-            "overwrite": {},
-            "replace_where": {"replaceWhere": call.get("where")},
-            "dynamic_overwrite": {"partitionOverwriteMode": "dynamic"},
-        }[call["verb"]]
-        mode = "append" if call["verb"] == "append" else "overwrite"
-        alluvium.write(frame(self._spark, call), url, mode=mode, **options)
+        session = connect_session()
+        session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+        super().__init__("connect", session, alluvium)
 
     def rows(self, url: str, version: int) -> list[dict[str, Any]]:
         return [told(row) for row in alluvium.read(self._spark, url, version=version).collect()]
@@ -51,5 +43,8 @@ class ConnectEngine:
         df = alluvium.changes(self._spark, url, start).drop("_commit_timestamp")
         return [told(row) for row in df.collect()]
 
-    def row_ids(self, url: str, name: str) -> None:
-        return None
+    def _save(self, url: str, call: dict[str, Any], mode: str, **options: Any) -> None:
+        alluvium.write(self._frame(call), url, mode=mode, **options)
+
+    def _append(self, url: str, call: dict[str, Any]) -> None:
+        self._save(url, call, "append")

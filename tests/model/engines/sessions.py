@@ -33,7 +33,19 @@ VERBS_OF = {
     "deltalake": frozenset(
         {"append", "overwrite", "delete", "update", "merge", "optimize", "vacuum", "restore", "checkpoint"}
     ),
-    "connect": frozenset({"append", "overwrite", "replace_where", "dynamic_overwrite"}),
+    "connect": frozenset(
+        {
+            "append",
+            "overwrite",
+            "replace_where",
+            "dynamic_overwrite",
+            "delete",
+            "update",
+            "merge",
+            "restore",
+            "vacuum",
+        }
+    ),
 }
 
 

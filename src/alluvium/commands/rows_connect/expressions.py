@@ -57,13 +57,8 @@ def server_condition(rows: DataFrame, tables: Mapping[str, Struct], given: Colum
             gives each job another one.
     """
     column, text = steady(given, _names(tables), what)
-    known, problem = _known(rows.sparkSession, text, tables)
-    try:
-        ensure_steady(ensure_on_rows(rows, column, what), what)
-    except InvalidRequest as error:
-        # Where we see what is wrong with it, we say it better.
-        raise problem or error from None
-    return ServerCondition(column, str(given) if text is None else text, known)
+    ensure_steady(ensure_on_rows(rows, column, what), what)
+    return ServerCondition(column, str(given) if text is None else text, _known(rows.sparkSession, text, tables))
 
 
 def steady(given: Column | str, names: Container[str], what: str) -> tuple[Column, str | None]:
@@ -99,14 +94,13 @@ def _names(tables: Mapping[str, Struct]) -> frozenset[str]:
     return frozenset(f.name.casefold() for columns in tables.values() for f in columns.fields)
 
 
-def _known(
-    spark: SparkSession, text: str | None, tables: Mapping[str, Struct]
-) -> tuple[Expression, InvalidRequest | None]:
-    """What a text says, and what is wrong with it."""
+def _known(spark: SparkSession, text: str | None, tables: Mapping[str, Struct]) -> Expression:
+    """What a text says that the server understands."""
     zone = None if text is None else reading_zone(spark)
     if text is None or zone is None:
-        return Unknown(text or ""), None
+        return Unknown(text or "")
     try:
-        return in_zone(Names(tables, zone).known(text), zone), None
-    except InvalidRequest as error:
-        return Unknown(text), error
+        return in_zone(Names(tables, zone).known(text), zone)
+    except InvalidRequest:
+        # It may name what only the server knows: a variable, a member of a type that no table has.
+        return Unknown(text)

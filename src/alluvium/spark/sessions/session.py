@@ -130,7 +130,7 @@ def ensure_native(spark: SparkSession) -> None:
         raise InvalidRequest(
             "this needs the JVM of a classic Spark session, and a Spark Connect session has none",
             code="no-jvm",
-            hint="over Spark Connect tables can be read and rows written; for the rest make the session with "
+            hint="over Spark Connect tables are read, and rows written and changed; for the rest make the session with "
             "SparkSession.builder.master(...), or run the script with spark-submit",
         )
     if spark.sparkContext._jsc is None:

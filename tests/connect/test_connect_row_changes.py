@@ -1,0 +1,212 @@
+"""DELETE, UPDATE and MERGE over Spark Connect: what they do without Spark, and what only a server can evaluate."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+from row_verbs import KINDS, SOURCE, VERBS, changes, kept_ids, make_begun, rows, told
+
+import alluvium
+from alluvium import DeltaTable
+from alluvium.api.delta.portable.delta_table import PortableDeltaTable
+from alluvium.errors import InvalidRequest, UnsupportedFeature
+
+pytestmark = [pytest.mark.connect, pytest.mark.slow]
+
+#: Each verb over a table that keeps everything, in partitions or not, and over one of another kind.
+PLAYED = [
+    (verb, kind, (number + turn) % 2)
+    for number, verb in enumerate(VERBS)
+    for turn, kind in enumerate(("all", ("plain", "feed")[number % 2]))
+]
+MODES = {"rewrite": {}, "mask": {"delta.enableDeletionVectors": "true"}}
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_begun(tmp_path_factory.mktemp("begun"))
+
+
+@pytest.mark.parametrize(("verb", "kind", "parts"), PLAYED)
+def test_verbs_do_what_they_do_without_spark(connect: SparkSession, begun, tmp_path, verb, kind, parts):
+    urls = [str(tmp_path / name) for name in ("here", "server")]
+    for url in urls:
+        shutil.copytree(begun / f"{kind}{parts}", url)
+    VERBS[verb](PortableDeltaTable.forPath(urls[0]), SOURCE)
+    VERBS[verb](DeltaTable.forPath(connect, urls[1]).alias("t"), connect.createDataFrame(SOURCE).alias("s"))
+    assert rows(urls[0]) == rows(urls[1])
+    assert told(urls[0]) == told(urls[1])
+    assert changes(urls[0]) == changes(urls[1])
+    assert kept_ids(urls[0], kind) == kept_ids(urls[1], kind)
+
+
+def test_kinds_are_all_played():
+    assert {kind for _, kind, _ in PLAYED} == set(KINDS)
+
+
+@pytest.fixture(params=MODES)
+def table(request, connect, tmp_path) -> DeltaTable:
+    path = str(tmp_path / "t")
+    new = "select id, cast(id as int) n, concat('b', id) b, named_struct('x', id, 'y', 'q') s from range(6)"
+    alluvium.write(connect.sql(new).coalesce(1), path, **MODES[request.param])
+    return DeltaTable.forPath(connect, path)
+
+
+def shown(table: DeltaTable, *columns: str) -> list[tuple]:
+    return sorted(map(tuple, table.toDF().select(*columns).collect()), key=repr)
+
+
+def test_what_only_the_server_evaluates(connect, table):
+    table.delete("soundex(b) = 'B000' and id in (0, 1) -- the first")
+    table.update(sf.col("id") > 4, {"s.y": sf.lit("z"), "n": "try_divide(n, 0)"})
+    table.update("array_contains(array(2, 3), n)", {"s": "named_struct('y', 'new', 'x', 7)", "b": "reverse(b)"})
+    assert shown(table, "id", "n", "b", "s.x", "s.y") == [
+        (2, 2, "2b", 7, "new"), (3, 3, "3b", 7, "new"), (4, 4, "b4", 4, "q"), (5, None, "b5", 5, "z")]  # fmt: skip
+
+
+def test_a_value_that_fails_is_asked_of_no_other_row(connect, table):
+    table.update("id > 0", {"n": "10 div id"})
+    source = connect.sql("select id, 100 div (id - 1) q from range(2, 4)").alias("s")
+    merge = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate("t.id = 2", {"n": "1 div (t.id - 3)"})
+    merge.whenNotMatchedBySourceUpdate("id <> 0", {"n": "1 div id"}).execute()
+    assert shown(table, "id", "n") == [(0, 0), (1, 1), (2, -1), (3, 3), (4, 0), (5, 0)]
+
+
+def test_columns_of_frames(connect, table):
+    rows_ = table.toDF()
+    table.delete(rows_["id"] == 0)
+    named = table.alias("t")
+    named.update(named.toDF().n == 1, {"n": table.toDF()["n"] + 10})
+    new = connect.sql("select 2L as id, 'x' b, 9 as more union all select 9L, 'y', 9")
+    both = new.where("more = 9")
+    made = named.merge(both, (table.toDF()["id"] == new["id"]) & (both["more"] > 8))
+    made = made.whenMatchedUpdate(new["b"] == "x", {"b": new["b"], "n": new["more"] + named.toDF()["n"]})
+    made.whenNotMatchedInsert(values={"id": both["id"], "b": both.b}).execute()
+    assert shown(table, "id", "n", "b") == [
+        (1, 11, "b1"), (2, 11, "x"), (3, 3, "b3"), (4, 4, "b4"), (5, 5, "b5"), (9, None, "y")]  # fmt: skip
+
+
+def test_the_time_is_the_statements(connect, tmp_path):
+    path = str(tmp_path / "t")
+    alluvium.write(connect.sql("select id, timestamp'2020-01-01' at from range(4)").coalesce(1), path)
+    table = DeltaTable.forPath(connect, path)
+    table.update(set={"at": "current_timestamp()"})
+    table.merge(connect.range(3, 5), "at < now()").whenNotMatchedBySourceDelete()  # nothing happens before execute
+    assert len({r["at"] for r in alluvium.open(path).to_arrow().to_pylist()}) == 1
+    with pytest.raises(InvalidRequest, match="time"):
+        table.delete("at < 'now'")
+
+
+def test_sources_are_computed_once(connect, table):
+    source = connect.sql("select id, uuid() u from range(4, 8)")
+    table.alias("t").merge(source, "t.id = id_").whenMatchedDelete()
+    named = source.withColumnRenamed("id", "k")
+    table.merge(named, "id = k").whenMatchedUpdate(set={"b": "u"}).whenNotMatchedInsert(
+        values={"id": "k", "b": "u"}
+    ).execute()
+    found = {r["id"]: r["b"] for r in table.toDF().collect()}
+    assert sorted(found) == list(range(8)) and len({found[k] for k in range(4, 8)}) == 4
+
+
+def test_schema_evolution_and_stars(connect, table):
+    source = connect.sql("select 1L ID, 5Y n, 'u' b, named_struct('x', 1, 'w', 2.5D) s, true more").alias("s")
+    with pytest.raises(InvalidRequest, match="source"):
+        table.alias("t").merge(source.drop("b"), "t.id = s.id").whenMatchedUpdateAll().execute()
+    merge = table.alias("t").merge(source, "t.id = s.id").withSchemaEvolution()
+    merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+    assert table.toDF().columns == ["id", "n", "b", "s", "more"]
+    assert shown(table.alias("t"), "id", "n", "s.x", "s.y", "s.w", "more")[1] == (1, 5, 1, "q", 2.5, True)
+
+
+@pytest.mark.parametrize(
+    ("verb", "code"),
+    [
+        (lambda t: t.delete("nope = 1"), "invalid-expression"),
+        (lambda t: t.delete("id"), "invalid-expression"),
+        (lambda t: t.delete("rand() > 0.5"), "invalid-expression"),
+        (lambda t: t.delete("max(id) > 1"), "invalid-expression"),
+        (lambda t: t.delete("id in (select 1)"), "invalid-expression"),
+        (lambda t: t.delete("id = "), "invalid-expression"),
+        (lambda t: t.delete("explode(array(1)) = 1"), "invalid-expression"),
+        (lambda t: t.update(set={"n": "nope"}), "invalid-expression"),
+        (lambda t: t.update(set={"nope": "1"}), "unknown-column"),
+        (lambda t: t.update(set={"n": "1", "N": "2"}), "assigned-twice"),
+        (lambda t: t.update(set={"s": "named_struct('x', 1L, 'y', 'a')", "s.x": "2"}), "assigned-twice"),
+        (lambda t: t.update(set={"n": "row_number() over (order by id)"}), "invalid-expression"),
+        (lambda t: t.update(set={"n": "max(n)"}), "invalid-expression"),
+        (lambda t: t.update(set={"n": "array(1)"}), "schema-mismatch"),
+        (lambda t: t.merge(t.toDF().sparkSession.range(2).toDF("k"), "id = k").execute(), "merge-without-clauses"),
+        (lambda t: t.merge(t.toDF().sparkSession.range(2).toDF("k"), "id = j").whenMatchedDelete().execute(),
+         "unknown-column"),
+        (lambda t: t.merge(t.toDF().sparkSession.sql("select 1 k, 2 j union all select 1, 3"), "id = k")
+         .whenMatchedUpdate(set={"n": "j"}).execute(), "multiple-matches"),
+    ],
+)  # fmt: skip
+def test_what_is_refused_changes_nothing(table, verb, code):
+    before = alluvium.open(table.detail().collect()[0]["location"])
+    with pytest.raises(InvalidRequest) as caught:
+        verb(table)
+    assert caught.value.code == code
+    assert before.refresh().version == before.version
+
+
+def test_a_session_whose_casts_do_not_fail(connect, table):
+    connect.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        table.update("id = 1", {"n": "cast(n as smallint)", "b": "n"})
+        with pytest.raises(InvalidRequest, match="ansi"):
+            table.update("id = 1", {"n": "id"})
+    finally:
+        connect.conf.unset("spark.sql.ansi.enabled")
+    assert shown(table, "id", "n", "b")[1] == (1, 1, "1")
+
+
+def test_the_tables_own_rules(connect, tmp_path):
+    path = str(tmp_path / "t")
+    (
+        DeltaTable.create(connect).location(path).addColumn("k", "bigint", generatedAlwaysAs=alluvium.IdentityGenerator(5, 5))
+        .addColumn("a", "int", nullable=False).addColumn("c", "char(3)").addColumn("d", "date")
+        .execute()
+    )  # fmt: skip
+    table = DeltaTable.forPath(connect, path)
+    table.addConstraint("small", "a < 100")
+    source = connect.sql("select 1 a, 'x' c, date'2024-02-03' d union all select 2, 'yy', null").coalesce(1)
+    table.merge(source, "false").whenNotMatchedInsertAll().execute()
+    table.update("a = 2", {"c": "'zz'", "d": "'2024-05-06'"})
+    assert [str(r["d"]) for r in table.toDF().orderBy("a").collect()] == ["2024-02-03", "2024-05-06"]
+    assert len({r["k"] for r in table.toDF().collect()}) == 2
+    for values, code in (({"a": "a + 99"}, "constraint-violated"), ({"a": "null"}, "null-in-not-null-column")):
+        with pytest.raises(InvalidRequest) as caught:
+            table.update("a = 1", values)
+        assert caught.value.code == code, caught.value
+    assert alluvium.open(path).version == 3
+
+
+def test_what_needs_no_rows(connect, table):
+    table.setProperties({"note": "x"})
+    assert table.detail().collect()[0]["properties"]["note"] == "x"
+    table.delete("id = 1")
+    assert table.history(1).collect()[0]["operation"] == "DELETE"
+    table.restoreToVersion(0)
+    assert table.toDF().count() == 6
+    assert DeltaTable.isDeltaTable(connect, table.detail().collect()[0]["location"])
+    assert table.vacuum(dry_run=True) is not None and table.readable_versions().count() == 4
+
+
+def test_what_needs_the_drivers_jvm_says_so(connect, table):
+    with pytest.raises(UnsupportedFeature) as caught:
+        DeltaTable.forName(connect, "somewhere.t")
+    assert caught.value.code == "no-jvm-for-names"
+    path = table.detail().collect()[0]["location"]
+    assert DeltaTable.forName(connect, f"delta.`{path}`").toDF().count() == 6
+    for verb in (
+        lambda: table.optimize().executeCompaction(),
+        lambda: DeltaTable.convertToDelta(connect, "parquet.`/x`"),
+    ):
+        with pytest.raises(InvalidRequest) as refused:
+            verb()
+        assert refused.value.code == "no-jvm"
