@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from os import PathLike
 from types import MappingProxyType
 from typing import cast, overload
 
 from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql.types import DataType, StructField, StructType
 
 from alluvium.api.counterparts.raising import raises_counterparts
 from alluvium.api.delta import row_verbs
-from alluvium.api.delta.alter import Alteration, PositionLike
 from alluvium.api.delta.creation.request import Mode
 from alluvium.api.delta.delta_access import PROVIDER, TableAccess, ensure_table, named_access, path_access
-from alluvium.api.delta.delta_columns import DeltaColumnBuilder, fields_of, named_types, our_type
+from alluvium.api.delta.delta_columns import DeltaColumnBuilder
 from alluvium.api.delta.delta_errors import WrongType, WrongValue, ensure_value, not_a_table
 from alluvium.api.delta.delta_expressions import expression_argument, set_argument
 from alluvium.api.delta.delta_merge import DeltaMergeBuilder
@@ -27,16 +25,15 @@ from alluvium.api.delta.optimize.builder import DeltaOptimizeBuilder
 from alluvium.api.delta.portable.delta_table import PortableDeltaTable
 from alluvium.api.delta.row_verbs import own_columns
 from alluvium.api.delta.upkeep.clone import CloneVerbs
+from alluvium.api.delta.upkeep.columns import ColumnVerbs
 from alluvium.api.delta.upkeep.convert import ConvertVerbs
 from alluvium.api.delta.upkeep.repair import RepairVerbs
 from alluvium.api.delta.upkeep.vacuum import VacuumVerbs
 from alluvium.api.options import parse_session_timestamp
-from alluvium.commands.constraint import add_checked_constraint
 from alluvium.commands.delete import TABLE
 from alluvium.commands.merge.merging import MergeRequest
-from alluvium.commands.rewrite import remove_mapping, rewriter
+from alluvium.commands.rewrite import rewriter
 from alluvium.commands.update import UpdateRequest
-from alluvium.delta.terms.mapping import MODE
 from alluvium.delta.view.source import DeltaSource
 from alluvium.delta.write.symlink_manifest import ensure_mode, write_manifests
 from alluvium.errors import InvalidRequest
@@ -64,7 +61,7 @@ class DeltaTableBuilder(TableBuilder["DeltaTable"]):
 
 
 @raises_counterparts()
-class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
+class DeltaTable(ColumnVerbs, VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
     """A Delta table in a Spark session. Made by `forPath`, `forName`, or a builder from `create` and its like.
 
     Methods act on the newest version. Those beyond `delta.tables` take `dry_run=True` (tell what would change, write
@@ -378,94 +375,6 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
         """
         return DeltaOptimizeBuilder(self._spark, self._access, self._name)
 
-    # --- columns, constraints and properties as methods ---
-
-    def addColumns(
-        self,
-        cols: StructType | Sequence[StructField] | Mapping[str, str | DataType],
-        position: PositionLike = None,
-        dry_run: bool = False,
-        retry: RetryPolicy = DEFAULT_RETRY,
-    ) -> Committed | Preview:
-        """Adds nullable columns.
-
-        Args:
-            cols: Fields, or dotted name to type.
-            position: `"first"` or `"after x"`; last by default.
-            dry_run: Only tell what would change.
-            retry: How often to try.
-        """
-        wanted = named_types(cols) if isinstance(cols, Mapping) else fields_of(cols)
-        return self._alteration().add_columns(wanted, position, dry_run, retry)
-
-    def renameColumn(
-        self, name: str, newName: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Renames a column (dotted when nested; `newName` is its last part) of a table with column mapping."""
-        return self._alteration().rename_column(name, newName, dry_run, retry)
-
-    def dropColumns(
-        self, *names: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Drops columns (dotted when nested) of a table with column mapping."""
-        return self._alteration().drop_columns(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
-
-    def alterColumn(
-        self,
-        name: str,
-        type: str | DataType | None = None,
-        comment: str | None = None,
-        nullable: bool | None = None,
-        position: PositionLike = None,
-        dry_run: bool = False,
-        retry: RetryPolicy = DEFAULT_RETRY,
-    ) -> Committed | Preview:
-        """Widens a column's type, comments or moves it, drops NOT NULL; see `Alteration.alter_column`."""
-        wanted = None if type is None else our_type(type)
-        return self._alteration().alter_column(name, wanted, comment, nullable, position, dry_run, retry)
-
-    def addConstraint(
-        self, name: str, expr: str, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Adds a CHECK constraint, after Spark has checked the rows that are there.
-
-        Raises:
-            InvalidRequest: Rows violate it (`constraint-violated`), it is no condition (`invalid-constraint`), or there
-                is one of that name.
-        """
-        return add_checked_constraint(
-            self._spark, self._access.snapshot(), name, expr, self._access.engine, dry_run, retry
-        )
-
-    def dropConstraint(
-        self, name: str, ifExists: bool = False, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Drops a CHECK constraint."""
-        return self._alteration().drop_constraint(name, ifExists, dry_run, retry)
-
-    def setProperties(
-        self, properties: Mapping[str, str], dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Sets table properties, and upgrades the protocol as far as they need.
-
-        `delta.columnMapping.mode` = `none`, set alone, has all files written anew under the columns' names.
-        """
-        said = {name.casefold(): str(value).strip().casefold() for name, value in properties.items()}
-        snapshot = self._access.snapshot()
-        if said == {MODE.casefold(): "none"} and snapshot.config.mapping_mode != "none" and not dry_run:
-            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=True, retry=retry)
-        return self._alteration().set_properties(properties, dry_run, retry)
-
-    def unsetProperties(
-        self, *names: str, ifExists: bool = True, dry_run: bool = False, retry: RetryPolicy = DEFAULT_RETRY
-    ) -> Committed | Preview:
-        """Removes table properties; without `delta.columnMapping.mode` all files are written anew."""
-        snapshot = self._access.snapshot()
-        is_mode = [name.casefold() for name in names] == [MODE.casefold()]
-        if is_mode and snapshot.config.mapping_mode != "none" and not dry_run:
-            return remove_mapping(self._spark, snapshot, self._access.engine, keeps_property=False, retry=retry)
-        return self._alteration().unset_properties(*names, if_exists=ifExists, dry_run=dry_run, retry=retry)
-
     @property
     def _name(self) -> Qualifier:
         """By which expressions know the table."""
@@ -481,9 +390,6 @@ class DeltaTable(VacuumVerbs, CloneVerbs, ConvertVerbs, RepairVerbs):
 
     def _by_name(self, given: Column | str) -> Column | str:
         return self._own.by_name(self._spark, given, self._name)
-
-    def _alteration(self) -> Alteration:
-        return Alteration(self._access.snapshot, self._access.engine)
 
     def __repr__(self) -> str:
         return f"DeltaTable({self._access.name or self._access.url!r})"

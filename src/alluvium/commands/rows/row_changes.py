@@ -22,6 +22,7 @@ from alluvium.plan.write import Numbered
 from alluvium.schema.types import Struct
 from alluvium.spark.kept import keep_rows, release_rows
 from alluvium.spark.positions import Located, changed_rows
+from alluvium.spark.sessions.session import default_parallelism
 from alluvium.storage.store import OpenStore
 
 #: How many tasks keep rows, where there are no more than so many files.
@@ -140,7 +141,9 @@ def read_places(
 
 def _in_few_tasks(rows: DataFrame, candidates: RowPlaces) -> DataFrame:
     """Of few files: what a task keeps it measures again and again, at first with nearly every row."""
-    cores = rows.sparkSession.sparkContext.defaultParallelism
+    cores = default_parallelism(rows.sparkSession)
+    if cores is None:
+        return rows
     return rows.coalesce(_TASKS_A_CORE * cores) if candidates.files.num_rows <= _FILES_A_CORE * cores else rows
 
 

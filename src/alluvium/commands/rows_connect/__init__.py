@@ -2,4 +2,6 @@
 
 What becomes of which row is said by frames, as on a classic session, and applied by the same rooms (`commands.rows`);
 other is how expressions are understood: the server is asked what it makes of them, and shows no trees.
+
+Must not live here: how changed rows get into a table, and anything that asks a driver's JVM.
 """

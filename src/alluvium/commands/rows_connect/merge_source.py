@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql import types as s
 from pyspark.sql.connect.dataframe import DataFrame as ConnectFrame
-from pyspark.sql.connect.plan import SubqueryAlias
+from pyspark.sql.connect.plan import LogicalPlan, SubqueryAlias
 
 from alluvium.commands.merge.merge_source import NUMBER, MergeSource
 from alluvium.commands.own_reads import reads_by_server
@@ -26,6 +26,10 @@ from alluvium.spark.values.conversion import value_type
 #: The source's name in our own reading of expressions, where the caller gave it none.
 _SOURCE = "__alluvium_source"
 _COPY = "__alluvium_new"
+#: Nodes of a plan, as PySpark calls them, whose columns go on being those of the rows below.
+_KEEPING = frozenset(
+    ("Filter", "Drop", "Limit", "Offset", "Tail", "Sort", "Sample", "Deduplicate", "Hint", "Repartition")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,13 @@ def named(rows: DataFrame, alias: str | None) -> DataFrame:
     return rows if alias is None else rows.alias(alias)
 
 
+def _alias_of(plan: LogicalPlan | None) -> str | None:
+    """The name of some rows: what leaves rows or columns out, or moves them, leaves them their name."""
+    while type(plan).__name__ in _KEEPING and plan is not None:
+        plan = plan._child
+    return plan._alias if isinstance(plan, SubqueryAlias) else None
+
+
 def keep_server_source(source: DataFrame, snapshot: Snapshot) -> ServerSource:
     """Has a source computed once, by the first job that asks for it, and kept by the server.
 
@@ -111,7 +122,7 @@ def keep_server_source(source: DataFrame, snapshot: Snapshot) -> ServerSource:
     assert isinstance(source, ConnectFrame)
     reads, scope = reads_by_server(source, snapshot)
     fields = tuple(source.schema.fields)
-    alias = source._plan._alias if isinstance(source._plan, SubqueryAlias) else None
+    alias = _alias_of(source._plan)
     numbered = with_copies(source, fields).withColumn(NUMBER, sf.monotonically_increasing_id())
     kept = named(keep_rows(numbered), alias)
     frames = frozenset(node._root_plan_id for node in plan_nodes(source))
